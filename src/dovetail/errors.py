@@ -1,0 +1,64 @@
+"""Every error this package raises on purpose.
+
+DovetailError
+├── InputError            something the caller wrote; has .path and .fix
+│   ├── FormatError       a structural tag or format object
+│   ├── SchemaError       a JSON Schema
+│   ├── GrammarError      EBNF or regex text; .path is "line L, column C" or "offset N"
+│   ├── ExportError       a grammar that the target language cannot express
+│   ├── VocabularyError   tokens, tokenizer files, stop tokens
+│   └── LimitError        a budget of time, memory, depth or size ran out
+└── MatcherError          a matcher used against its rules
+"""
+
+from __future__ import annotations
+
+
+class DovetailError(Exception):
+    """The root of every error raised on purpose."""
+
+
+class InputError(DovetailError, ValueError):
+    """What was wrong, where in the caller's input, and what to do about it."""
+
+    def __init__(self, problem: str, path: str = "", fix: str = "") -> None:
+        super().__init__(problem, path, fix)
+        self.problem = problem
+        self.path = path
+        self.fix = fix
+
+    def __str__(self) -> str:
+        lines = [self.problem]
+        if self.path:
+            lines.append(f"  at   {self.path}")
+        if self.fix:
+            lines.append(f"  fix  {self.fix}")
+        return "\n".join(lines)
+
+
+class FormatError(InputError):
+    """A structural tag or format object is malformed."""
+
+
+class SchemaError(InputError):
+    """A JSON Schema is malformed, unsatisfiable or not expressible."""
+
+
+class GrammarError(InputError):
+    """EBNF or regex text is malformed or not regular."""
+
+
+class ExportError(InputError):
+    """The target language cannot express the grammar."""
+
+
+class VocabularyError(InputError):
+    """Tokens, tokenizer files or stop tokens do not make a vocabulary."""
+
+
+class LimitError(InputError):
+    """A budget of time, memory, depth or size ran out."""
+
+
+class MatcherError(DovetailError):
+    """A matcher was used against its rules."""

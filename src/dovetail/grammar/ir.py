@@ -1,0 +1,212 @@
+"""The grammar: rules over bytes and tokens, independent of any vocabulary.
+
+Everything above (formats, JSON Schema, EBNF, regexes) lowers to these nodes, and everything below (the core, the
+exports, the slow oracle of the tests) reads them. A node is a value; a `Rule` is the only thing with identity, so that
+rules can call each other. The core interns rules by content, so equal rules of different grammars share their work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+MAX_CODE_POINT = 0x10FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """Exactly these bytes; where `special`, a special token may stand for its text inside them."""
+
+    data: bytes
+    special: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character out of sorted, disjoint, inclusive code point ranges, as well-formed UTF-8."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """One byte out of sorted, disjoint, inclusive ranges; for grammars that are about bytes, not text."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """The parts in order; no parts match the empty string."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alt:
+    """Any one of the parts; no parts match nothing."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`body` from `low` to `high` times; `high` None is unbounded. Large bounds cost nothing: the core counts."""
+
+    body: Node
+    low: int
+    high: int | None
+
+
+@dataclass(slots=True, eq=False)
+class Rule:
+    """A named body that may call other rules, itself included; `body` is set once, before the rule is compiled."""
+
+    name: str
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What `rule` matches; the boundary at which the core shares and caches work."""
+
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What `body` matches, reported as events under `name`."""
+
+    name: str
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """One whole token by id, or any but these where `exclude`; a string is the token with that text."""
+
+    tokens: tuple[int | str, ...]
+    exclude: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Free well-formed UTF-8 text that contains none of `excludes` and none of the stops.
+
+    It ends at the first stop, which is consumed and followed by the node beside it; where one stop is a prefix of
+    another, both may end it. Unless `after` is None it may also end anywhere, and `after` follows. A special token may
+    stand for its text inside a stop, never in the text. `captures` names the text without its stop, outermost first.
+    `max_chars` counts code points and `max_tokens` tokens that touch the text; with either, stops must be empty.
+    """
+
+    excludes: tuple[bytes, ...] = ()
+    stops: tuple[tuple[bytes, Node], ...] = ()
+    after: Node | None = Seq(())
+    captures: tuple[str, ...] = ()
+    max_chars: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What `body` matches, unless its bytes contain one of `excludes`; the body holds no calls, captures or tokens."""
+
+    body: Node
+    excludes: tuple[bytes, ...]
+
+
+Node = Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | Without
+
+EMPTY = Seq(())
+NOTHING = Alt(())
+ANY_CHAR = Chars(((0, MAX_CODE_POINT),))
+
+
+def seq(*parts: Node) -> Node:
+    """A sequence without needless nesting."""
+    flat: list[Node] = []
+    for part in parts:
+        if isinstance(part, Seq):
+            flat.extend(part.parts)
+        else:
+            flat.append(part)
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def alt(*parts: Node) -> Node:
+    """A choice; one part stands for itself."""
+    return parts[0] if len(parts) == 1 else Alt(parts)
+
+
+def optional(body: Node) -> Node:
+    """`body` or nothing."""
+    return Repeat(body, 0, 1)
+
+
+def star(body: Node) -> Node:
+    """`body` any number of times."""
+    return Repeat(body, 0, None)
+
+
+def lit(text: str) -> Lit:
+    """The UTF-8 bytes of `text`."""
+    return Lit(text.encode())
+
+
+def chars(ranges: Iterable[tuple[int, int]]) -> Chars:
+    """A character class from ranges in any order, overlapping or not."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return Chars(tuple(merged))
+
+
+def complement(ranges: Iterable[tuple[int, int]]) -> Chars:
+    """Every character outside `ranges`."""
+    gaps: list[tuple[int, int]] = []
+    start = 0
+    for low, high in chars(ranges).ranges:
+        if low > start:
+            gaps.append((start, low - 1))
+        start = high + 1
+    if start <= MAX_CODE_POINT:
+        gaps.append((start, MAX_CODE_POINT))
+    return Chars(tuple(gaps))
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside `node`; calls are edges between rules and not followed."""
+    match node:
+        case Seq(parts) | Alt(parts):
+            return parts
+        case Repeat(body) | Capture(_, body) | Without(body):
+            return (body,)
+        case Text(stops=stops, after=after):
+            arms = tuple(arm for _, arm in stops)
+            return arms if after is None else (*arms, after)
+        case _:
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and everything inside it, without following calls."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(children(current))
+
+
+def reachable(root: Rule) -> list[Rule]:
+    """`root` and every rule that it can reach, in the order of first mention."""
+    found = {id(root): root}
+    pending = [root]
+    while pending:
+        for node in walk(pending.pop().body):
+            if isinstance(node, Call) and id(node.rule) not in found:
+                found[id(node.rule)] = node.rule
+                pending.append(node.rule)
+    return list(found.values())
