@@ -196,7 +196,7 @@ def test_a_tiktoken_encoding_keeps_its_holes_and_its_special_tokens() -> None:
 
 
 def test_a_tiktoken_encoding_without_its_usual_end_needs_stop_tokens() -> None:
-    with pytest.raises(VocabularyError, match="no .* token to end an output"):
+    with pytest.raises(VocabularyError, match="token to end an output"):
         load_tiktoken(small_encoding({"<|eot|>": 259}))
     loaded = load_tiktoken(small_encoding({"<|eot|>": 259}), stop_token_ids=[259], size=300)
     assert ([259], 300) == (loaded.stop_token_ids, len(loaded.tokens))

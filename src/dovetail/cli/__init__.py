@@ -1,0 +1,59 @@
+"""The command `dovetail`: one module per verb."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from dovetail.errors import DovetailError
+
+# Each verb is imported only when it is used, so that `dovetail --help` stays fast whatever a verb needs.
+_VERBS = {
+    "demo": "Let a random speaker utter a few formats, live.",
+    "grammar": "Translate a format or grammar, or try a text on it.",
+}
+
+
+class _Failure(click.ClickException):
+    """One of our own errors, told as it tells itself."""
+
+    def __init__(self, error: DovetailError) -> None:
+        super().__init__(str(error))
+        self._name = type(error).__name__
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"{self._name}: {self.message}", file=file, err=file is None)
+
+
+class _Verbs(click.Group):
+    """A group that knows its verbs by name and turns our errors into messages and exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"dovetail.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DovetailError as error:
+            raise _Failure(error) from error
+        except KeyboardInterrupt:
+            click.echo(err=True)
+            ctx.exit(130)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="dovetail", message="%(prog)s %(version)s")
+def main() -> None:
+    """One description of how a language model talks: it constrains the output and reads it back."""

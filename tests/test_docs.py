@@ -1,0 +1,90 @@
+"""Every block of the README and the docs is executed; `pytest tests/test_docs.py --update-examples` writes the outputs.
+
+python   runs, and what it prints stands in its `#>` lines
+json     loads as a format, and serialises back to the same JSON
+console  each `$ dovetail ...` runs, and what it prints stands below it
+ebnf     parses
+sh       commands for the reader's own shell; the CI script runs the ones of the README
+text     drawings and messages, nothing to run
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+from pytest_examples import CodeExample, EvalExample, find_examples
+
+import dovetail as dt
+from dovetail.cli import main
+from dovetail.grammar import ebnf
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+KINDS = {"python", "json", "console", "ebnf", "sh", "text"}
+FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    page: Path
+    kind: str
+    body: str
+
+    def __str__(self) -> str:
+        line = self.page.read_text().split(self.body)[0].count("\n") + 1
+        return f"{self.page.relative_to(ROOT)}:{line}"
+
+
+BLOCKS = [Block(page, *found.groups()) for page in PAGES for found in FENCE.finditer(page.read_text())]
+
+
+def blocks(kind: str) -> list[Block]:
+    return [block for block in BLOCKS if block.kind == kind]
+
+
+def test_every_block_is_of_a_kind_that_is_checked() -> None:
+    assert {} == {str(block): block.kind for block in BLOCKS if block.kind not in KINDS}
+
+
+@pytest.mark.parametrize("example", find_examples(*map(str, PAGES)), ids=str)
+def test_a_program_prints_what_its_page_says(example: CodeExample, eval_example: EvalExample) -> None:
+    eval_example.set_config(line_length=120)
+    if eval_example.update_examples:
+        eval_example.run_print_update(example)
+    else:
+        eval_example.run_print_check(example)
+
+
+@pytest.mark.parametrize("block", blocks("json"), ids=str)
+def test_a_format_loads_and_serialises_back(block: Block) -> None:
+    written = json.loads(block.body)
+    loaded = dt.load_format(written)
+    assert loaded == dt.load_format(loaded.model_dump_json())
+
+
+@pytest.mark.parametrize("block", blocks("ebnf"), ids=str)
+def test_a_grammar_parses(block: Block) -> None:
+    assert ebnf.parse(block.body)
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=str)
+def test_a_command_prints_what_its_page_says(
+    block: Block, eval_example: EvalExample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    printed = "".join(f"{line}\n{run(line)}" for line in block.body.splitlines() if line.startswith("$ "))
+    if eval_example.update_examples:
+        block.page.write_text(block.page.read_text().replace(block.body, printed))
+    else:
+        assert block.body == printed
+
+
+def run(line: str) -> str:
+    program, *arguments = shlex.split(line.removeprefix("$ "))
+    assert program == "dovetail"
+    return CliRunner().invoke(main, arguments, prog_name="dovetail").output

@@ -1,0 +1,41 @@
+"""What editors infer from the public names: checked by mypy, never run."""
+
+from collections.abc import Iterator
+from typing import assert_type
+
+import numpy as np
+
+import dovetail as dt
+
+
+def masks(fmt: dict[str, object], draft: list[int]) -> None:
+    vocabulary = dt.Vocabulary([b"a", b"b", b"<end>"], {"<end>": 2}, [2])
+    assert_type(vocabulary.size, int)
+    grammar = dt.compile(fmt, vocabulary)
+    assert_type(grammar, dt.CompiledGrammar)
+    matcher = grammar.matcher()
+    assert_type(matcher, dt.Matcher)
+    matcher.fill_mask(np.zeros(1, dtype=np.int32))
+    dt.fill_masks([matcher, matcher.fork()], np.zeros((2, 1), dtype=np.int32))
+    assert_type(matcher.accept(0), bool)
+    assert_type(matcher.accept_bytes(b"a"), bool)
+    assert_type(matcher.validate(draft), int)
+    assert_type(matcher.forced(), bytes)
+    assert_type(matcher.is_complete, bool)
+    assert_type(matcher.is_finished, bool)
+
+
+def formats() -> None:
+    assert_type(dt.load_format('{"type": "any_text"}'), dt.StructuralTag)
+    assert_type(dt.accepts({"type": "any_text"}, "text"), bool)
+    assert_type(dt.accepts(dt.load_format({"type": "any_text"}), b"bytes"), bool)
+
+
+def speaker(grammar: dt.CompiledGrammar) -> None:
+    voice = dt.Speaker(dt.embedded_vocabulary(), seed=1)
+    assert_type(voice.speak(grammar), dt.Utterance)
+    assert_type(voice.stream(grammar), Iterator[int])
+
+
+def errors(error: dt.InputError) -> None:
+    assert_type((error.problem, error.path, error.fix), tuple[str, str, str])
