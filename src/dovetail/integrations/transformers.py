@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,9 @@ class DovetailLogitsProcessor(LogitsProcessor):
         *,
         prompt_length: int | None = None,
     ) -> None:
-        several = isinstance(constraint, Sequence) and not isinstance(constraint, str)
-        constraints = list(constraint) if several else [constraint]
+        constraints = (
+            [constraint] if isinstance(constraint, str) or not isinstance(constraint, Sequence) else constraint
+        )
         self._grammars = [c if isinstance(c, CompiledGrammar) else compile(c, vocabulary) for c in constraints]
         self._vocabulary = vocabulary
         self._given_length = prompt_length
@@ -153,7 +155,7 @@ def _follow(tracks: list[_Track], histories: list[list[int]]) -> list[_Track]:
     return moved
 
 
-def _apply(mask: NDArray[np.int32], scores: torch.Tensor) -> torch.Tensor:
+def _apply(mask: NDArray[np.int32], scores: torch.FloatTensor) -> torch.FloatTensor:
     """Scores of refused tokens, and of logits beyond the vocabulary, become minus infinity."""
     # The packed words travel to the device, 32 times smaller than the bits, and are opened there.
     words = torch.from_numpy(mask).to(scores.device)
@@ -163,4 +165,4 @@ def _apply(mask: NDArray[np.int32], scores: torch.Tensor) -> torch.Tensor:
     if columns > allowed.shape[1]:
         allowed = torch.nn.functional.pad(allowed, (0, columns - allowed.shape[1]))
     allowed = allowed[:, :columns]
-    return scores.masked_fill(~allowed, -torch.inf)
+    return cast(torch.FloatTensor, scores.masked_fill(~allowed, -torch.inf))
