@@ -1,0 +1,389 @@
+#include "automaton.h"
+
+#include <algorithm>
+#include <map>
+
+#include "mask.h"
+#include "store.h"
+
+namespace dovetail {
+
+namespace {
+
+constexpr size_t kMaxStates = 1u << 20;    // deterministic states of one rule
+constexpr uint16_t kSparseRanges = 6;
+
+uint32_t counter_class(uint32_t v) { return v < 2 ? v : 2; }
+
+}  // namespace
+
+Rule::Rule() = default;
+Rule::~Rule() = default;
+DState::DState() = default;
+DState::~DState() = default;
+
+Counter Resolved::apply(Counter c) const {
+    switch (how) {
+    case Zero: return {};
+    case Keep: return c;
+    case Set: return value;
+    case Tick:
+        if (c.need > 0) --c.need;
+        [[fallthrough]];
+    case TickLeft:
+        if (c.left != kUnbounded) --c.left;
+        return c;
+    }
+    return c;
+}
+
+bool Automaton::SetKey::operator==(const SetKey &other) const {
+    return size == other.size && entry == other.entry && std::equal(data, data + size, other.data);
+}
+
+size_t Automaton::SetHash::operator()(const SetKey &k) const {
+    uint64_t h = k.entry;
+    for (uint32_t i = 0; i < k.size; ++i) h = mix(h, k.data[i]);
+    return h;
+}
+
+Automaton::Automaton(Rule &rule, Store &store) : rule_(rule), store_(store), nfa_(build_nfa(rule, store.vocab())) {
+    mark_.assign(nfa_.states.size(), 0);
+    account(sizeof(Automaton) + nfa_.memory() + mark_.size() * 4);
+}
+
+Automaton::~Automaton() { store_.account(-static_cast<int64_t>(bytes_)); }
+
+void Automaton::account(size_t bytes) {
+    bytes_ += bytes;
+    store_.account(static_cast<int64_t>(bytes));
+}
+
+DState *Automaton::start() {
+    if (!start_) {
+        ++epoch_;
+        std::vector<uint32_t> set;
+        close(nfa_.start, set);
+        start_ = intern(std::move(set), false);
+    }
+    return start_;
+}
+
+DState *Automaton::entry() {
+    if (!entry_) {
+        ++epoch_;
+        std::vector<uint32_t> set;
+        close(nfa_.start, set);
+        entry_ = intern(std::move(set), true);
+    }
+    return entry_;
+}
+
+void Automaton::close(uint32_t state, std::vector<uint32_t> &out) {
+    std::vector<uint32_t> pending{state};
+    while (!pending.empty()) {
+        const uint32_t at = pending.back();
+        pending.pop_back();
+        if (mark_[at] == epoch_) continue;
+        mark_[at] = epoch_;
+        const Nfa::State &s = nfa_.states[at];
+        if (s.kind != Nfa::Split) {
+            out.push_back(at);
+            continue;
+        }
+        for (uint32_t i = s.b; i-- > 0;) pending.push_back(nfa_.outs[s.a + i]);
+    }
+}
+
+DState *Automaton::closed(std::vector<uint32_t> targets) {
+    ++epoch_;
+    std::vector<uint32_t> set;
+    for (uint32_t t : targets) close(t, set);
+    return set.empty() ? nullptr : intern(std::move(set), false);
+}
+
+DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
+    std::sort(set.begin(), set.end());
+    const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
+    if (it != interned_.end()) return it->second;
+    if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 1,048,576 deterministic states");
+    set.shrink_to_fit();
+    sets_.push_back(std::move(set));
+    const std::vector<uint32_t> &kept = sets_.back();
+    DState &d = states_.emplace_back();
+    d.id = store_.next_id();
+    d.owner = this;
+    d.set = kept.data();
+    d.set_size = static_cast<uint32_t>(kept.size());
+    d.entry = entry;
+    for (uint32_t s : kept) {
+        d.counter_live = d.counter_live || nfa_.counter_live[s];
+        const Nfa::Kind kind = nfa_.states[s].kind;
+        d.has_steps = d.has_steps || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
+    }
+    interned_.emplace(SetKey{d.set, d.set_size, entry}, &d);
+    account(sizeof(DState) + sizeof(std::vector<uint32_t>) + kept.size() * 4 + 64);
+    return &d;
+}
+
+void Automaton::expand_now(DState &d) {
+    std::vector<ByteEdge> edges;
+    std::vector<uint32_t> calls;
+    auto extra = [&]() -> DState::Extra & {
+        if (!d.extra) {
+            d.extra = std::make_unique<DState::Extra>();
+            account(sizeof(DState::Extra));
+        }
+        return *d.extra;
+    };
+    if (d.has_steps) {
+        extra();
+        d.expanded = true;
+        return;
+    }
+    for (uint32_t i = 0; i < d.set_size; ++i) {
+        const Nfa::State &s = nfa_.states[d.set[i]];
+        switch (s.kind) {
+        case Nfa::Range: edges.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
+        case Nfa::Bytes: edges.insert(edges.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
+        case Nfa::Call: calls.push_back(s.a); break;
+        case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed({s.b})}); break;
+        case Nfa::Accept:
+            if (!d.entry) extra().exits.push_back(s.a);
+            break;
+        default: break;
+        }
+    }
+    if (!calls.empty()) {
+        extra();
+        expand_calls(d, calls);
+    }
+    d.has_bytes = !edges.empty();
+    expand_row(d, std::move(edges));
+    d.plain = !d.extra;
+    d.expanded = true;
+}
+
+void Automaton::expand_row(DState &d, std::vector<ByteEdge> edges) {
+    std::vector<DState::Range> ranges;
+    auto push = [&](uint8_t low, uint8_t high, DState *to) {
+        if (!to) return;
+        if (!ranges.empty() && ranges.back().to == to && ranges.back().high + 1 == low) ranges.back().high = high;
+        else ranges.push_back({low, high, to});
+    };
+    if (edges.size() == 1) {
+        push(edges[0].low, edges[0].high, closed({edges[0].to}));
+        return store_row(d, ranges);
+    }
+    // Cut at every border, then gather the targets of each piece.
+    std::vector<uint16_t> cuts;
+    for (const ByteEdge &e : edges) {
+        cuts.push_back(e.low);
+        cuts.push_back(static_cast<uint16_t>(e.high + 1));
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::sort(edges.begin(), edges.end(), [](const ByteEdge &a, const ByteEdge &b) { return a.low < b.low; });
+    std::vector<ByteEdge> active;
+    size_t next = 0;
+    std::vector<uint32_t> targets, last_targets;
+    DState *last = nullptr;
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+        std::erase_if(active, [&](const ByteEdge &e) { return e.high < cuts[i]; });
+        while (next < edges.size() && edges[next].low == cuts[i]) active.push_back(edges[next++]);
+        if (active.empty()) continue;
+        targets.clear();
+        for (const ByteEdge &e : active) targets.push_back(e.to);
+        std::sort(targets.begin(), targets.end());
+        targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+        if (!last || targets != last_targets) last = closed(targets);
+        last_targets = targets;
+        push(static_cast<uint8_t>(cuts[i]), static_cast<uint8_t>(cuts[i + 1] - 1), last);
+    }
+    store_row(d, ranges);
+}
+
+void Automaton::store_row(DState &d, const std::vector<DState::Range> &ranges) {
+    if (ranges.size() > kSparseRanges) {
+        auto dense = std::make_unique<DState::Dense>();
+        std::fill(std::begin(dense->index), std::end(dense->index), uint8_t{0});
+        dense->to.push_back(nullptr);
+        bool fits = true;
+        for (const DState::Range &r : ranges) {
+            auto at = std::find(dense->to.begin() + 1, dense->to.end(), r.to);
+            if (at == dense->to.end()) {
+                fits = dense->to.size() < 256;
+                if (!fits) break;
+                dense->to.push_back(r.to);
+                at = dense->to.end() - 1;
+            }
+            std::fill(dense->index + r.low, dense->index + r.high + 1, static_cast<uint8_t>(at - dense->to.begin()));
+        }
+        if (fits) {
+            account(sizeof(DState::Dense) + dense->to.size() * sizeof(DState *));
+            d.dense = std::move(dense);
+            return;
+        }
+    }
+    d.ranges = static_cast<uint16_t>(ranges.size());
+    d.row = std::make_unique<DState::Range[]>(ranges.size());
+    std::copy(ranges.begin(), ranges.end(), d.row.get());
+    account(ranges.size() * sizeof(DState::Range));
+}
+
+void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
+    struct Group {
+        const NfaCall *call;
+        std::vector<std::vector<uint32_t>> targets;  // by exit
+    };
+    std::vector<Group> groups;
+    auto same = [](const NfaCall &a, const NfaCall &b) {
+        if (a.callee != b.callee || !(a.init == b.init) || a.captures != b.captures) return false;
+        for (size_t i = 0; i < std::min(a.arms.size(), b.arms.size()); ++i)
+            if (a.arms[i].trailing != b.arms[i].trailing) return false;
+        return true;
+    };
+    for (uint32_t index : calls) {
+        const NfaCall &call = nfa_.calls[index];
+        auto at = std::find_if(groups.begin(), groups.end(), [&](const Group &g) { return same(*g.call, call); });
+        if (at == groups.end()) at = groups.insert(groups.end(), Group{&call, {}});
+        if (at->targets.size() < call.arms.size()) at->targets.resize(call.arms.size());
+        for (size_t i = 0; i < call.arms.size(); ++i)
+            if (call.arms[i].to != kNone) at->targets[i].push_back(call.arms[i].to);
+    }
+    for (const Group &g : groups) {
+        auto site = std::make_unique<CallSite>();
+        site->id = store_.next_id();
+        site->callee = &store_.automaton(*g.call->callee);
+        site->init = g.call->init;
+        for (const std::string &name : g.call->captures) site->captures.push_back(store_.name_id(name));
+        for (size_t i = 0; i < g.targets.size(); ++i) {
+            const uint32_t trailing = i < g.call->arms.size() ? g.call->arms[i].trailing : 0;
+            site->returns.push_back({g.targets[i].empty() ? nullptr : closed(g.targets[i]), trailing});
+        }
+        const DState *back = site->returns.empty() ? nullptr : site->returns[0].state;
+        site->tail = site->captures.empty() && g.call->callee->single_exit && back && back->set_size == 1 &&
+                     nfa_.states[back->set[0]].kind == Nfa::Accept && nfa_.states[back->set[0]].a == 0;
+        account(sizeof(CallSite) + site->returns.size() * sizeof(CallSite::Return));
+        d.extra->calls.push_back(std::move(site));
+    }
+}
+
+const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {
+    auto &slot = d.extra->resolved[counter_class(c.left) * 3 + counter_class(c.need)];
+    if (!slot) {
+        slot = std::make_unique<std::vector<Resolved>>(resolve_now(d, c));
+        account(sizeof(*slot) + slot->size() * sizeof(Resolved));
+    }
+    return *slot;
+}
+
+std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
+    struct Thread {
+        uint32_t state;
+        Resolved way;
+        bool ticked;
+    };
+    std::vector<Thread> pending, seen;
+    std::vector<std::pair<Resolved, std::vector<uint32_t>>> groups;
+    std::vector<uint32_t> indifferent, reached;
+    auto spread = [&](uint32_t to, const Resolved &way, bool ticked) {
+        ++epoch_;
+        reached.clear();
+        close(to, reached);
+        for (size_t i = reached.size(); i-- > 0;) pending.push_back({reached[i], way, ticked});
+    };
+    for (uint32_t i = d.set_size; i-- > 0;) pending.push_back({d.set[i], {nullptr, Resolved::Keep, {}}, false});
+    while (!pending.empty()) {
+        Thread t = pending.back();
+        pending.pop_back();
+        const auto known = [&](const Thread &s) {
+            return s.state == t.state && s.way.how == t.way.how && s.way.value == t.way.value && s.ticked == t.ticked;
+        };
+        if (std::any_of(seen.begin(), seen.end(), known)) continue;
+        seen.push_back(t);
+        const Nfa::State &s = nfa_.states[t.state];
+        const Counter now = t.way.apply(c);
+        if (s.kind == Nfa::Enter) {
+            spread(s.a, {nullptr, Resolved::Set, nfa_.bounds[s.b]}, false);
+        } else if (s.kind == Nfa::Tick) {
+            // A second tick before the next byte would be a repetition of nothing.
+            if (now.left == 0 || t.ticked) continue;
+            const Resolved::How how = s.b ? Resolved::TickLeft : Resolved::Tick;
+            Resolved way{nullptr, how, {}};
+            if (t.way.how == Resolved::Set) way = {nullptr, Resolved::Set, Resolved{nullptr, how, {}}.apply(now)};
+            spread(s.a, way, true);
+        } else if (s.kind == Nfa::Leave) {
+            if (now.need == 0 || s.b) spread(s.a, t.way, t.ticked);
+        } else if (!nfa_.counter_live[t.state]) {
+            indifferent.push_back(t.state);
+        } else {
+            auto at = std::find_if(groups.begin(), groups.end(), [&](const auto &g) {
+                return g.first.how == t.way.how && g.first.value == t.way.value;
+            });
+            if (at == groups.end()) at = groups.insert(groups.end(), {t.way, {}});
+            at->second.push_back(t.state);
+        }
+    }
+    if (groups.empty() && indifferent.empty()) return {};
+    if (groups.empty()) groups.push_back({{nullptr, Resolved::Zero, {}}, {}});
+    // States that do not look at the counter go with the first group; one automaton state then serves both.
+    groups[0].second.insert(groups[0].second.end(), indifferent.begin(), indifferent.end());
+    std::vector<Resolved> result;
+    for (auto &[way, set] : groups) {
+        std::sort(set.begin(), set.end());
+        set.erase(std::unique(set.begin(), set.end()), set.end());
+        way.state = intern(set, d.entry);
+        result.push_back(way);
+    }
+    return result;
+}
+
+bool Automaton::arrives(DState *to, const DState &home, bool ticks) {
+    if (!to || !ticks) return to == &home;
+    expand(*to);
+    if (!to->has_steps) return false;
+    // With a lower bound still open the state is another one than without, so both are tried.
+    for (const Counter c : {Counter{kUnbounded, 0}, Counter{kUnbounded, 2}}) {
+        const std::vector<Resolved> &r = resolve(*to, c);
+        if (r.size() != 1 || r[0].state != &home) continue;
+        if (r[0].how == Resolved::Tick || r[0].how == Resolved::TickLeft) return true;
+    }
+    return false;
+}
+
+const Loops &Automaton::loops(DState &d) {
+    if (!d.extra) d.extra = std::make_unique<DState::Extra>();
+    if (d.extra->loops) return *d.extra->loops;
+    auto result = std::make_unique<Loops>();
+    // A text with a token budget is entered byte by byte, never by subtrees: its counter is not a plain tick.
+    if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.has_steps && !rule_.counts_tokens) {
+        result->ticks = d.counter_live;
+        for (uint8_t b = 0; b < 128; ++b)
+            if (arrives(d.next(b), d, result->ticks))
+                (b < 64 ? result->low : result->high) |= uint64_t{1} << (b & 63);
+        result->others = (result->low | result->high) != 0 && loops_on_other_characters(d, result->ticks);
+    }
+    d.extra->loops = std::move(result);
+    return *d.extra->loops;
+}
+
+bool Automaton::loops_on_other_characters(DState &d, bool ticks) {
+    std::map<std::pair<DState *, uint8_t>, bool> known;
+    auto check = [&](auto &self, DState *at, uint8_t utf8) -> bool {
+        const auto [it, fresh] = known.try_emplace({at, utf8}, true);
+        if (!fresh) return it->second;
+        expand(*at);
+        for (int b = 0x80; b < 0x100; ++b) {
+            const uint8_t next = utf8_next(utf8, static_cast<uint8_t>(b));
+            if (next == kUtf8Bad) continue;
+            DState *to = at->next(static_cast<uint8_t>(b));
+            const bool good = next == 0 ? arrives(to, d, ticks) : to && !to->has_steps && self(self, to, next);
+            if (!good) return known[{at, utf8}] = false;
+        }
+        return true;
+    };
+    return check(check, &d, 0);
+}
+
+}  // namespace dovetail

@@ -1,0 +1,164 @@
+// The automaton of one rule, made deterministic while it is walked.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "nfa.h"
+#include "rule.h"
+
+namespace dovetail {
+
+class Automaton;
+class Store;
+struct DState;
+struct MaskRoots;
+
+/// A call that a state can make, with where it goes on by the exit that the callee takes.
+struct CallSite {
+    struct Return {
+        DState *state = nullptr;
+        uint32_t trailing = 0;
+    };
+    uint64_t id;
+    Automaton *callee;
+    Counter init;
+    bool tail;  // nothing is left to do after the call: the frame need not be kept
+    std::vector<uint32_t> captures;
+    std::vector<Return> returns;
+};
+
+struct TokenEdge {
+    const TokenSet *set;
+    DState *to;
+};
+
+/// What the counter steps of a state come to: where they lead, and with which counter.
+struct Resolved {
+    enum How : uint8_t { Zero, Keep, Tick, TickLeft, Set };
+    DState *state;
+    How how;
+    Counter value;  // for Set
+
+    Counter apply(Counter c) const;
+};
+
+/// Which bytes lead from a state back to itself: whole subtrees of the trie are taken by them.
+struct Loops {
+    uint64_t low = 0, high = 0;  // ASCII
+    bool others = false;         // every well-formed character that is not ASCII
+    bool ticks = false;          // each of them counts one repetition
+};
+
+struct DState {
+    struct Range {
+        uint8_t low, high;
+        DState *to;
+    };
+    struct Extra {
+        std::vector<uint32_t> exits;
+        std::vector<std::unique_ptr<CallSite>> calls;
+        std::vector<TokenEdge> tokens;
+        std::unique_ptr<std::vector<Resolved>> resolved[9];  // by counter class
+        std::unique_ptr<Loops> loops;
+    };
+    struct Dense {
+        uint8_t index[256];
+        std::vector<DState *> to;  // to[0] is null
+    };
+
+    uint64_t id = 0;
+    Automaton *owner = nullptr;
+    const uint32_t *set = nullptr;  // NFA states, sorted
+    uint32_t set_size = 0;
+    bool expanded = false;
+    bool entry = false;     // just called: the callee may not match nothing, callers skip it themselves
+    bool has_steps = false;  // counter steps come first, see Automaton::resolve
+    bool has_bytes = false;
+    bool plain = false;     // nothing but bytes: no exit, call, token or counter step
+    bool counter_live = false;
+    uint16_t ranges = 0;
+    std::unique_ptr<Range[]> row;  // sorted, where there are few ranges
+    std::unique_ptr<Dense> dense;
+    std::unique_ptr<Extra> extra;
+    std::unique_ptr<MaskRoots> masks;
+
+    DState();
+    ~DState();
+
+    DState *next(uint8_t b) const {
+        if (dense) return dense->to[dense->index[b]];
+        for (const Range *r = row.get(), *end = r + ranges; r != end; ++r)
+            if (b <= r->high) return b >= r->low ? r->to : nullptr;
+        return nullptr;
+    }
+    template <class Visit> void each_range(Visit visit) const;
+};
+
+class Automaton {
+  public:
+    Automaton(Rule &rule, Store &store);
+    ~Automaton();
+
+    /// Where a call begins, and where a whole output begins (which may be empty).
+    DState *entry();
+    DState *start();
+    /// Computes the rows of a state when it is first needed.
+    void expand(DState &d) {
+        if (!d.expanded) expand_now(d);
+    }
+    const std::vector<Resolved> &resolve(DState &d, Counter c);
+    /// How the state loops on itself, for states that are worth asking.
+    const Loops &loops(DState &d);
+
+    const Rule &rule() const { return rule_; }
+    bool counts_tokens() const { return rule_.counts_tokens; }
+
+  private:
+    struct SetKey {
+        const uint32_t *data;
+        uint32_t size;
+        bool entry;
+        bool operator==(const SetKey &other) const;
+    };
+    struct SetHash {
+        size_t operator()(const SetKey &k) const;
+    };
+
+    DState *intern(std::vector<uint32_t> set, bool entry);
+    void close(uint32_t state, std::vector<uint32_t> &out);
+    DState *closed(std::vector<uint32_t> targets);
+    void expand_now(DState &d);
+    void expand_row(DState &d, std::vector<ByteEdge> edges);
+    void store_row(DState &d, const std::vector<DState::Range> &ranges);
+    void expand_calls(DState &d, const std::vector<uint32_t> &calls);
+    std::vector<Resolved> resolve_now(DState &d, Counter c);
+    bool loops_on_other_characters(DState &d, bool ticks);
+    /// Does arriving at `to` come back to `home`, with one repetition counted where `ticks`?
+    bool arrives(DState *to, const DState &home, bool ticks);
+    void account(size_t bytes);
+
+    Rule &rule_;
+    Store &store_;
+    Nfa nfa_;
+    std::deque<DState> states_;
+    std::deque<std::vector<uint32_t>> sets_;
+    std::unordered_map<SetKey, DState *, SetHash> interned_;
+    std::vector<uint32_t> mark_;  // last closure that visited an NFA state
+    uint32_t epoch_ = 0;
+    DState *start_ = nullptr, *entry_ = nullptr;
+    size_t bytes_ = 0;
+};
+
+template <class Visit> void DState::each_range(Visit visit) const {
+    if (!dense) {
+        for (uint16_t i = 0; i < ranges; ++i) visit(row[i].low, row[i].high, row[i].to);
+        return;
+    }
+    for (int b = 0; b < 256; ++b)
+        if (DState *to = dense->to[dense->index[b]]) visit(static_cast<uint8_t>(b), static_cast<uint8_t>(b), to);
+}
+
+}  // namespace dovetail

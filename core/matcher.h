@@ -1,0 +1,81 @@
+// One generation: masks out, tokens or bytes in, captures out, and back again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stack.h"
+#include "store.h"
+
+namespace dovetail {
+
+/// A capture opened or closed at a byte of the output.
+struct CaptureMark {
+    uint64_t at;
+    std::string name;
+    bool open;
+};
+
+/// Not safe to use from two threads at once; different matchers of one grammar are.
+class Matcher {
+  public:
+    explicit Matcher(std::shared_ptr<Grammar> grammar);
+    Matcher(const Matcher &other);
+    ~Matcher();
+    Matcher &operator=(const Matcher &) = delete;
+
+    const std::shared_ptr<Grammar> &grammar() const { return grammar_; }
+    size_t mask_words() const { return store_.vocab().mask_words(); }
+
+    /// Set bit t % 32 of out[t / 32] exactly when token t may come next; all mask_words() words are overwritten.
+    /// After the end no bit is set.
+    void fill_mask(uint32_t *out);
+    /// False, and no change, where the token may not come next.
+    bool accept(uint32_t token);
+    /// All of the bytes or none of them; token budgets do not count them.
+    bool accept_bytes(std::string_view bytes);
+    /// How many of the tokens could be accepted in a row.
+    size_t validate(const uint32_t *tokens, size_t count);
+    /// Takes back that many calls of accept and accept_bytes that returned true.
+    void rollback(size_t steps);
+    void reset();
+    /// The bytes that must come next, whatever the model wants.
+    std::string forced();
+    bool is_complete() const { return finished_ || now().complete; }
+    bool is_finished() const { return finished_; }
+    size_t steps() const { return history_.size() - 1; }
+    uint64_t position() const { return position_.back(); }
+    std::vector<CaptureMark> captures() const;
+
+    // What a Mover asks of its world.
+    const Mark *opened(const CallSite &site, const Mark *marks);
+    const Mark *closed(const CallSite &site, uint32_t exit, const Mark *marks);
+    void bottom(uint32_t exit, const Mark *marks, Stacks &out);
+
+  private:
+    const Stacks &now() const { return history_.back(); }
+    void start();
+    bool take_token(uint32_t token);
+    bool take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out);
+    void commit(Stacks next, uint64_t position);
+    void collect();
+    void copy_live(const std::vector<Stacks> &from);
+
+    std::shared_ptr<Grammar> grammar_;
+    Store &store_;
+    std::unique_ptr<Arena<Frame>> frames_;
+    std::unique_ptr<Arena<Mark>> marks_;
+    std::unique_ptr<Mover<Matcher>> mover_;
+    std::vector<Stacks> history_;      // one entry per step, the start first
+    std::vector<uint64_t> position_;   // bytes of output, likewise
+    uint64_t at_ = 0;                  // while bytes are being taken
+    bool finished_ = false;
+    size_t collect_at_ = 4096;
+};
+
+/// Fills one row for each matcher under a single lock; the matchers share one store.
+void fill_masks(const std::vector<Matcher *> &matchers, const std::vector<uint32_t *> &rows);
+
+}  // namespace dovetail

@@ -1,0 +1,186 @@
+#include "nfa.h"
+
+#include <algorithm>
+
+#include "nfa_builder.h"
+
+namespace dovetail {
+
+bool TokenSet::has(uint32_t token, const Vocab &vocab) const {
+    const bool listed = std::binary_search(ids.begin(), ids.end(), token);
+    if (!exclude) return listed;
+    return !listed && !vocab.is_stop(token) && !vocab.bytes(token).empty();
+}
+
+size_t Nfa::memory() const {
+    size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
+                   bounds.size() * sizeof(Counter) + counter_live.size() / 8;
+    for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
+    for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
+    return bytes;
+}
+
+namespace {
+
+/// Left recursion, taken out of the automaton.
+///
+/// A derivation of a left-recursive rule is a spine: some base at the bottom, then one return after another into the
+/// rules that called on their left. A spine is regular, so one automaton can follow it upwards: it holds the bodies of
+/// the whole group, the end of a body leads to wherever that rule was called on the left, and only the rule that was
+/// entered may end. Calls that come after a consumed byte stay ordinary calls.
+class SpineBuilder {
+  public:
+    SpineBuilder(Nfa &nfa, const Vocab &vocab, const Rule &entered)
+        : nfa_(nfa), build_(nfa, vocab), entered_(entered), group_(entered.left_group) {}
+
+    uint32_t build() {
+        std::vector<uint32_t> starts, ends;
+        for (size_t i = 0; i < group_.size(); ++i) ends.push_back(build_.reserve_split());
+        for (size_t i = 0; i < group_.size(); ++i) {
+            const Ast ast(group_[i]->code);
+            starts.push_back(build_.node(*group_[i], ast, ast.root, ends[i]));
+        }
+        std::vector<std::vector<uint32_t>> returns(group_.size());
+        std::vector<std::vector<uint32_t>> bases(group_.size());
+        std::vector<std::vector<uint32_t>> callees(group_.size());
+        for (size_t i = 0; i < group_.size(); ++i)
+            if (starts[i] != kDead) sort_left(i, starts[i], returns, bases[i], callees[i]);
+        std::vector<uint32_t> first;
+        for (uint32_t member : reached_on_the_left(callees))
+            first.insert(first.end(), bases[member].begin(), bases[member].end());
+        for (size_t i = 0; i < group_.size(); ++i) {
+            if (group_[i] == &entered_) returns[i].push_back(build_.accept(0));
+            build_.fill_split(ends[i], returns[i]);
+        }
+        if (entered_.nullable[0]) first.push_back(build_.accept(0));
+        return build_.split(first);
+    }
+
+  private:
+    uint32_t member(const Rule *rule) const {
+        const auto it = std::find(group_.begin(), group_.end(), rule);
+        return it == group_.end() ? kNone : static_cast<uint32_t>(it - group_.begin());
+    }
+
+    /// Sorts what a body can do before it has consumed anything into left calls and the rest.
+    void sort_left(size_t self, uint32_t start, std::vector<std::vector<uint32_t>> &returns,
+                   std::vector<uint32_t> &bases, std::vector<uint32_t> &callees) const {
+        std::vector<bool> seen(nfa_.states.size());
+        std::vector<uint32_t> pending{start};
+        while (!pending.empty()) {
+            const uint32_t at = pending.back();
+            pending.pop_back();
+            if (seen[at]) continue;
+            seen[at] = true;
+            const Nfa::State &s = nfa_.states[at];
+            if (s.kind == Nfa::Split) {
+                // The end of the own body is reached here only by matching nothing, which callers skip themselves.
+                nfa_.successors(at, [&](uint32_t to) { pending.push_back(to); });
+            } else if (s.kind == Nfa::Call && member(nfa_.calls[s.a].callee) != kNone) {
+                const NfaCall &call = nfa_.calls[s.a];
+                if (!call.captures.empty()) throw InputError("a capture cannot be the left part of a left recursion");
+                const uint32_t callee = member(call.callee);
+                returns[callee].push_back(call.arms[0].to);
+                callees.push_back(callee);
+            } else if (s.kind == Nfa::Enter || s.kind == Nfa::Tick || s.kind == Nfa::Leave) {
+                throw LimitError("rule " + std::to_string(self) +
+                                 " of a left recursion begins with a large repetition; write it without left recursion");
+            } else {
+                bases.push_back(at);
+            }
+        }
+    }
+
+    std::vector<uint32_t> reached_on_the_left(const std::vector<std::vector<uint32_t>> &callees) const {
+        std::vector<uint32_t> found{member(&entered_)};
+        for (size_t i = 0; i < found.size(); ++i)
+            for (uint32_t c : callees[found[i]])
+                if (std::find(found.begin(), found.end(), c) == found.end()) found.push_back(c);
+        return found;
+    }
+
+    Nfa &nfa_;
+    NfaBuilder build_;
+    const Rule &entered_;
+    const std::vector<Rule *> &group_;
+};
+
+/// predecessors(s) = from[offset[s] .. offset[s + 1])
+struct Predecessors {
+    std::vector<uint32_t> offset, from;
+
+    explicit Predecessors(const Nfa &nfa) : offset(nfa.states.size() + 1, 0) {
+        const uint32_t n = static_cast<uint32_t>(nfa.states.size());
+        for (uint32_t s = 0; s < n; ++s) nfa.successors(s, [&](uint32_t to) { ++offset[to + 1]; });
+        for (uint32_t s = 0; s < n; ++s) offset[s + 1] += offset[s];
+        from.resize(offset[n]);
+        std::vector<uint32_t> at(offset.begin(), offset.end() - 1);
+        for (uint32_t s = 0; s < n; ++s) nfa.successors(s, [&](uint32_t to) { from[at[to]++] = s; });
+    }
+
+    /// Marks everything from which `seeds` can be reached through states that `passes`.
+    template <class Passes> std::vector<bool> backwards(std::vector<uint32_t> seeds, Passes passes) const {
+        std::vector<bool> marked(offset.size() - 1);
+        for (uint32_t s : seeds) marked[s] = true;
+        while (!seeds.empty()) {
+            const uint32_t s = seeds.back();
+            seeds.pop_back();
+            for (uint32_t i = offset[s]; i < offset[s + 1]; ++i) {
+                const uint32_t p = from[i];
+                if (marked[p] || !passes(p)) continue;
+                marked[p] = true;
+                seeds.push_back(p);
+            }
+        }
+        return marked;
+    }
+};
+
+/// Cuts the edges into states that cannot reach an end, so that no walk enters a dead end.
+void trim(Nfa &nfa, const std::vector<bool> &live) {
+    if (std::find(live.begin(), live.end(), false) == live.end()) return;
+    for (Nfa::State &s : nfa.states) {
+        if (s.kind == Nfa::Bytes) {
+            uint32_t kept = s.a;
+            for (uint32_t i = s.a; i < s.a + s.b; ++i)
+                if (live[nfa.edges[i].to]) nfa.edges[kept++] = nfa.edges[i];
+            s.b = kept - s.a;
+        } else if (s.kind == Nfa::Split) {
+            uint32_t kept = s.a;
+            for (uint32_t i = s.a; i < s.a + s.b; ++i)
+                if (live[nfa.outs[i]]) nfa.outs[kept++] = nfa.outs[i];
+            s.b = kept - s.a;
+        } else if (s.kind == Nfa::Call) {
+            for (NfaCall::Arm &arm : nfa.calls[s.a].arms)
+                if (arm.to != kNone && !live[arm.to]) arm.to = kNone;
+        }
+    }
+}
+
+}  // namespace
+
+Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
+    Nfa nfa;
+    if (!rule.left_group.empty()) {
+        nfa.start = SpineBuilder(nfa, vocab, rule).build();
+    } else {
+        NfaBuilder build(nfa, vocab);
+        const Ast ast(rule.code);
+        const Ast::Node &root = ast.nodes[ast.root];
+        nfa.start = root.op == Code::Text ? build.free_text(root) : build.node(rule, ast, ast.root, build.accept(0));
+    }
+    if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();
+    const Predecessors before(nfa);
+    std::vector<uint32_t> ends, counting;
+    for (uint32_t s = 0; s < nfa.states.size(); ++s) {
+        const Nfa::Kind kind = nfa.states[s].kind;
+        if (kind == Nfa::Accept) ends.push_back(s);
+        if (kind == Nfa::Tick || kind == Nfa::Leave) counting.push_back(s);
+    }
+    trim(nfa, before.backwards(ends, [](uint32_t) { return true; }));
+    if (rule.counts_tokens) nfa.counter_live.assign(nfa.states.size(), true);
+    else nfa.counter_live = before.backwards(counting, [&](uint32_t s) { return nfa.states[s].kind != Nfa::Enter; });
+    return nfa;
+}
+
+}  // namespace dovetail

@@ -1,0 +1,94 @@
+// The nondeterministic automaton of one rule: bytes, calls, tokens and counter steps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common.h"
+
+namespace dovetail {
+
+struct Rule;
+class Vocab;
+
+struct ByteEdge {
+    uint8_t low, high;
+    uint32_t to;
+};
+
+/// Tokens by id: those in `ids`, or all others that are not stop tokens.
+struct TokenSet {
+    bool exclude;
+    std::vector<uint32_t> ids;  // sorted
+
+    bool has(uint32_t token, const Vocab &vocab) const;
+};
+
+struct NfaCall {
+    struct Arm {
+        uint32_t to = kNone;  // kNone: that exit is not allowed
+        uint32_t trailing = 0;
+    };
+    Rule *callee;
+    Counter init;
+    std::vector<std::string> captures;
+    std::vector<Arm> arms;  // by exit of the callee
+};
+
+struct Nfa {
+    enum Kind : uint8_t {
+        Range,   // a: target, b: low byte | high byte << 8
+        Bytes,   // edges[a, a + b)
+        Split,   // outs[a, a + b)
+        Enter,   // a: target, b: index into bounds
+        Tick,    // a: target; one more repetition
+        Leave,   // a: target, b: 1 if the lower bound does not matter
+        Call,    // a: index into calls
+        Token,   // a: index into token_sets, b: target
+        Accept,  // a: exit
+    };
+    struct State {
+        Kind kind;
+        uint32_t a, b;
+    };
+
+    std::vector<State> states;
+    std::vector<ByteEdge> edges;
+    std::vector<uint32_t> outs;
+    std::vector<Counter> bounds;
+    std::vector<NfaCall> calls;
+    std::vector<TokenSet> token_sets;
+    std::vector<bool> counter_live;  // a Tick or Leave can be reached before the next Enter
+    uint32_t start = 0;
+
+    size_t memory() const;
+    /// Calls `visit(target)` for every successor of a state.
+    template <class Visit> void successors(uint32_t state, Visit visit) const {
+        const State &s = states[state];
+        switch (s.kind) {
+        case Range:
+        case Enter:
+        case Tick:
+        case Leave: visit(s.a); break;
+        case Bytes:
+            for (uint32_t i = 0; i < s.b; ++i) visit(edges[s.a + i].to);
+            break;
+        case Split:
+            for (uint32_t i = 0; i < s.b; ++i) visit(outs[s.a + i]);
+            break;
+        case Call:
+            for (const NfaCall::Arm &arm : calls[s.a].arms)
+                if (arm.to != kNone) visit(arm.to);
+            break;
+        case Token: visit(s.b); break;
+        case Accept: break;
+        }
+    }
+};
+
+/// Builds the automaton of `rule`; every state of the result can reach an end.
+Nfa build_nfa(const Rule &rule, const Vocab &vocab);
+
+inline constexpr uint32_t kMaxNfaStates = 4u << 20;
+
+}  // namespace dovetail

@@ -1,0 +1,319 @@
+#include "nfa_builder.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "string_set.h"
+
+namespace dovetail {
+
+namespace {
+
+constexpr size_t kInlineBytes = 48;  // a leaf rule with this little code is copied into its callers
+
+bool is_counter_free(const Ast &ast) {
+    return std::none_of(ast.nodes.begin(), ast.nodes.end(), [](const Ast::Node &n) {
+        return n.op == Code::Count || n.op == Code::CountParam || n.op == Code::Text;
+    });
+}
+
+}  // namespace
+
+uint32_t NfaBuilder::add(Nfa::Kind kind, uint32_t a, uint32_t b) {
+    if (nfa_.states.size() >= kMaxNfaStates) throw LimitError("a rule needs more than 4,194,304 states");
+    nfa_.states.push_back({kind, a, b});
+    return static_cast<uint32_t>(nfa_.states.size() - 1);
+}
+
+uint32_t NfaBuilder::bytes(std::span<const ByteEdge> edges) {
+    if (edges.empty()) return kDead;
+    if (edges.size() == 1) return range(edges[0].low, edges[0].high, edges[0].to);
+    const uint32_t at = static_cast<uint32_t>(nfa_.edges.size());
+    nfa_.edges.insert(nfa_.edges.end(), edges.begin(), edges.end());
+    return add(Nfa::Bytes, at, static_cast<uint32_t>(edges.size()));
+}
+
+uint32_t NfaBuilder::split(const std::vector<uint32_t> &outs) {
+    std::vector<uint32_t> live;
+    for (uint32_t o : outs)
+        if (o != kDead && std::find(live.begin(), live.end(), o) == live.end()) live.push_back(o);
+    if (live.empty()) return kDead;
+    if (live.size() == 1) return live[0];
+    const uint32_t s = reserve_split();
+    fill_split(s, live);
+    return s;
+}
+
+uint32_t NfaBuilder::reserve_split() { return add(Nfa::Split, 0, 0); }
+
+void NfaBuilder::fill_split(uint32_t state, const std::vector<uint32_t> &outs) {
+    nfa_.states[state].a = static_cast<uint32_t>(nfa_.outs.size());
+    for (uint32_t o : outs)
+        if (o != kDead) nfa_.outs.push_back(o);
+    nfa_.states[state].b = static_cast<uint32_t>(nfa_.outs.size()) - nfa_.states[state].a;
+}
+
+uint32_t NfaBuilder::token(std::vector<uint32_t> ids, bool exclude, uint32_t to) {
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    if ((ids.empty() && !exclude) || to == kDead) return kDead;
+    nfa_.token_sets.push_back({exclude, std::move(ids)});
+    return add(Nfa::Token, static_cast<uint32_t>(nfa_.token_sets.size() - 1), to);
+}
+
+uint32_t NfaBuilder::continuation(const Ranges &ranges, int bytes_left, uint32_t next,
+                                  std::map<std::pair<int, Ranges>, uint32_t> &memo) {
+    if (bytes_left == 0) return next;
+    const auto [it, fresh] = memo.try_emplace({bytes_left, ranges}, kDead);
+    if (!fresh) return it->second;
+    const int shift = 6 * (bytes_left - 1);
+    const uint32_t unit = 1u << shift;
+    std::vector<ByteEdge> edges;
+    // Digits whose remainders are the same set share an edge; a run of full digits is taken at once.
+    auto emit = [&](uint32_t first, uint32_t last, const Ranges &rest) {
+        const uint32_t to = continuation(rest, bytes_left - 1, next, memo);
+        if (!edges.empty() && edges.back().to == to && edges.back().high + 1u == 0x80 + first)
+            edges.back().high = static_cast<uint8_t>(0x80 + last);
+        else
+            edges.push_back({static_cast<uint8_t>(0x80 + first), static_cast<uint8_t>(0x80 + last), to});
+    };
+    Ranges rest;
+    uint32_t digit = kNone;
+    auto flush = [&] {
+        if (digit != kNone) emit(digit, digit, rest);
+        rest.clear();
+        digit = kNone;
+    };
+    for (auto [low, high] : ranges) {
+        while (low <= high) {
+            const uint32_t d = low >> shift, end = ((d + 1) << shift) - 1;
+            if (d != digit) flush();
+            if ((low & (unit - 1)) == 0 && high >= end) {
+                const uint32_t last = ((high + 1) >> shift) - 1;
+                emit(d, last, {{0, unit - 1}});
+                low = (last + 1) << shift;
+                if (low == 0) break;
+            } else {
+                digit = d;
+                rest.emplace_back(low & (unit - 1), std::min(high, end) & (unit - 1));
+                low = end + 1;
+            }
+        }
+    }
+    flush();
+    return memo[{bytes_left, ranges}] = bytes(edges);
+}
+
+uint32_t NfaBuilder::chars(const Ranges &ranges, uint32_t next) {
+    static constexpr struct { uint32_t low, high; int more; uint8_t lead; } kForms[] = {
+        {0, 0x7F, 0, 0x00}, {0x80, 0x7FF, 1, 0xC0}, {0x800, 0xD7FF, 2, 0xE0},
+        {0xE000, 0xFFFF, 2, 0xE0}, {0x10000, 0x10FFFF, 3, 0xF0}};
+    std::map<std::pair<int, Ranges>, uint32_t> memo;
+    std::vector<ByteEdge> edges;
+    for (const auto &form : kForms) {
+        const int shift = 6 * form.more;
+        // Cut the ranges by lead byte, then let the continuation bytes take the rest.
+        std::map<uint32_t, Ranges> by_lead;
+        for (const auto &[low, high] : ranges) {
+            const uint32_t first = std::max(low, form.low), last = std::min(high, form.high);
+            if (low > form.high || high < form.low || first > last) continue;
+            if (form.more == 0) {
+                edges.push_back({static_cast<uint8_t>(first), static_cast<uint8_t>(last), next});
+                continue;
+            }
+            for (uint32_t lead = first >> shift; lead <= last >> shift; ++lead) {
+                const uint32_t base = lead << shift;
+                by_lead[lead].emplace_back(std::max(first, base) - base,
+                                           std::min(last, base + (1u << shift) - 1) - base);
+            }
+        }
+        for (const auto &[lead, rest] : by_lead) {
+            const uint32_t to = continuation(rest, form.more, next, memo);
+            const auto byte = static_cast<uint8_t>(form.lead | lead);
+            if (!edges.empty() && edges.back().to == to && edges.back().high + 1 == byte) edges.back().high = byte;
+            else edges.push_back({byte, byte, to});
+        }
+    }
+    return bytes(edges);
+}
+
+uint32_t NfaBuilder::literal(std::string_view text, bool special, uint32_t next) {
+    std::vector<uint32_t> after(text.size() + 1);  // the state behind the first i bytes
+    after[text.size()] = next;
+    std::vector<uint32_t> found;
+    for (size_t i = text.size(); i-- > 0;) {
+        const auto b = static_cast<uint8_t>(text[i]);
+        after[i] = range(b, b, after[i + 1]);
+        if (!special) continue;
+        found.clear();
+        vocab_.specials_at(text, i, found);
+        if (found.empty()) continue;
+        std::vector<uint32_t> ways{after[i]};
+        for (uint32_t id : found) ways.push_back(token({id}, false, after[i + vocab_.bytes(id).size()]));
+        after[i] = split(ways);
+    }
+    return after[0];
+}
+
+uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_t next) {
+    if (next == kDead) return kDead;
+    const Ast::Node &n = ast.nodes[at];
+    switch (n.op) {
+    case Code::Lit:
+    case Code::Special: return literal(n.text, n.op == Code::Special, next);
+    case Code::Chars: return chars(n.ranges, next);
+    case Code::Bytes: {
+        std::vector<ByteEdge> edges;
+        for (const auto &[low, high] : n.ranges)
+            edges.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), next});
+        return bytes(edges);
+    }
+    case Code::Seq:
+        for (size_t i = n.kids.size(); i-- > 0;) next = node(rule, ast, n.kids[i], next);
+        return next;
+    case Code::Alt: {
+        std::vector<uint32_t> ways;
+        for (uint32_t k : n.kids) ways.push_back(node(rule, ast, k, next));
+        return split(ways);
+    }
+    case Code::Loop:
+    case Code::Unroll: return repeat(rule, ast, n, next);
+    case Code::Count:
+    case Code::CountParam: return count(rule, ast, n, next);
+    case Code::Call:
+    case Code::Branch: return call(rule, ast, n, next);
+    case Code::Tokens: return tokens(n, next);
+    case Code::Without: return without(rule, ast, n, next);
+    case Code::Text: break;
+    }
+    throw InputError("free text must be a rule of its own");
+}
+
+uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    const uint32_t body = n.kids[0];
+    uint32_t at = next;
+    if (n.bounds.left == kUnbounded) {
+        at = reserve_split();
+        fill_split(at, {node(rule, ast, body, at), next});
+    } else {
+        for (uint32_t i = n.bounds.need; i < n.bounds.left; ++i) at = split({node(rule, ast, body, at), next});
+    }
+    for (uint32_t i = 0; i < n.bounds.need; ++i) at = node(rule, ast, body, at);
+    return at;
+}
+
+uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    const bool nullable = is_nullable(ast, n.kids[0], false, [&](uint32_t slot, const Counter &bounds) {
+        const Rule &callee = *rule.calls[slot];
+        return CalleeFacts{callee.nullable[bounds.need > 0], callee.productive[bounds.need > 0]};
+    });
+    const uint32_t head = reserve_split();
+    const uint32_t body = node(rule, ast, n.kids[0], head);
+    const uint32_t tick = body == kDead ? kDead : add(Nfa::Tick, body);
+    fill_split(head, {tick, add(Nfa::Leave, next, nullable)});
+    if (n.op == Code::CountParam) return head;
+    nfa_.bounds.push_back(n.bounds);
+    return add(Nfa::Enter, head, static_cast<uint32_t>(nfa_.bounds.size() - 1));
+}
+
+uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    Rule *callee = rule.calls[n.slot];
+    const bool need = n.bounds.need > 0;
+    if (!callee->productive[need]) return kDead;
+    if (n.op == Code::Call && callee->calls.empty() && callee->code.size() <= kInlineBytes) {
+        const Ast body(callee->code);
+        if (is_counter_free(body)) return node(*callee, body, body.root, next);
+    }
+    NfaCall c{callee, n.bounds, {}, {}};
+    for (std::string_view name : n.names) c.captures.emplace_back(name);
+    if (n.op == Code::Call) c.arms.push_back({next, 0});
+    bool live = n.op == Code::Call;
+    for (const Ast::Arm &arm : n.arms) {
+        const uint32_t to = arm.node == kNone ? kDead : node(rule, ast, arm.node, next);
+        c.arms.push_back({to, arm.trailing});
+        live = live || to != kDead;
+    }
+    if (!live) return kDead;
+    const uint32_t skip = callee->nullable[need] ? c.arms[0].to : kDead;
+    nfa_.calls.push_back(std::move(c));
+    return split({add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1)), skip});
+}
+
+uint32_t NfaBuilder::tokens(const Ast::Node &n, uint32_t next) {
+    std::vector<uint32_t> ids;
+    for (const Ast::TokenName &t : n.tokens) {
+        const uint32_t id = t.id == kNone ? vocab_.find(t.text) : t.id;
+        if (id == kNone) throw InputError("the vocabulary has no token " + std::string(t.text));
+        if (id >= vocab_.size()) throw InputError("token id " + std::to_string(id) + " is outside the vocabulary");
+        ids.push_back(id);
+    }
+    return token(std::move(ids), n.flag, next);
+}
+
+uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    Nfa inner;
+    NfaBuilder sub(inner, vocab_);
+    const uint32_t start = sub.node(rule, ast, n.kids[0], sub.accept(0));
+    if (start == kDead) return kDead;
+    const StringSet bad(n.names);
+    if (bad.hit(0)) return kDead;  // the empty string is excluded: nothing is without it
+    std::unordered_map<uint64_t, uint32_t> made;
+    std::vector<std::pair<uint32_t, uint32_t>> pending;
+    auto pair = [&](uint32_t state, uint32_t node) {
+        const auto [it, fresh] = made.try_emplace(uint64_t{state} << 32 | node, 0);
+        if (fresh) {
+            it->second = reserve_split();
+            pending.emplace_back(state, node);
+        }
+        return it->second;
+    };
+    const uint32_t first = pair(start, 0);
+    while (!pending.empty()) {
+        const auto [state, node] = pending.back();
+        pending.pop_back();
+        const uint32_t self = made[uint64_t{state} << 32 | node];
+        const Nfa::State s = inner.states[state];
+        auto cross = [&](std::vector<ByteEdge> &out, const ByteEdge &e) {
+            for (int b = e.low; b <= e.high; ++b) {
+                const auto byte = static_cast<uint8_t>(b);
+                const uint32_t to = bad.next(node, byte);
+                if (!bad.hit(to)) out.push_back({byte, byte, pair(e.to, to)});
+            }
+        };
+        switch (s.kind) {
+        case Nfa::Range:
+        case Nfa::Bytes: {
+            std::vector<ByteEdge> edges, merged;
+            if (s.kind == Nfa::Range)
+                cross(edges, {static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a});
+            else
+                for (uint32_t i = 0; i < s.b; ++i) cross(edges, inner.edges[s.a + i]);
+            for (const ByteEdge &e : edges) {
+                if (!merged.empty() && merged.back().to == e.to && merged.back().high + 1 == e.low)
+                    merged.back().high = e.high;
+                else merged.push_back(e);
+            }
+            fill_split(self, {bytes(merged)});
+            break;
+        }
+        case Nfa::Split: {
+            std::vector<uint32_t> outs;
+            for (uint32_t i = 0; i < s.b; ++i) outs.push_back(pair(inner.outs[s.a + i], node));
+            fill_split(self, outs);
+            break;
+        }
+        case Nfa::Enter:
+            nfa_.bounds.push_back(inner.bounds[s.b]);
+            fill_split(self, {add(Nfa::Enter, pair(s.a, node), static_cast<uint32_t>(nfa_.bounds.size() - 1))});
+            break;
+        case Nfa::Tick:
+        case Nfa::Leave: fill_split(self, {add(s.kind, pair(s.a, node), s.b)}); break;
+        case Nfa::Accept: fill_split(self, {next}); break;
+        case Nfa::Call:
+        case Nfa::Token: throw InputError("excluded strings need a body without calls and tokens");
+        }
+    }
+    return first;
+}
+
+}  // namespace dovetail

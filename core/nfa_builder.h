@@ -1,0 +1,54 @@
+// Builds automata back to front: every function takes the state that follows and returns the state that begins.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "ast.h"
+#include "nfa.h"
+#include "rule.h"
+#include "vocab.h"
+
+namespace dovetail {
+
+/// The state of a piece that matches nothing.
+inline constexpr uint32_t kDead = kNone;
+
+class NfaBuilder {
+  public:
+    NfaBuilder(Nfa &nfa, const Vocab &vocab) : nfa_(nfa), vocab_(vocab) {}
+
+    uint32_t add(Nfa::Kind kind, uint32_t a, uint32_t b = 0);
+    uint32_t accept(uint32_t exit) { return add(Nfa::Accept, exit); }
+    uint32_t range(uint8_t low, uint8_t high, uint32_t to) {
+        return add(Nfa::Range, to, low | static_cast<uint32_t>(high) << 8);
+    }
+    uint32_t bytes(std::span<const ByteEdge> edges);
+    uint32_t split(const std::vector<uint32_t> &outs);
+    uint32_t reserve_split();
+    void fill_split(uint32_t state, const std::vector<uint32_t> &outs);
+    uint32_t token(std::vector<uint32_t> ids, bool exclude, uint32_t to);
+
+    uint32_t chars(const std::vector<std::pair<uint32_t, uint32_t>> &ranges, uint32_t next);
+    uint32_t literal(std::string_view text, bool special, uint32_t next);
+    /// A whole rule of free text, see code.h; its accepts are the exits.
+    uint32_t free_text(const Ast::Node &node);
+    /// One node of a rule's tree.
+    uint32_t node(const Rule &rule, const Ast &ast, uint32_t at, uint32_t next);
+
+  private:
+    using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+
+    uint32_t continuation(const Ranges &ranges, int bytes, uint32_t next, std::map<std::pair<int, Ranges>, uint32_t> &memo);
+    uint32_t repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
+    uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
+    uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
+    uint32_t tokens(const Ast::Node &n, uint32_t next);
+    uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
+
+    Nfa &nfa_;
+    const Vocab &vocab_;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,239 @@
+// The Python face of the core: converts, checks and forwards.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <bit>
+
+#include "encode.h"
+#include "matcher.h"
+#include "store.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace dovetail;
+
+namespace {
+
+using TokenList = std::vector<uint32_t>;
+using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+/// A caller's mask, one row for each matcher, held for the length of a call.
+class MaskRows {
+  public:
+    MaskRows(nb::handle mask, size_t words) : words_(words) {
+        // numpy arrays take the short way; anything else that speaks DLPack (a torch tensor) the long one.
+        if (PyObject_CheckBuffer(mask.ptr())) {
+            if (PyObject_GetBuffer(mask.ptr(), &view_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS))
+                throw nb::python_error();
+            held_ = true;
+            check(view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0);
+            data_ = static_cast<uint32_t *>(view_.buf);
+            rows_ = view_.ndim == 2 ? static_cast<size_t>(view_.shape[0]) : 1;
+        } else {
+            array_ = nb::cast<AnyArray>(mask);
+            check(array_.itemsize(), static_cast<int>(array_.ndim()), array_.ndim() > 0 ? static_cast<Py_ssize_t>(array_.shape(array_.ndim() - 1)) : 0);
+            data_ = static_cast<uint32_t *>(array_.data());
+            rows_ = array_.ndim() == 2 ? array_.shape(0) : 1;
+        }
+    }
+    ~MaskRows() {
+        if (held_) PyBuffer_Release(&view_);
+    }
+    MaskRows(const MaskRows &) = delete;
+    MaskRows &operator=(const MaskRows &) = delete;
+
+    size_t rows() const { return rows_; }
+    uint32_t *row(Py_ssize_t i) const {
+        if (i < 0 || static_cast<size_t>(i) >= rows_) throw nb::index_error("the mask has no such row");
+        return data_ + static_cast<size_t>(i) * words_;
+    }
+
+  private:
+    void check(Py_ssize_t itemsize, int ndim, Py_ssize_t last) const {
+        if (itemsize == 4 && (ndim == 1 || ndim == 2) && static_cast<size_t>(last) == words_) return;
+        const std::string message = "a mask row must hold ceil(vocabulary size / 32) = " + std::to_string(words_) +
+                                    " integers of 32 bits, in an array of one or two dimensions";
+        if (held_) PyBuffer_Release(const_cast<Py_buffer *>(&view_));
+        throw nb::value_error(message.c_str());
+    }
+
+    size_t words_;
+    Py_buffer view_{};
+    bool held_ = false;
+    AnyArray array_;
+    uint32_t *data_ = nullptr;
+    size_t rows_ = 0;
+};
+
+std::string_view view_of(nb::handle data) {
+    if (PyUnicode_Check(data.ptr())) {
+        Py_ssize_t size;
+        const char *utf8 = PyUnicode_AsUTF8AndSize(data.ptr(), &size);
+        if (!utf8) throw nb::python_error();
+        return {utf8, static_cast<size_t>(size)};
+    }
+    char *bytes;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(data.ptr(), &bytes, &size)) throw nb::python_error();
+    return {bytes, static_cast<size_t>(size)};
+}
+
+std::shared_ptr<Store> make_store(const nb::sequence &tokens,
+                                  const std::vector<std::pair<std::string, uint32_t>> &special,
+                                  const TokenList &stops, size_t cache_bytes) {
+    std::vector<std::string> list;
+    list.reserve(nb::len(tokens));
+    for (nb::handle t : tokens) list.emplace_back(view_of(t));
+    const nb::gil_scoped_release unlocked;
+    return std::make_shared<Store>(Vocab(std::move(list), special, stops), cache_bytes);
+}
+
+void fill_rows(const std::vector<Matcher *> &matchers, nb::handle mask) {
+    if (matchers.empty()) return;
+    const MaskRows rows(mask, matchers[0]->mask_words());
+    if (rows.rows() < matchers.size()) throw nb::value_error("the mask has fewer rows than there are matchers");
+    std::vector<uint32_t *> pointers;
+    for (size_t i = 0; i < matchers.size(); ++i) {
+        if (matchers[i]->mask_words() != matchers[0]->mask_words())
+            throw nb::value_error("the matchers have vocabularies of different sizes");
+        pointers.push_back(rows.row(static_cast<Py_ssize_t>(i)));
+    }
+    const nb::gil_scoped_release unlocked;
+    fill_masks(matchers, pointers);
+}
+
+/// A hash of JSON-like data that tells types apart (1, 1.0 and True differ). Strings bring the hash that Python keeps
+/// for them, which is keyed per process, so that nobody can aim for a collision.
+struct Fingerprint {
+    uint64_t low = 1, high = 2;
+
+    void add(uint64_t v) {
+        low = mix(low, v);
+        high = mix(high ^ 0x5bd1e995u, v + high);
+    }
+    void walk(nb::handle o, size_t depth) {
+        if (depth > kMaxDepth) throw LimitError("the input is nested deeper than 2000 levels");
+        PyObject *p = o.ptr();
+        add(reinterpret_cast<uintptr_t>(Py_TYPE(p)));
+        if (PyDict_CheckExact(p)) {
+            add(static_cast<uint64_t>(PyDict_GET_SIZE(p)));
+            PyObject *key, *value;
+            Py_ssize_t at = 0;
+            while (PyDict_Next(p, &at, &key, &value)) {
+                walk(key, depth + 1);
+                walk(value, depth + 1);
+            }
+        } else if (PyList_CheckExact(p) || PyTuple_CheckExact(p)) {
+            const Py_ssize_t n = PySequence_Fast_GET_SIZE(p);
+            add(static_cast<uint64_t>(n));
+            for (Py_ssize_t i = 0; i < n; ++i) walk(PySequence_Fast_ITEMS(p)[i], depth + 1);
+        } else {
+            if (PyUnicode_CheckExact(p)) add(static_cast<uint64_t>(PyUnicode_GET_LENGTH(p)));
+            const Py_hash_t hash = PyObject_Hash(p);
+            if (hash == -1) throw nb::python_error();
+            add(static_cast<uint64_t>(hash));
+            // Python gives -1 and -2 the same hash, and large integers are reduced.
+            if (PyLong_CheckExact(p)) {
+                const long long v = PyLong_AsLongLong(p);
+                if (v == -1 && PyErr_Occurred()) {
+                    PyErr_Clear();
+                    const nb::str digits = nb::str(o);
+                    add(static_cast<uint64_t>(PyObject_Hash(digits.ptr())));
+                } else {
+                    add(static_cast<uint64_t>(v));
+                }
+            } else if (PyFloat_CheckExact(p)) {
+                add(std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(p)));
+            }
+        }
+    }
+};
+
+void raise_as(const char *name, const char *message) {
+    const nb::object type = nb::module_::import_("dovetail.errors").attr(name);
+    PyErr_SetString(type.ptr(), message);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "The automaton of dovetail: grammars in, token masks and captures out.";
+
+    nb::register_exception_translator([](const std::exception_ptr &p, void *) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const LimitError &e) {
+            raise_as("LimitError", e.what());
+        } catch (const InputError &e) {
+            raise_as("GrammarError", e.what());
+        }
+    });
+
+    nb::class_<Store>(m, "Store", "The tokens of one tokenizer and everything that grammars over them share.")
+        .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a)
+        .def("compile", [](Store &self, nb::handle rule) {
+            Program program = encode(rule);
+            const nb::gil_scoped_release unlocked;
+            return self.compile(std::move(program));
+        }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
+        .def("load", [](Store &self, const nb::bytes &saved) {
+            return self.compile(load_program({saved.c_str(), saved.size()}));
+        }, "saved"_a, "Compile what Grammar.save gave.")
+        .def_prop_ro("size", [](const Store &self) { return self.vocab().size(); })
+        .def_prop_ro("vocabulary_bytes", [](const Store &self) { return self.vocab().memory(); })
+        .def_prop_ro("automaton_bytes", &Store::automaton_bytes)
+        .def_prop_ro("mask_bytes", &Store::mask_bytes)
+        .def("find", [](const Store &self, const std::string &text) {
+            const uint32_t id = self.vocab().find(text);
+            return id == kNone ? nb::none() : nb::object(nb::int_(id));
+        }, "text"_a, "The id of the token with this text, or None.");
+
+    nb::class_<Grammar>(m, "Grammar", "A compiled grammar; immutable and shared by threads.")
+        .def("save", [](const Grammar &self) {
+            const std::string saved = save_program(self.store->program_of(self));
+            return nb::bytes(saved.data(), saved.size());
+        }, "The grammar as bytes that Store.load takes.")
+        .def("matcher", [](std::shared_ptr<Grammar> self) { return std::make_unique<Matcher>(std::move(self)); },
+             "A matcher at the start of an output.");
+
+    nb::class_<Matcher>(m, "Matcher", "The state of one generation.")
+        .def("fill_mask", [](Matcher &self, nb::handle mask, Py_ssize_t row) {
+            const MaskRows rows(mask, self.mask_words());
+            self.fill_mask(rows.row(row));
+        }, "mask"_a, "row"_a = 0, "Overwrite a row of `mask`: bit t is 1 when token t may come next.")
+        .def("accept", &Matcher::accept, "token"_a, "Take a token; False, and no change, where it may not come next.")
+        .def("accept_bytes", [](Matcher &self, nb::handle data) { return self.accept_bytes(view_of(data)); }, "data"_a,
+             "Take all of these bytes or none of them; a string counts as its UTF-8.")
+        .def("validate", [](Matcher &self, const TokenList &tokens) { return self.validate(tokens.data(), tokens.size()); },
+             "tokens"_a, "How many of these tokens could be accepted in a row; nothing changes.")
+        .def("rollback", &Matcher::rollback, "steps"_a, "Take back that many accepted tokens or pieces of bytes.")
+        .def("reset", &Matcher::reset, "Go back to the start.")
+        .def("fork", [](const Matcher &self) { return std::make_unique<Matcher>(self); }, "An independent copy.")
+        .def("forced", [](Matcher &self) {
+            const std::string bytes = self.forced();
+            return nb::bytes(bytes.data(), bytes.size());
+        }, "The bytes that must come next, whatever the model wants.")
+        .def("events", [](const Matcher &self) {
+            nb::list marks;
+            for (const CaptureMark &m : self.captures()) marks.append(nb::make_tuple(m.open, m.name, m.at));
+            return nb::module_::import_("dovetail.engine.events").attr("tile")(marks, self.position());
+        }, "Captures as events whose spans tile the output so far.")
+        .def_prop_ro("is_complete", &Matcher::is_complete, "The output so far may end here.")
+        .def_prop_ro("is_finished", &Matcher::is_finished, "A stop token has ended the output.")
+        .def_prop_ro("steps", &Matcher::steps, "How many steps can be rolled back.")
+        .def_prop_ro("position", &Matcher::position, "Bytes of output so far.")
+        .def_prop_ro("mask_words", &Matcher::mask_words, "32-bit words in a mask row.");
+
+    m.def("fingerprint", [](nb::handle data) {
+        Fingerprint f;
+        f.walk(data, 0);
+        return nb::steal<nb::int_>(PyNumber_Or(
+            nb::object(nb::int_(f.low)).ptr(), nb::object(nb::int_(f.high) << nb::int_(64)).ptr()));
+    }, "data"_a, "A 128-bit hash of JSON-like data, equal for equal data within one process.");
+    m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
+}

@@ -1,0 +1,400 @@
+#include "encode.h"
+
+#include <unordered_map>
+
+namespace nb = nanobind;
+
+namespace dovetail {
+
+namespace {
+
+constexpr size_t kUnrollWeight = 12;  // states; copies up to this are cheaper than a counter
+constexpr uint64_t kMaxCount = 1u << 30;
+
+/// The classes and field names of dovetail.grammar.ir, looked up once.
+struct Ir {
+    PyObject *lit, *chars, *bytes, *seq, *alt, *repeat, *rule, *call, *capture, *tokens, *text, *without;
+    PyObject *f_data, *f_special, *f_ranges, *f_parts, *f_body, *f_low, *f_high, *f_rule, *f_name, *f_tokens, *f_exclude,
+        *f_excludes, *f_stops, *f_after, *f_captures, *f_max_chars, *f_max_tokens;
+
+    Ir() {
+        const nb::module_ ir = nb::module_::import_("dovetail.grammar.ir");
+        auto type = [&](const char *name) { return nb::object(ir.attr(name)).release().ptr(); };
+        lit = type("Lit"), chars = type("Chars"), bytes = type("Bytes"), seq = type("Seq"), alt = type("Alt");
+        repeat = type("Repeat"), rule = type("Rule"), call = type("Call"), capture = type("Capture");
+        tokens = type("Tokens"), text = type("Text"), without = type("Without");
+        auto field = [](const char *name) { return PyUnicode_InternFromString(name); };
+        f_data = field("data"), f_special = field("special"), f_ranges = field("ranges"), f_parts = field("parts");
+        f_body = field("body"), f_low = field("low"), f_high = field("high"), f_rule = field("rule");
+        f_name = field("name"), f_tokens = field("tokens"), f_exclude = field("exclude");
+        f_excludes = field("excludes"), f_stops = field("stops"), f_after = field("after");
+        f_captures = field("captures"), f_max_chars = field("max_chars"), f_max_tokens = field("max_tokens");
+    }
+};
+
+const Ir &ir() {
+    static const Ir *names = new Ir;  // never freed: the interpreter may be gone before static destructors run
+    return *names;
+}
+
+nb::object get(nb::handle o, PyObject *field) {
+    PyObject *value = PyObject_GetAttr(o.ptr(), field);
+    if (!value) throw nb::python_error();
+    return nb::steal(value);
+}
+
+std::string_view bytes_of(nb::handle o) {
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(o.ptr(), &data, &size)) throw nb::python_error();
+    return {data, static_cast<size_t>(size)};
+}
+
+std::string_view text_of(nb::handle o) {
+    Py_ssize_t size;
+    const char *data = PyUnicode_AsUTF8AndSize(o.ptr(), &size);
+    if (!data) throw nb::python_error();
+    return {data, static_cast<size_t>(size)};
+}
+
+uint64_t number_of(nb::handle o, uint64_t limit, const char *what) {
+    const unsigned long long v = PyLong_AsUnsignedLongLong(o.ptr());
+    const bool failed = v == static_cast<unsigned long long>(-1) && PyErr_Occurred();
+    if (failed) PyErr_Clear();
+    if (failed || v > limit) throw InputError(std::string(what) + " must be between 0 and " + std::to_string(limit));
+    return v;
+}
+
+/// Calls `visit` for the items of a tuple.
+template <class Visit> void each(nb::handle tuple, Visit visit) {
+    if (!PyTuple_Check(tuple.ptr())) throw InputError("a grammar node holds something else than a tuple");
+    const Py_ssize_t n = PyTuple_GET_SIZE(tuple.ptr());
+    for (Py_ssize_t i = 0; i < n; ++i) visit(nb::handle(PyTuple_GET_ITEM(tuple.ptr(), i)));
+}
+
+size_t length(nb::handle tuple) {
+    if (!PyTuple_Check(tuple.ptr())) throw InputError("a grammar node holds something else than a tuple");
+    return static_cast<size_t>(PyTuple_GET_SIZE(tuple.ptr()));
+}
+
+/// Code in the making: what depends on other rules is filled in at the end.
+struct Draft {
+    struct Gap {
+        size_t at;        // in `code`
+        uint32_t callee;  // its slot and bounds go here
+    };
+    std::string code;
+    std::vector<Gap> gaps;
+    Counter init{kUnbounded, 0};  // what callers pass
+    size_t weight = 0;            // states, roughly
+    int counts = 0;               // Count nodes
+    size_t count_at = std::string::npos, count_size = 0;  // one that callers may parametrise
+    Counter count_bounds;
+
+    /// Appends another draft of the same rule.
+    void append(const Draft &other) {
+        const size_t base = code.size();
+        code += other.code;
+        for (const Gap &g : other.gaps) gaps.push_back({g.at + base, g.callee});
+        weight += other.weight;
+        counts += other.counts;
+        if (other.count_at == std::string::npos) return;
+        count_at = other.count_at + base;
+        count_size = other.count_size;
+        count_bounds = other.count_bounds;
+    }
+};
+
+class Encoder {
+  public:
+    Program run(nb::handle root) {
+        rule(root);
+        while (!pending_.empty()) {
+            const auto [index, object] = pending_.back();
+            pending_.pop_back();
+            Draft draft;
+            node(get(object, ir().f_body), draft, 0);
+            settle_count(draft);
+            drafts_[index] = std::move(draft);
+        }
+        return assemble();
+    }
+
+  private:
+    uint32_t rule(nb::handle object) {
+        if (Py_TYPE(object.ptr()) != reinterpret_cast<PyTypeObject *>(ir().rule))
+            throw InputError("a grammar is a dovetail.grammar.ir.Rule");
+        const auto [it, fresh] = indices_.try_emplace(object.ptr(), static_cast<uint32_t>(drafts_.size()));
+        if (fresh) {
+            make_room();
+            drafts_.emplace_back();
+            pending_.emplace_back(it->second, nb::borrow(object));
+        }
+        return it->second;
+    }
+
+    uint32_t anonymous(Draft draft) {
+        make_room();
+        drafts_.push_back(std::move(draft));
+        return static_cast<uint32_t>(drafts_.size() - 1);
+    }
+
+    void make_room() const {
+        if (drafts_.size() >= kMaxRules) throw LimitError("a grammar has more than 1,048,576 rules");
+    }
+
+    /// Where a rule counts once, its callers pass the bounds: rules that differ in them alone become one.
+    static void settle_count(Draft &d) {
+        if (d.counts != 1 || d.count_at == std::string::npos) return;
+        d.init = d.count_bounds;
+        d.code.replace(d.count_at, d.count_size, 1, static_cast<char>(Code::CountParam));
+        for (Draft::Gap &g : d.gaps)
+            if (g.at > d.count_at) g.at -= d.count_size - 1;
+    }
+
+    void node(nb::handle o, Draft &d, size_t depth) {
+        if (depth > kMaxDepth) throw LimitError("grammar nodes are nested deeper than 2000 levels");
+        if (d.code.size() > kMaxCodeBytes) throw LimitError("a rule is larger than 64 MiB");
+        const PyObject *type = reinterpret_cast<PyObject *>(Py_TYPE(o.ptr()));
+        const Ir &names = ir();
+        CodeWriter w;
+        if (type == names.lit) {
+            const nb::object data = get(o, names.f_data);
+            w.op(get(o, names.f_special).ptr() == Py_True ? Code::Special : Code::Lit);
+            w.text(bytes_of(data));
+            d.weight += bytes_of(data).size();
+            d.code += w.out;
+        } else if (type == names.seq || type == names.alt) {
+            const nb::object parts = get(o, names.f_parts);
+            w.op(type == names.seq ? Code::Seq : Code::Alt);
+            w.number(length(parts));
+            d.code += w.out;
+            ++d.weight;
+            each(parts, [&](nb::handle part) { node(part, d, depth + 1); });
+        } else if (type == names.call) {
+            w.op(Code::Call);
+            d.code += w.out;
+            d.gaps.push_back({d.code.size(), rule(get(o, names.f_rule))});
+            d.weight += 2;
+        } else if (type == names.repeat) {
+            repeat(o, d, depth);
+        } else if (type == names.chars || type == names.bytes) {
+            ranges(o, type == names.chars, d);
+        } else if (type == names.text) {
+            text(o, d, depth);
+        } else if (type == names.capture) {
+            capture(o, d, depth);
+        } else if (type == names.tokens) {
+            tokens(o, d);
+        } else if (type == names.without) {
+            const nb::object excludes = get(o, names.f_excludes);
+            w.op(Code::Without);
+            w.number(length(excludes));
+            each(excludes, [&](nb::handle s) { w.text(bytes_of(s)); });
+            d.code += w.out;
+            d.weight += 4 * kUnrollWeight;
+            node(get(o, names.f_body), d, depth + 1);
+        } else {
+            throw InputError("not a grammar node: " + std::string(nb::repr(o).c_str()).substr(0, 200));
+        }
+    }
+
+    void ranges(nb::handle o, bool is_chars, Draft &d) {
+        CodeWriter w;
+        const nb::object list = get(o, ir().f_ranges);
+        const uint64_t limit = is_chars ? 0x10FFFF : 0xFF;
+        w.op(is_chars ? Code::Chars : Code::Bytes);
+        w.number(length(list));
+        uint64_t next = 0;
+        each(list, [&](nb::handle pair) {
+            if (length(pair) != 2) throw InputError("a range is a pair");
+            const uint64_t low = number_of(PyTuple_GET_ITEM(pair.ptr(), 0), limit, "the start of a range");
+            const uint64_t high = number_of(PyTuple_GET_ITEM(pair.ptr(), 1), limit, "the end of a range");
+            if (low > high || low < next) throw InputError("ranges must be sorted and disjoint");
+            next = high + 1;
+            w.number(low);
+            w.number(high);
+        });
+        d.weight += next > 0x80 ? 4 : 1;
+        d.code += w.out;
+    }
+
+    void repeat(nb::handle o, Draft &d, size_t depth) {
+        const uint64_t low = number_of(get(o, ir().f_low), kMaxCount, "the lower bound of a repetition");
+        const nb::object high_object = get(o, ir().f_high);
+        const bool unbounded = high_object.is_none();
+        const uint64_t high = unbounded ? 0 : number_of(high_object, kMaxCount, "the upper bound of a repetition");
+        if (!unbounded && high < low) throw InputError("a repetition has its bounds reversed");
+        const Counter bounds{unbounded ? kUnbounded : static_cast<uint32_t>(high), static_cast<uint32_t>(low)};
+        CodeWriter w;
+        if (!unbounded && high == 0) {
+            w.op(Code::Seq);
+            w.number(0);
+            d.code += w.out;
+            return;
+        }
+        Draft body;
+        node(get(o, ir().f_body), body, depth + 1);
+        const uint64_t copies = unbounded ? low : high;
+        const bool small = copies <= 1 || copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight;
+        if (small && unbounded) {
+            w.op(Code::Loop);
+            w.number(low);
+        } else if (small) {
+            w.op(Code::Unroll);
+            w.bounds(bounds);
+        } else {
+            return count(std::move(body), bounds, d);
+        }
+        if (copies != 1 || unbounded) body.count_at = std::string::npos;  // entered more than once
+        body.weight = std::max<size_t>(body.weight, 1) * std::max<uint64_t>(copies, 1) + 1;
+        d.code += w.out;
+        d.append(body);
+    }
+
+    void count(Draft body, Counter bounds, Draft &d) {
+        if (body.counts > 0) {
+            // A frame has one counter, so the repeated part gets a frame of its own.
+            settle_count(body);
+            const uint32_t callee = anonymous(std::move(body));
+            body = Draft();
+            body.code.push_back(static_cast<char>(Code::Call));
+            body.gaps.push_back({1, callee});
+            body.weight = 2;
+        }
+        CodeWriter w;
+        w.op(Code::Count);
+        w.bounds(bounds);
+        const size_t at = d.code.size();
+        d.code += w.out;
+        d.append(body);
+        d.weight += 3;
+        ++d.counts;
+        d.count_at = at;
+        d.count_size = w.out.size();
+        d.count_bounds = bounds;
+    }
+
+    void capture(nb::handle o, Draft &d, size_t depth) {
+        Draft body;
+        node(get(o, ir().f_body), body, depth + 1);
+        settle_count(body);
+        const uint32_t callee = anonymous(std::move(body));
+        const nb::object name = get(o, ir().f_name);
+        branch(callee, {text_of(name)}, d);
+        CodeWriter w;
+        w.number(1);  // one arm: go on
+        w.number(1);
+        w.number(0);
+        w.op(Code::Seq);
+        w.number(0);
+        d.code += w.out;
+    }
+
+    void branch(uint32_t callee, const std::vector<std::string_view> &captures, Draft &d) {
+        d.code.push_back(static_cast<char>(Code::Branch));
+        d.gaps.push_back({d.code.size(), callee});
+        CodeWriter w;
+        w.number(captures.size());
+        for (std::string_view name : captures) w.text(name);
+        d.code += w.out;
+        d.weight += 3;
+    }
+
+    void text(nb::handle o, Draft &d, size_t depth) {
+        const Ir &names = ir();
+        const nb::object excludes = get(o, names.f_excludes), stops = get(o, names.f_stops);
+        const nb::object after = get(o, names.f_after), captures = get(o, names.f_captures);
+        const nb::object max_chars = get(o, names.f_max_chars), max_tokens = get(o, names.f_max_tokens);
+        if ((!max_chars.is_none() || !max_tokens.is_none()) && length(stops) > 0)
+            throw InputError("free text with a budget cannot have stops");
+        Draft body;
+        CodeWriter w;
+        w.op(Code::Text);
+        w.number((after.is_none() ? 0u : kTextMayEnd) | (max_chars.is_none() ? 0u : kTextCountsChars) |
+                 (max_tokens.is_none() ? 0u : kTextCountsTokens));
+        w.number(length(excludes));
+        each(excludes, [&](nb::handle s) {
+            if (bytes_of(s).empty()) throw InputError("free text cannot exclude the empty string");
+            w.text(bytes_of(s));
+        });
+        w.number(length(stops));
+        each(stops, [&](nb::handle pair) {
+            if (length(pair) != 2) throw InputError("a stop is a pair of bytes and a node");
+            const std::string_view stop = bytes_of(PyTuple_GET_ITEM(pair.ptr(), 0));
+            if (stop.empty()) throw InputError("free text cannot stop at the empty string");
+            w.text(stop);
+        });
+        body.code = w.out;
+        if (!max_chars.is_none())
+            body.init.left = static_cast<uint32_t>(number_of(max_chars, kMaxCount, "max_chars"));
+        if (!max_tokens.is_none())
+            body.init.need = static_cast<uint32_t>(number_of(max_tokens, kMaxCount, "max_tokens"));
+        std::vector<std::string_view> capture_names;
+        each(captures, [&](nb::handle name) { capture_names.push_back(text_of(name)); });
+        branch(anonymous(std::move(body)), capture_names, d);
+        CodeWriter arms;
+        arms.number(length(stops) + 1);
+        arms.number(!after.is_none());
+        arms.number(0);
+        d.code += arms.out;
+        if (!after.is_none()) node(after, d, depth + 1);
+        each(stops, [&](nb::handle pair) {
+            CodeWriter arm;
+            arm.number(1);
+            arm.number(bytes_of(PyTuple_GET_ITEM(pair.ptr(), 0)).size());
+            d.code += arm.out;
+            node(PyTuple_GET_ITEM(pair.ptr(), 1), d, depth + 1);
+        });
+    }
+
+    void tokens(nb::handle o, Draft &d) {
+        const nb::object list = get(o, ir().f_tokens);
+        CodeWriter w;
+        w.op(Code::Tokens);
+        w.number(get(o, ir().f_exclude).ptr() == Py_True);
+        w.number(length(list));
+        each(list, [&](nb::handle t) {
+            const bool named = PyUnicode_Check(t.ptr());
+            w.number(named);
+            if (named) w.text(text_of(t));
+            else w.number(number_of(t, UINT32_MAX - 1, "a token id"));
+        });
+        d.code += w.out;
+        d.weight += 1;
+    }
+
+    Program assemble() {
+        Program program;
+        program.rules.resize(drafts_.size());
+        for (size_t i = 0; i < drafts_.size(); ++i) {
+            const Draft &d = drafts_[i];
+            RuleCode &out = program.rules[i];
+            CodeWriter w;
+            size_t from = 0;
+            std::unordered_map<uint32_t, uint32_t> slots;
+            for (const Draft::Gap &g : d.gaps) {
+                const auto [it, fresh] = slots.try_emplace(g.callee, static_cast<uint32_t>(out.calls.size()));
+                if (fresh) out.calls.push_back(g.callee);
+                w.out.append(d.code, from, g.at - from);
+                w.number(it->second);
+                w.bounds(drafts_[g.callee].init);
+                from = g.at;
+            }
+            w.out.append(d.code, from, std::string::npos);
+            out.code = std::move(w.out);
+        }
+        program.init = drafts_[0].init;
+        return program;
+    }
+
+    std::vector<Draft> drafts_;
+    std::vector<std::pair<uint32_t, nb::object>> pending_;
+    std::unordered_map<PyObject *, uint32_t> indices_;
+};
+
+}  // namespace
+
+Program encode(nb::handle root_rule) { return Encoder().run(root_rule); }
+
+}  // namespace dovetail

@@ -1,0 +1,39 @@
+// Rules interned by content, and the units of mutually recursive rules that live and die together.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common.h"
+
+namespace dovetail {
+
+class Automaton;
+struct Unit;
+
+struct Rule {
+    uint64_t id = 0;  // never reused within a store
+    Unit *unit = nullptr;
+    std::string code;
+    std::vector<Rule *> calls;  // by slot; kept alive by the unit
+    // By whether the caller's lower bound for the CountParam is above zero.
+    bool nullable[2] = {false, false};
+    bool productive[2] = {true, true};
+    bool counts_tokens = false;
+    bool single_exit = true;  // free text with stops has an exit for each
+    std::vector<Rule *> left_group;  // the rules that are left-recursive together with this one
+    std::unique_ptr<Automaton> automaton;
+
+    Rule();
+    ~Rule();
+};
+
+/// Strongly connected rules; holds on to the units that they call.
+struct Unit {
+    std::vector<std::unique_ptr<Rule>> rules;
+    std::vector<std::shared_ptr<Unit>> callees;
+    std::string key;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,174 @@
+// The state of a generation: a few stacks of frames, and how they move on.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "automaton.h"
+
+namespace dovetail {
+
+/// A call that has not returned yet.
+struct Frame {
+    Frame *parent;
+    const CallSite *site;
+    Counter counter;  // of the caller
+};
+
+/// A capture opened or closed; a list that shares its tail with other stacks.
+struct Mark {
+    const Mark *before;
+    uint64_t at;
+    uint32_t name;
+    bool open;
+};
+
+/// The top of one stack.
+struct Config {
+    DState *d;
+    Counter counter;
+    Frame *parent;
+    const Mark *marks;
+};
+
+/// Hands out objects that live until the arena is rewound or dies.
+template <class T> class Arena {
+  public:
+    T *make(const T &value) {
+        const size_t block = used_ / kBlock;
+        if (block == blocks_.size()) blocks_.push_back(std::make_unique<T[]>(kBlock));
+        T *place = &blocks_[block][used_++ % kBlock];
+        *place = value;
+        return place;
+    }
+    size_t used() const { return used_; }
+    void rewind(size_t used) { used_ = used; }
+
+  private:
+    static constexpr size_t kBlock = 64;
+    std::vector<std::unique_ptr<T[]>> blocks_;
+    size_t used_ = 0;
+};
+
+inline constexpr uint32_t kTokenCounted = 1u << 31;
+inline constexpr size_t kMaxStacks = 2048;
+inline constexpr size_t kMaxArrivals = 1u << 16;
+
+inline bool same_stack(const Frame *a, const Frame *b) {
+    for (; a != b; a = a->parent, b = b->parent)
+        if (!a || !b || a->site != b->site || !(a->counter == b->counter)) return false;
+    return true;
+}
+
+/// A set of stacks that have all read the same bytes. `complete`: one of them may end here.
+struct Stacks {
+    std::vector<Config> tops;
+    bool complete = false;
+    const Mark *end_marks = nullptr;
+
+    void clear() {
+        tops.clear();
+        complete = false;
+        end_marks = nullptr;
+    }
+    bool dead() const { return tops.empty() && !complete; }
+};
+
+/// Moves stacks over bytes. `World` says what a capture leaves behind and what it means to leave the lowest frame:
+///   const Mark *opened(site, marks), closed(site, exit, marks); void bottom(exit, marks, Stacks &)
+template <class World> class Mover {
+  public:
+    Mover(World &world, Arena<Frame> &frames) : world_(world), frames_(frames) {}
+
+    /// Everything that `d` can do without a byte: counter steps, returns and calls.
+    void arrive(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
+        if (d->expanded && d->plain) {
+            add({d, d->counter_live ? counter : Counter{}, parent, marks}, out);
+            return;
+        }
+        pending_.clear();
+        pending_.push_back({d, counter, parent, marks});
+        size_t arrivals = 0;
+        while (!pending_.empty()) {
+            if (++arrivals > kMaxArrivals) throw LimitError("the grammar is too ambiguous: over 65,536 moves at one byte");
+            const Config c = pending_.back();
+            pending_.pop_back();
+            c.d->owner->expand(*c.d);
+            if (!c.d->has_steps) {
+                settle(c, out);
+                continue;
+            }
+            const std::vector<Resolved> &ways = c.d->owner->resolve(*c.d, c.counter);
+            for (size_t i = ways.size(); i-- > 0;) {
+                DState *to = ways[i].state;
+                to->owner->expand(*to);
+                pending_.push_back({to, ways[i].apply(c.counter), c.parent, c.marks});
+            }
+        }
+    }
+
+    /// `count_tokens`: a text with a token budget spends one at the first byte that it takes of a token.
+    void step(const Stacks &from, uint8_t byte, bool count_tokens, Stacks &out) {
+        out.clear();
+        for (const Config &c : from.tops) {
+            DState *to = c.d->next(byte);
+            if (!to) continue;
+            Counter counter = c.counter;
+            if (count_tokens && c.d->owner->counts_tokens() && !(counter.need & kTokenCounted)) {
+                if (counter.need == 0) continue;
+                counter.need = (counter.need - 1) | kTokenCounted;
+            }
+            arrive(to, counter, c.parent, c.marks, out);
+        }
+    }
+
+  private:
+    void settle(Config c, Stacks &out) {
+        const DState &d = *c.d;
+        if (!d.counter_live) c.counter = {};
+        if (d.has_bytes || (d.extra && !d.extra->tokens.empty())) add(c, out);
+        if (d.plain) return;
+        const DState::Extra &extra = *d.extra;
+        // Pushed last is taken first: returns come before calls.
+        for (size_t i = extra.calls.size(); i-- > 0;) {
+            const CallSite &site = *extra.calls[i];
+            Frame *parent = c.parent;
+            if (!site.tail) parent = frames_.make({c.parent, &site, c.counter});
+            pending_.push_back({site.callee->entry(), site.init, parent, world_.opened(site, c.marks)});
+        }
+        for (size_t i = extra.exits.size(); i-- > 0;) leave(extra.exits[i], c, out);
+    }
+
+    void leave(uint32_t exit, const Config &c, Stacks &out) {
+        if (!c.parent) {
+            world_.bottom(exit, c.marks, out);
+            return;
+        }
+        const CallSite &site = *c.parent->site;
+        if (exit >= site.returns.size() || !site.returns[exit].state) return;
+        pending_.push_back({site.returns[exit].state, c.parent->counter, c.parent->parent,
+                            world_.closed(site, exit, c.marks)});
+    }
+
+    void add(const Config &c, Stacks &out) {
+        for (Config &known : out.tops) {
+            if (known.d != c.d || !same_stack(known.parent, c.parent)) continue;
+            if (known.counter == c.counter) return;
+            if (c.d->owner->counts_tokens()) continue;
+            // More repetitions left and fewer needed allow everything that the other allows.
+            if (known.counter.left >= c.counter.left && known.counter.need <= c.counter.need) return;
+            if (known.counter.left <= c.counter.left && known.counter.need >= c.counter.need) {
+                known = c;
+                return;
+            }
+        }
+        if (out.tops.size() >= kMaxStacks) throw LimitError("the grammar is too ambiguous: over 2,048 stacks at one byte");
+        out.tops.push_back(c);
+    }
+
+    World &world_;
+    Arena<Frame> &frames_;
+    std::vector<Config> pending_;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,276 @@
+#include "store.h"
+
+#include <algorithm>
+
+#include "ast.h"
+#include "mask.h"
+
+namespace dovetail {
+
+struct UnitDeleter {
+    Store *store;
+    void operator()(Unit *unit) const { store->bury(unit); }
+};
+
+namespace {
+
+/// Tarjan's components without recursion, callees before callers.
+std::vector<std::vector<uint32_t>> components(const std::vector<RuleCode> &rules) {
+    const size_t n = rules.size();
+    std::vector<uint32_t> index(n, kNone), low(n, 0), path, at(n, 0);
+    std::vector<bool> on_path(n);
+    std::vector<uint32_t> frames;
+    std::vector<std::vector<uint32_t>> found;
+    uint32_t next = 0;
+    auto enter = [&](uint32_t r) {
+        index[r] = low[r] = next++;
+        path.push_back(r);
+        on_path[r] = true;
+        frames.push_back(r);
+    };
+    enter(0);
+    while (!frames.empty()) {
+        const uint32_t r = frames.back();
+        if (at[r] < rules[r].calls.size()) {
+            const uint32_t callee = rules[r].calls[at[r]++];
+            if (index[callee] == kNone) enter(callee);
+            else if (on_path[callee]) low[r] = std::min(low[r], index[callee]);
+            continue;
+        }
+        frames.pop_back();
+        if (!frames.empty()) low[frames.back()] = std::min(low[frames.back()], low[r]);
+        if (low[r] != index[r]) continue;
+        std::vector<uint32_t> &component = found.emplace_back();
+        uint32_t member;
+        do {
+            member = path.back();
+            path.pop_back();
+            on_path[member] = false;
+            component.push_back(member);
+        } while (member != r);
+        // The rule through which the component was entered comes first.
+        std::reverse(component.begin(), component.end());
+    }
+    return found;
+}
+
+/// Orders a component by first call from its entry, so that equal components of two grammars get equal keys.
+void order_by_first_call(std::vector<uint32_t> &component, const std::vector<RuleCode> &rules,
+                         std::vector<uint32_t> &place) {
+    const size_t size = component.size();
+    for (uint32_t r : component) place[r] = kNone - 1;  // a member that has no place yet
+    std::vector<uint32_t> order{component[0]};
+    place[component[0]] = 0;
+    for (size_t i = 0; i < order.size(); ++i)
+        for (uint32_t callee : rules[order[i]].calls)
+            if (place[callee] == kNone - 1) {
+                place[callee] = static_cast<uint32_t>(order.size());
+                order.push_back(callee);
+            }
+    component = std::move(order);
+    if (component.size() != size) throw InputError("a component of rules is not connected");
+}
+
+/// Code that names tokens by text must find them when it is compiled, not when it is first walked.
+void check_tokens(const Ast &ast, const Vocab &vocab) {
+    for (const Ast::Node &n : ast.nodes)
+        for (const Ast::TokenName &t : n.tokens) {
+            if (t.id == kNone && vocab.find(t.text) == kNone)
+                throw InputError("the vocabulary has no token \"" + std::string(t.text) + "\"");
+            if (t.id != kNone && t.id >= vocab.size())
+                throw InputError("token id " + std::to_string(t.id) + " is outside the vocabulary of " +
+                                 std::to_string(vocab.size()) + " tokens");
+        }
+}
+
+class Facts {
+  public:
+    Facts(Unit &unit, const Vocab &vocab) : unit_(unit) {
+        for (const auto &r : unit.rules) {
+            asts_.emplace_back(r->code);
+            check_tokens(asts_.back(), vocab);
+        }
+    }
+
+    void find() {
+        for (const auto &r : unit_.rules) r->productive[0] = r->productive[1] = false;
+        fixpoint([](Rule &r) -> bool * { return r.productive; },
+                 [](const Ast &a, bool need, const auto &callee) { return is_productive(a, a.root, need, callee); });
+        fixpoint([](Rule &r) -> bool * { return r.nullable; },
+                 [](const Ast &a, bool need, const auto &callee) { return is_nullable(a, a.root, need, callee); });
+        for (size_t i = 0; i < asts_.size(); ++i) {
+            const Ast::Node &root = asts_[i].nodes[asts_[i].root];
+            Rule &r = *unit_.rules[i];
+            r.counts_tokens = root.op == Code::Text && (root.slot & kTextCountsTokens);
+            r.single_exit = root.op != Code::Text || root.stops.empty();
+        }
+        find_left_groups();
+    }
+
+  private:
+    static auto facts_of(const Rule &rule) {
+        return [&rule](uint32_t slot, const Counter &bounds) {
+            const Rule &callee = *rule.calls[slot];
+            const bool need = bounds.need > 0;
+            return CalleeFacts{callee.nullable[need], callee.productive[need]};
+        };
+    }
+
+    template <class Field, class Test> void fixpoint(Field field, Test test) {
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (size_t i = 0; i < asts_.size(); ++i) {
+                Rule &r = *unit_.rules[i];
+                for (int need = 0; need < 2; ++need) {
+                    bool &fact = field(r)[need];
+                    if (fact || !test(asts_[i], need != 0, facts_of(r))) continue;
+                    fact = changed = true;
+                }
+            }
+        }
+    }
+
+    /// Rules that reach themselves by calls on the left, grouped with those they share a cycle with.
+    void find_left_groups() {
+        const size_t n = asts_.size();
+        std::unordered_map<const Rule *, uint32_t> place;
+        for (uint32_t i = 0; i < n; ++i) place[unit_.rules[i].get()] = i;
+        std::vector<RuleCode> left(n + 1);
+        for (uint32_t i = 0; i < n; ++i) {
+            std::vector<uint32_t> slots;
+            left_calls(asts_[i], asts_[i].root, facts_of(*unit_.rules[i]), slots);
+            for (uint32_t slot : slots) {
+                const auto it = place.find(unit_.rules[i]->calls[slot]);
+                if (it != place.end()) left[i + 1].calls.push_back(it->second + 1);
+            }
+            left[0].calls.push_back(i + 1);
+        }
+        for (const std::vector<uint32_t> &group : components(left)) {
+            if (group[0] == 0) continue;
+            const auto &calls = left[group[0]].calls;
+            if (group.size() == 1 && std::find(calls.begin(), calls.end(), group[0]) == calls.end()) continue;
+            std::vector<Rule *> members;
+            for (uint32_t g : group) members.push_back(unit_.rules[g - 1].get());
+            for (Rule *m : members) m->left_group = members;
+        }
+    }
+
+    Unit &unit_;
+    std::vector<Ast> asts_;
+};
+
+void append_number(std::string &key, uint64_t v) { key.append(reinterpret_cast<const char *>(&v), sizeof v); }
+
+}  // namespace
+
+Store::Store(Vocab vocab, size_t cache_bytes)
+    : vocab_(std::move(vocab)), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
+
+Store::~Store() = default;
+
+Grammar::~Grammar() {
+    const std::lock_guard guard(store->lock());
+    unit.reset();
+}
+
+size_t Store::mask_bytes() const { return masks_->bytes(); }
+
+Automaton &Store::automaton(Rule &rule) {
+    if (!rule.automaton) rule.automaton = std::make_unique<Automaton>(rule, *this);
+    return *rule.automaton;
+}
+
+uint32_t Store::name_id(const std::string &name) {
+    const auto [it, fresh] = name_ids_.try_emplace(name, static_cast<uint32_t>(names_.size()));
+    if (fresh) names_.push_back(&it->first);
+    return it->second;
+}
+
+void Store::bury(Unit *unit) {
+    // Long chains of units would otherwise be freed by recursion.
+    interned_.erase(unit->key);
+    graves_.push_back(unit);
+    if (burying_) return;
+    burying_ = true;
+    while (!graves_.empty()) {
+        Unit *next = graves_.back();
+        graves_.pop_back();
+        delete next;
+    }
+    burying_ = false;
+}
+
+std::shared_ptr<Grammar> Store::compile(Program program) {
+    const std::lock_guard guard(lock_);
+    std::vector<RuleCode> &rules = program.rules;
+    std::vector<Rule *> made(rules.size(), nullptr);
+    std::vector<uint32_t> place(rules.size(), kNone);
+    std::shared_ptr<Unit> unit;
+    std::unordered_map<const Unit *, std::shared_ptr<Unit>> held;
+    for (std::vector<uint32_t> &component : components(rules)) {
+        order_by_first_call(component, rules, place);
+        std::string key;
+        std::vector<std::shared_ptr<Unit>> callees;
+        for (uint32_t r : component) {
+            append_number(key, rules[r].code.size());
+            key += rules[r].code;
+            for (uint32_t callee : rules[r].calls) {
+                const bool inside = !made[callee];
+                append_number(key, inside ? uint64_t{place[callee]} << 1 : made[callee]->id << 1 | 1);
+                if (!inside) callees.push_back(held.at(made[callee]->unit));
+            }
+        }
+        const auto known = interned_.find(key);
+        unit = known == interned_.end() ? nullptr : known->second.lock();
+        if (!unit) {
+            unit = std::shared_ptr<Unit>(new Unit, UnitDeleter{this});
+            std::sort(callees.begin(), callees.end());
+            callees.erase(std::unique(callees.begin(), callees.end()), callees.end());
+            unit->callees = std::move(callees);
+            for (uint32_t r : component) {
+                unit->rules.push_back(std::make_unique<Rule>());
+                Rule &rule = *unit->rules.back();
+                rule.id = next_id();
+                rule.unit = unit.get();
+                rule.code = std::move(rules[r].code);
+                made[r] = &rule;
+            }
+            for (uint32_t r : component)
+                for (uint32_t callee : rules[r].calls) made[r]->calls.push_back(made[callee]);
+            Facts(*unit, vocab_).find();
+            unit->key = std::move(key);
+            interned_[unit->key] = unit;
+        } else {
+            for (size_t i = 0; i < component.size(); ++i) made[component[i]] = unit->rules[i].get();
+        }
+        held[unit.get()] = unit;
+    }
+    if (!made[0]->productive[program.init.need > 0])
+        throw InputError("the grammar matches nothing, not even the empty string");
+    auto grammar = std::make_shared<Grammar>();
+    grammar->store = shared_from_this();
+    grammar->unit = unit;
+    grammar->root = made[0];
+    grammar->init = program.init;
+    return grammar;
+}
+
+Program Store::program_of(const Grammar &grammar) {
+    const std::lock_guard guard(lock_);
+    Program program;
+    program.init = grammar.init;
+    std::unordered_map<const Rule *, uint32_t> place{{grammar.root, 0}};
+    std::vector<const Rule *> order{grammar.root};
+    for (size_t i = 0; i < order.size(); ++i) {
+        RuleCode &out = program.rules.emplace_back();
+        out.code = order[i]->code;
+        for (const Rule *callee : order[i]->calls) {
+            const auto [it, fresh] = place.try_emplace(callee, static_cast<uint32_t>(order.size()));
+            if (fresh) order.push_back(callee);
+            out.calls.push_back(it->second);
+        }
+    }
+    return program;
+}
+
+}  // namespace dovetail

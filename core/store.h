@@ -1,0 +1,69 @@
+// Everything that grammars over one vocabulary share: rules interned by content, their automata, cached masks.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "automaton.h"
+#include "code.h"
+#include "rule.h"
+#include "vocab.h"
+
+namespace dovetail {
+
+class MaskCache;
+
+/// A compiled grammar: an entry point into the store's shared rules. Nothing is computed before it is needed.
+struct Grammar {
+    std::shared_ptr<Store> store;
+    std::shared_ptr<Unit> unit;
+    Rule *root;
+    Counter init;
+
+    ~Grammar();
+};
+
+/// One lock guards the store, its grammars and their matchers; every public function of Grammar users takes it.
+class Store : public std::enable_shared_from_this<Store> {
+  public:
+    Store(Vocab vocab, size_t cache_bytes);
+    ~Store();
+
+    std::shared_ptr<Grammar> compile(Program program);
+    Program program_of(const Grammar &grammar);
+
+    const Vocab &vocab() const { return vocab_; }
+    std::mutex &lock() { return lock_; }
+    Automaton &automaton(Rule &rule);
+    MaskCache &masks() { return *masks_; }
+    uint64_t next_id() { return ++last_id_; }
+    uint32_t name_id(const std::string &name);
+    const std::string &name(uint32_t id) const { return *names_[id]; }
+
+    void account(int64_t bytes) { automaton_bytes_ = static_cast<size_t>(static_cast<int64_t>(automaton_bytes_) + bytes); }
+    size_t automaton_bytes() const { return automaton_bytes_; }
+    size_t mask_bytes() const;
+    size_t rule_count() const { return interned_.size(); }
+
+  private:
+    friend struct UnitDeleter;
+
+    void bury(Unit *unit);
+
+    Vocab vocab_;
+    std::mutex lock_;
+    std::unordered_map<std::string_view, std::weak_ptr<Unit>> interned_;  // the key lives in the unit
+    std::unordered_map<std::string, uint32_t> name_ids_;
+    std::vector<const std::string *> names_;
+    std::unique_ptr<MaskCache> masks_;
+    std::vector<Unit *> graves_;
+    bool burying_ = false;
+    uint64_t last_id_ = 0;
+    size_t automaton_bytes_ = 0;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,75 @@
+// The tokens of one tokenizer as a trie in preorder, with what a walk wants to know about whole subtrees.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common.h"
+
+namespace dovetail {
+
+/// States of a well-formed UTF-8 reader: 0 is a character boundary, kUtf8Bad a byte that cannot come.
+inline constexpr uint8_t kUtf8Bad = 8;
+uint8_t utf8_next(uint8_t state, uint8_t byte);
+
+struct TrieNode {
+    uint32_t end;     // index just past the subtree
+    uint32_t first;   // into Vocab::order(): own tokens first, then those of the subtree
+    uint8_t byte;     // on the edge from the parent
+    uint8_t utf8_ok;  // bit s: every path below is well-formed when read from UTF-8 state s
+    uint16_t height;  // bytes of the longest path below
+};
+
+/// Which ASCII bytes occur below a node, and whether others do.
+struct SubtreeBytes {
+    uint64_t low = 0, high = 0;
+    bool other = false;
+};
+
+class Vocab {
+  public:
+    /// `tokens` are bytes by id; special and stop tokens are kept out of the trie.
+    Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::string, uint32_t>> &special,
+          std::vector<uint32_t> stops);
+
+    uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
+    uint32_t mask_words() const { return (size() + 31) / 32; }
+    /// What a token adds to the output: its bytes, or its text where it is special.
+    std::string_view bytes(uint32_t token) const { return tokens_[token]; }
+    bool in_trie(uint32_t token) const { return kind_[token] == Ordinary; }
+    bool is_stop(uint32_t token) const { return kind_[token] == Stop; }
+    const std::vector<uint32_t> &stops() const { return stops_; }
+    uint32_t longest() const { return longest_; }
+
+    const std::vector<TrieNode> &nodes() const { return nodes_; }  // the last one is a sentinel
+    const std::vector<SubtreeBytes> &below() const { return below_; }
+    const std::vector<uint32_t> &order() const { return order_; }
+    const std::vector<uint32_t> &nodes_with(uint8_t byte) const { return by_byte_[byte]; }
+
+    /// The first token whose text is `text`, special ones before others; kNone where there is none.
+    uint32_t find(std::string_view text) const;
+    /// Special tokens whose text stands in `text` at `at`.
+    void specials_at(std::string_view text, size_t at, std::vector<uint32_t> &out) const;
+    size_t memory() const;
+
+  private:
+    enum TokenKind : uint8_t { Ordinary, Special, Stop, Empty };
+
+    void build_trie();
+    void describe_subtrees();
+
+    std::vector<std::string> tokens_;
+    std::vector<uint8_t> kind_;
+    std::vector<uint32_t> stops_;
+    std::vector<std::pair<std::string, uint32_t>> special_;  // sorted by text
+    uint32_t longest_ = 0;
+    std::vector<TrieNode> nodes_;
+    std::vector<SubtreeBytes> below_;
+    std::vector<uint32_t> order_;
+    std::array<std::vector<uint32_t>, 256> by_byte_;
+};
+
+}  // namespace dovetail

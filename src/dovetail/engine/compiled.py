@@ -1,0 +1,72 @@
+"""From a format to a compiled grammar."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail import _core
+from dovetail._core import Matcher
+from dovetail.engine.vocabulary import Vocabulary
+from dovetail.formats import Format, load_format
+from dovetail.grammar import ir
+from dovetail.grammar.lower import lower
+
+MAX_CACHED_GRAMMARS = 1024
+
+Source = Format | ir.Rule | Mapping[str, Any] | str
+
+
+class CompiledGrammar:
+    """A grammar ready to match over one vocabulary; immutable and shared by threads."""
+
+    __slots__ = ("_grammar", "vocabulary")
+
+    def __init__(self, grammar: _core.Grammar, vocabulary: Vocabulary) -> None:
+        self._grammar = grammar
+        self.vocabulary = vocabulary
+
+    def matcher(self) -> Matcher:
+        """A matcher at the start of an output."""
+        return self._grammar.matcher()
+
+    def save(self) -> bytes:
+        """The grammar as versioned bytes, independent of the vocabulary."""
+        return self._grammar.save()
+
+    @classmethod
+    def load(cls, saved: bytes, vocabulary: Vocabulary) -> CompiledGrammar:
+        """What `save` gave, over any vocabulary."""
+        return cls(vocabulary._store.load(saved), vocabulary)
+
+
+def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
+    """Compile a format, a request's response_format, its JSON text, or a rule; what is known already is not made again."""
+    if isinstance(source, ir.Rule):
+        return CompiledGrammar(vocabulary._store.compile(source), vocabulary)
+    cache = vocabulary._compiled
+    key = _core.fingerprint(source if isinstance(source, dict | str) else load_format(source).model_dump())
+    known = cache.get(key)
+    if known is None:
+        known = CompiledGrammar(vocabulary._store.compile(lower(load_format(source))), vocabulary)
+        cache[key] = known
+        while len(cache) > 1 and (
+            len(cache) > MAX_CACHED_GRAMMARS or vocabulary._store.automaton_bytes > vocabulary.cache_bytes
+        ):
+            cache.popitem(last=False)
+    else:
+        cache.move_to_end(key)
+    return known
+
+
+@functools.cache
+def _byte_vocabulary() -> Vocabulary:
+    return Vocabulary([bytes([b]) for b in range(256)], cache_bytes=16 << 20)
+
+
+def accepts(source: Source, text: str | bytes) -> bool:
+    """Does the format match the whole text? No vocabulary is needed, so token-level formats cannot match."""
+    matcher = compile(source, _byte_vocabulary()).matcher()
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return matcher.accept_bytes(data) and matcher.is_complete

@@ -1,0 +1,108 @@
+"""The tokens of one tokenizer, and the caches that all grammars over them share."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dovetail import _core
+from dovetail.engine import loaders
+from dovetail.errors import GrammarError, VocabularyError
+
+if TYPE_CHECKING:
+    from dovetail.engine.compiled import CompiledGrammar
+
+DEFAULT_CACHE_BYTES = 256 << 20
+
+
+class Vocabulary:
+    """Tokens as bytes by id, special tokens by text, and stop tokens.
+
+    Special and stop tokens never match as bytes: a special token stands for its text in literals and triggers only.
+    `cache_bytes` bounds the masks, and once more the automata of recently compiled grammars.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes],
+        special_tokens: Mapping[str, int] | None = None,
+        stop_token_ids: Sequence[int] = (),
+        *,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+    ) -> None:
+        special = list((special_tokens or {}).items())
+        stops = list(stop_token_ids)
+        for text, token in special:
+            _check_id(token, len(tokens), f"special token {text!r}")
+        for token in stops:
+            _check_id(token, len(tokens), "a stop token")
+        try:
+            self._store = _core.Store(tokens, special, stops, cache_bytes)
+        except GrammarError as e:
+            raise VocabularyError(str(e), "", "check the tokens, their ids and their number") from None
+        except TypeError:
+            raise VocabularyError("a token is not bytes", "", "give every token as bytes, in the order of ids") from None
+        self._compiled: OrderedDict[int, CompiledGrammar] = OrderedDict()
+        self.cache_bytes = cache_bytes
+        self.special_tokens: Mapping[str, int] = dict(special)
+        self.stop_token_ids: tuple[int, ...] = tuple(stops)
+
+    @classmethod
+    def from_huggingface(
+        cls,
+        tokenizer: object,
+        stop_token_ids: Sequence[int] | None = None,
+        *,
+        size: int | None = None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+    ) -> Vocabulary:
+        """From a Transformers or `tokenizers` tokenizer or its directory; `size` is the number of the model's logits."""
+        return cls(*loaders.load_huggingface(tokenizer, stop_token_ids, size), cache_bytes=cache_bytes)
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        encoding: loaders.TiktokenEncoding,
+        stop_token_ids: Sequence[int] | None = None,
+        *,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+    ) -> Vocabulary:
+        """From a `tiktoken.Encoding`."""
+        return cls(*loaders.load_tiktoken(encoding, stop_token_ids), cache_bytes=cache_bytes)
+
+    @classmethod
+    def from_gguf(
+        cls,
+        path: str | Path,
+        stop_token_ids: Sequence[int] | None = None,
+        *,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+    ) -> Vocabulary:
+        """From the metadata of a GGUF model file."""
+        return cls(*loaders.load_gguf(path, stop_token_ids), cache_bytes=cache_bytes)
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        return self._store.size
+
+    @property
+    def mask_words(self) -> int:
+        """How many 32-bit words a mask row has."""
+        return (self.size + 31) // 32
+
+    def token_id(self, text: str) -> int | None:
+        """The token with this text, special ones first."""
+        return self._store.find(text)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes held: the tokens themselves, the automata of live grammars, the cached masks."""
+        store = self._store
+        return {"tokens": store.vocabulary_bytes, "automata": store.automaton_bytes, "masks": store.mask_bytes}
+
+
+def _check_id(token: int, size: int, what: str) -> None:
+    if not isinstance(token, int) or not 0 <= token < size:
+        raise VocabularyError(f"{what} has the id {token!r}, but ids go from 0 to {size - 1}", "", "correct the id")
