@@ -38,8 +38,12 @@ class MaskCache::Walker {
     void walk_all(const Config &top) {
         levels_[0].clear();
         levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
-        const auto &nodes = vocab_.nodes();
-        if (nodes.size() > 1) children(0, 0);
+        top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
+            for (int b = low; b <= high; ++b) {
+                const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
+                if (node != kNone) enter(node, 0);
+            }
+        });
     }
 
     /// The trie nodes in `from`, after `state` has been returned to.
@@ -121,9 +125,11 @@ class MaskCache::Walker {
 
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> *exits = nullptr) {
         const auto &nodes = vocab_.nodes();
+        const Stacks &stacks = levels_[level];
+        const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
         bool all = true;
         for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-            if (enter(c, level)) continue;
+            if ((!only || only->next(nodes[c].byte)) && enter(c, level)) continue;
             all = false;
             if (exits)
                 for (uint32_t exit : *exits) rest_of(exit).push_back(c);

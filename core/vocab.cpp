@@ -121,7 +121,8 @@ void Vocab::describe_subtrees() {
             else if (child.byte < 128) below.high |= uint64_t{1} << (child.byte - 64);
         }
     }
-    for (uint32_t n = 1; n < count; ++n) by_byte_[nodes_[n].byte].push_back(n);
+    first_.fill(kNone);
+    for (uint32_t c = 1; c < count; c = nodes_[c].end) first_[nodes_[c].byte] = c;
 }
 
 uint32_t Vocab::find(std::string_view text) const {
@@ -143,7 +144,7 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
 }
 
 size_t Vocab::memory() const {
-    size_t bytes = nodes_.size() * (sizeof(TrieNode) + sizeof(SubtreeBytes) + 4) + order_.size() * 4;
+    size_t bytes = nodes_.size() * (sizeof(TrieNode) + sizeof(SubtreeBytes)) + order_.size() * 4;
     for (const std::string &t : tokens_) bytes += sizeof(std::string) + (t.size() > 15 ? t.size() : 0);
     return bytes;
 }

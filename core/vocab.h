@@ -47,7 +47,8 @@ class Vocab {
     const std::vector<TrieNode> &nodes() const { return nodes_; }  // the last one is a sentinel
     const std::vector<SubtreeBytes> &below() const { return below_; }
     const std::vector<uint32_t> &order() const { return order_; }
-    const std::vector<uint32_t> &nodes_with(uint8_t byte) const { return by_byte_[byte]; }
+    /// The child of the root for a byte, or kNone.
+    uint32_t first_node(uint8_t byte) const { return first_[byte]; }
 
     /// The first token whose text is `text`, special ones before others; kNone where there is none.
     uint32_t find(std::string_view text) const;
@@ -69,7 +70,7 @@ class Vocab {
     std::vector<TrieNode> nodes_;
     std::vector<SubtreeBytes> below_;
     std::vector<uint32_t> order_;
-    std::array<std::vector<uint32_t>, 256> by_byte_;
+    std::array<uint32_t, 256> first_;
 };
 
 }  // namespace dovetail

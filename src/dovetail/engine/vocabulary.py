@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dovetail import _core
-from dovetail.engine import loaders
+from dovetail.engine import loaders, loaders_gguf
 from dovetail.errors import GrammarError, VocabularyError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Vocabulary:
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> Vocabulary:
         """From the metadata of a GGUF model file."""
-        return cls(*loaders.load_gguf(path, stop_token_ids), cache_bytes=cache_bytes)
+        return cls(*loaders_gguf.load_gguf(path, stop_token_ids), cache_bytes=cache_bytes)
 
     @property
     def size(self) -> int:
