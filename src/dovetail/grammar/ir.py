@@ -94,7 +94,7 @@ class Text:
     """Free well-formed UTF-8 text that contains none of `excludes` and none of the stops.
 
     It ends at the first stop, which is consumed and followed by the node beside it; where one stop is a prefix of
-    another, both may end it. Unless `after` is None it may also end anywhere, and `after` follows. A special token may
+    another, both may end it. The stop is not part of the text: an excluded string may lie in it or reach into it. Unless `after` is None it may also end anywhere, and `after` follows. A special token may
     stand for its text inside a stop, never in the text. `captures` names the text without its stop, outermost first.
     `max_chars` counts code points and `max_tokens` tokens that touch the text; with either, stops must be empty.
     """
