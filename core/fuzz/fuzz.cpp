@@ -291,7 +291,7 @@ void play(Random &random) {
     }
 }
 
-void round(uint64_t seed) {
+void play_round(uint64_t seed) {
     current_round = seed;
     Random random(seed);
     alarm(10);
@@ -308,13 +308,13 @@ void round(uint64_t seed) {
 int main(int argc, char **argv) {
     std::signal(SIGALRM, too_slow);
     if (argc == 3 && !std::strcmp(argv[1], "--round")) {
-        round(std::strtoull(argv[2], nullptr, 10));
+        play_round(std::strtoull(argv[2], nullptr, 10));
         return 0;
     }
     const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
     const uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
     const auto start = std::chrono::steady_clock::now();
     uint64_t seed = first;
-    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) round(seed++);
+    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) play_round(seed++);
     std::printf("%llu rounds, no finding\n", static_cast<unsigned long long>(seed - first));
 }
