@@ -26,14 +26,17 @@ using namespace dovetail;
 namespace {
 
 uint64_t current_round = 0;
+bool promised = true;  // does the grammar come from our own writer?
+bool told = false;      // is this round played again, to be looked at?
 
 [[noreturn]] void finding(const char *what) {
+    std::fflush(stdout);
     std::fprintf(stderr, "finding in round %llu: %s\n", static_cast<unsigned long long>(current_round), what);
     std::abort();
 }
 
 void check(bool holds, const char *promise) {
-    if (!holds) finding(promise);
+    if (!holds && promised) finding(promise);
 }
 
 void too_slow(int) {
@@ -56,6 +59,13 @@ class Random {
         for (uint32_t n = below(longest + 1); n > 0; --n) s.push_back(static_cast<char>(byte()));
         return s;
     }
+    /// Well-formed UTF-8, not empty, as free text and its stops are.
+    std::string word() {
+        std::string s;
+        static constexpr const char *kLetters[] = {"<", "a", "b", ">", "\xc3\xa9", "\xf0\x9f\x99\x82"};
+        for (uint32_t n = 1 + below(3); n > 0; --n) s += kLetters[below(6)];
+        return s;
+    }
     /// Small numbers mostly, sometimes one at the edge of what a counter holds.
     uint32_t number() {
         static constexpr uint32_t kEdges[] = {15, 16, 17, 255, 256, 65536, 1u << 30, UINT32_MAX - 1, UINT32_MAX};
@@ -66,33 +76,84 @@ class Random {
     std::mt19937_64 engine_;
 };
 
-/// Writes nodes that load_program accepts, so that the builders behind it are reached.
+/// What callers of a rule have to know.
+struct Signature {
+    bool is_text = false;
+    bool has_param = false;  // callers pass the bounds of its repetition
+    uint32_t flags = 0;      // of a text
+    std::vector<std::string> stops;
+
+    static Signature draw(Random &random, bool root) {
+        Signature s;
+        s.is_text = !root && random.one_in(3);
+        s.has_param = !s.is_text && random.one_in(4);
+        if (!s.is_text) return s;
+        s.flags = random.below(8);
+        if (!(s.flags & (kTextCountsChars | kTextCountsTokens)))
+            for (uint32_t n = random.below(4); n > 0; --n) s.stops.push_back(random.word());
+        return s;
+    }
+    Counter bounds(Random &random) const {
+        if (!is_text && !has_param) return {kUnbounded, 0};
+        if (has_param) return random_bounds(random);
+        Counter c{kUnbounded, 0};
+        if (flags & kTextCountsChars) c.left = random.below(6);
+        if (flags & kTextCountsTokens) c.need = std::min(random.below(4), c.left);
+        return c;
+    }
+    static Counter random_bounds(Random &random) {
+        Counter c;
+        c.need = random.number();
+        c.left = random.one_in(4) ? kUnbounded : random.number();
+        if (c.left < c.need) std::swap(c.left, c.need);
+        if (c.need > 1u << 30) c.need = 7;
+        return c;
+    }
+};
+
+/// Writes rules of the shape that the encoder gives, so that everything behind it is reached and every promise holds.
 class Writer {
   public:
-    Writer(Random &random, uint32_t calls) : random_(random), calls_(calls) {}
+    Writer(Random &random, std::vector<const Signature *> callees) : random_(random), callees_(std::move(callees)) {}
 
-    std::string rule() {
-        if (random_.one_in(5)) text();
-        else node(1 + random_.below(4));
+    std::string rule(const Signature &self) {
+        if (self.is_text) {
+            w_.op(Code::Text);
+            w_.number(self.flags);
+            words();
+            w_.number(self.stops.size());
+            for (const std::string &s : self.stops) w_.text(s);
+            return std::move(w_.out);
+        }
+        if (self.has_param) {
+            counting_ = true;  // a frame has one counter, and callers set it
+            w_.op(Code::Seq);
+            w_.number(3);
+            node(1);
+            w_.op(Code::CountParam);
+            node(2);
+            node(1);
+        } else {
+            node(1 + random_.below(4));
+        }
         return std::move(w_.out);
     }
 
   private:
     void node(uint32_t depth) {
-        switch (random_.below(depth ? 13 : 5)) {
+        switch (random_.below(depth ? 12 : 5)) {
         case 0: w_.op(Code::Lit); return w_.text(random_.text(4));
         case 1: w_.op(Code::Special); return w_.text(random_.one_in(2) ? "<s>" : random_.text(4));
         case 2: return ranges(Code::Chars, random_.one_in(3) ? 0x10FFFF : 0x17F);
         case 3: return ranges(Code::Bytes, 0xFF);
         case 4: return tokens();
-        case 5: return several(Code::Seq, depth);
-        case 6: return several(Code::Alt, depth);
+        case 5:
+        case 6: return several(random_.one_in(2) ? Code::Seq : Code::Alt, depth);
         case 7: w_.op(Code::Loop); w_.number(random_.below(3)); return node(depth - 1);
-        case 8: w_.op(Code::Unroll); w_.bounds(bounds(true)); return node(depth - 1);
-        case 9: w_.op(Code::Count); w_.bounds(bounds(false)); return node(depth - 1);
-        case 10: w_.op(Code::CountParam); return node(depth - 1);
-        case 11: return call(depth);
-        default: w_.op(Code::Without); strings(2, 1); return node(depth - 1);
+        case 8: return unroll(depth);
+        case 9: return count(depth);
+        case 10: return call(depth);
+        default: return without(depth);
         }
     }
     void several(Code op, uint32_t depth) {
@@ -101,15 +162,42 @@ class Writer {
         w_.number(n);
         for (uint32_t i = 0; i < n; ++i) node(depth - 1);
     }
+    void unroll(uint32_t depth) {
+        Counter c{1 + random_.below(5), 0};
+        c.need = random_.below(c.left + 1);
+        w_.op(Code::Unroll);
+        w_.bounds(c);
+        node(depth - 1);
+    }
+    void count(uint32_t depth) {
+        if (counting_) return unroll(depth);
+        counting_ = true;
+        w_.op(Code::Count);
+        w_.bounds(Signature::random_bounds(random_));
+        node(depth - 1);
+        counting_ = false;
+    }
+    void without(uint32_t depth) {
+        if (bare_) return several(Code::Alt, depth);
+        bare_ = true;  // no calls and no tokens inside
+        w_.op(Code::Without);
+        words();
+        node(depth - 1);
+        bare_ = false;
+    }
     void ranges(Code op, uint32_t top) {
         w_.op(op);
-        std::vector<uint32_t> ends(2 * random_.below(4));
-        for (uint32_t &end : ends) end = random_.one_in(2) ? random_.below(top + 1) : 'a' + random_.below(26);
+        std::vector<uint32_t> ends;
+        for (uint32_t n = 2 * random_.below(4); n > 0; --n)
+            ends.push_back(random_.one_in(2) ? random_.below(top + 1) : 'a' + random_.below(26));
         std::sort(ends.begin(), ends.end());
+        ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+        if (ends.size() % 2) ends.push_back(ends.back());
         w_.number(ends.size() / 2);
         for (uint32_t end : ends) w_.number(end);
     }
     void tokens() {
+        if (bare_) return ranges(Code::Bytes, 0xFF);
         w_.op(Code::Tokens);
         w_.out.push_back(random_.one_in(3) ? 1 : 0);
         const uint32_t n = random_.below(4);
@@ -117,53 +205,37 @@ class Writer {
         for (uint32_t i = 0; i < n; ++i) {
             const bool by_text = random_.one_in(4);
             w_.out.push_back(by_text ? 1 : 0);
-            if (by_text) w_.text(random_.one_in(2) ? "<s>" : "a");
+            if (by_text) w_.text("<s>");
             else w_.number(random_.below(60));
         }
     }
     void call(uint32_t depth) {
-        if (!calls_) return several(Code::Seq, 1);
-        const bool branch = random_.one_in(2);
+        if (callees_.empty() || bare_) return several(Code::Seq, depth);
+        const uint32_t slot = random_.below(static_cast<uint32_t>(callees_.size()));
+        const Signature &callee = *callees_[slot];
+        const bool branch = callee.is_text || random_.one_in(3);
         w_.op(branch ? Code::Branch : Code::Call);
-        w_.number(random_.below(calls_));
-        w_.bounds(bounds(false));
+        w_.number(slot);
+        w_.bounds(callee.bounds(random_));
         if (!branch) return;
-        strings(2, 0);
-        const uint32_t arms = random_.below(4);
-        w_.number(arms);
-        for (uint32_t i = 0; i < arms; ++i) {
-            const bool present = !random_.one_in(4);
+        words();  // captures
+        w_.number(callee.stops.size() + 1);
+        for (size_t i = 0; i <= callee.stops.size(); ++i) {
+            const bool present = i > 0 || !callee.is_text || (callee.flags & kTextMayEnd);
             w_.out.push_back(present ? 1 : 0);
-            w_.number(random_.below(3));
+            w_.number(i ? callee.stops[i - 1].size() : 0);
             if (present) node(depth - 1);
         }
     }
-    void text() {
-        w_.op(Code::Text);
-        w_.number(random_.below(8));
-        strings(2, 1);
-        strings(3, 1);
-    }
-    void strings(uint32_t most, uint32_t shortest) {
-        const uint32_t n = random_.below(most + 1);
+    void words() {
+        const uint32_t n = random_.below(3);
         w_.number(n);
-        for (uint32_t i = 0; i < n; ++i) {
-            std::string s = random_.text(4);
-            if (s.size() < shortest) s = "<";
-            w_.text(s);
-        }
-    }
-    Counter bounds(bool small) {
-        Counter c;
-        c.need = small ? random_.below(4) : random_.number();
-        c.left = random_.one_in(4) ? kUnbounded : small ? random_.below(6) : random_.number();
-        if (c.left < c.need) std::swap(c.left, c.need);
-        if (c.need == kUnbounded) c.need = 7;
-        return c;
+        for (uint32_t i = 0; i < n; ++i) w_.text(random_.word());
     }
 
     Random &random_;
-    uint32_t calls_;
+    std::vector<const Signature *> callees_;
+    bool counting_ = false, bare_ = false;
     CodeWriter w_;
 };
 
@@ -188,14 +260,20 @@ std::shared_ptr<Store> random_store(Random &random) {
 }
 
 std::string random_program(Random &random) {
+    std::vector<Signature> signatures(1 + random.below(5));
+    for (Signature &signature : signatures) signature = Signature::draw(random, &signature == &signatures[0]);
     Program program;
-    program.init.need = random.below(3);
-    program.init.left = random.one_in(3) ? kUnbounded : program.init.need + random.below(3);
-    program.rules.resize(1 + random.below(5));
-    for (RuleCode &rule : program.rules) {
-        rule.calls.resize(random.below(4));
-        for (uint32_t &callee : rule.calls) callee = random.below(static_cast<uint32_t>(program.rules.size()));
-        rule.code = Writer(random, static_cast<uint32_t>(rule.calls.size())).rule();
+    program.init = signatures[0].bounds(random);
+    for (const Signature &signature : signatures) {
+        RuleCode rule;
+        std::vector<const Signature *> callees;
+        if (!signature.is_text) rule.calls.resize(random.below(4));
+        for (uint32_t &callee : rule.calls) {
+            callee = random.below(static_cast<uint32_t>(signatures.size()));
+            callees.push_back(&signatures[callee]);
+        }
+        rule.code = Writer(random, std::move(callees)).rule(signature);
+        program.rules.push_back(std::move(rule));
     }
     return save_program(program);
 }
@@ -211,12 +289,74 @@ void damage(Random &random, std::string &bytes) {
     }
 }
 
+/// One node as text, for a round that is played again.
+void describe(CodeReader &in) {
+    auto text = [&] {
+        std::printf(" \"");
+        for (const char c : in.text()) std::printf(c >= ' ' && c < 127 ? "%c" : "\\x%02x", static_cast<uint8_t>(c));
+        std::printf("\"");
+    };
+    auto texts = [&] { for (uint32_t n = in.count(); n > 0; --n) text(); };
+    auto number = [&] { std::printf(" %u", in.number32()); };
+    auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
+    static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
+                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text"};
+    const Code op = in.op();
+    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 15)]);
+    switch (op) {
+    case Code::Lit:
+    case Code::Special: text(); break;
+    case Code::Chars:
+    case Code::Bytes: for (uint32_t n = 2 * in.count(); n > 0; --n) number(); break;
+    case Code::Seq:
+    case Code::Alt: for (uint32_t n = in.count(); n > 0; --n) describe(in); break;
+    case Code::Loop: number(); describe(in); break;
+    case Code::Unroll:
+    case Code::Count: bounds(); describe(in); break;
+    case Code::CountParam: describe(in); break;
+    case Code::Call: number(); bounds(); break;
+    case Code::Branch:
+        number(), bounds(), texts();
+        for (uint32_t n = in.count(); n > 0; --n) {
+            const bool present = in.byte() != 0;
+            std::printf(" ->"), number();
+            if (present) describe(in);
+        }
+        break;
+    case Code::Tokens:
+        std::printf(in.byte() ? " not" : "");
+        for (uint32_t n = in.count(); n > 0; --n) in.byte() ? text() : number();
+        break;
+    case Code::Without: texts(); describe(in); break;
+    case Code::Text: number(), texts(), std::printf(" |"), texts(); break;
+    }
+    std::printf(")");
+}
+
+void describe(const Program &program) {
+    std::printf("\ngrammar, root {%u,%d}\n", program.init.need, static_cast<int>(program.init.left));
+    for (size_t i = 0; i < program.rules.size(); ++i) {
+        std::printf("%zu:", i);
+        CodeReader in(program.rules[i].code);
+        describe(in);
+        std::printf("  calls");
+        for (uint32_t callee : program.rules[i].calls) std::printf(" %u", callee);
+        std::printf("\n");
+    }
+}
+
 using Mask = std::vector<uint32_t>;
 
 Mask mask_of(Matcher &matcher) {
     Mask mask(matcher.mask_words(), 0xA5A5A5A5u);
     matcher.fill_mask(mask.data());
     return mask;
+}
+
+void tell(const char *what, const std::string &bytes) {
+    std::printf("%s ", what);
+    for (const char c : bytes) std::printf(c >= ' ' && c < 127 ? "%c" : "\\x%02x", static_cast<uint8_t>(c));
+    std::printf("\n");
 }
 
 bool has(const Mask &mask, uint32_t token) { return mask[token / 32] >> (token % 32) & 1; }
@@ -241,12 +381,19 @@ void step(Random &random, Matcher &matcher, uint32_t size) {
     switch (random.below(8)) {
     case 0: {
         const std::string bytes = random.text(8);
-        check(matcher.accept_bytes(bytes) || matcher.steps() == before, "refused bytes change nothing");
+        const bool accepted = matcher.accept_bytes(bytes);
+        if (told) tell(accepted ? "bytes" : "refused bytes", bytes);
+        check(accepted || matcher.steps() == before, "refused bytes change nothing");
         return;
     }
-    case 1: return matcher.rollback(random.below(static_cast<uint32_t>(before) + 1));
+    case 1: {
+        const uint32_t steps = random.below(static_cast<uint32_t>(before) + 1);
+        if (told) tell("rollback", std::to_string(steps));
+        return matcher.rollback(steps);
+    }
     case 2: {
         const std::string bytes = matcher.forced();
+        if (told) tell("forced", bytes);
         Matcher copy(matcher);
         check(bytes.empty() || copy.accept_bytes(bytes), "forced bytes are accepted");
         return;
@@ -266,7 +413,10 @@ void step(Random &random, Matcher &matcher, uint32_t size) {
     for (uint32_t t = 0; t < size; ++t)
         if (has(mask, t)) allowed.push_back(t);
     if (matcher.is_finished()) check(allowed.empty(), "nothing comes after the end");
-    if (!allowed.empty()) check(matcher.accept(allowed[random.below(static_cast<uint32_t>(allowed.size()))]), "allowed is accepted");
+    if (allowed.empty()) return;
+    const uint32_t token = allowed[random.below(static_cast<uint32_t>(allowed.size()))];
+    if (told) tell("token", std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
+    check(matcher.accept(token), "an allowed token is accepted");
 }
 
 void play(Random &random) {
@@ -275,8 +425,12 @@ void play(Random &random) {
     for (int grammars = 0; grammars < 4; ++grammars) {
         try {
             std::string bytes = random_program(random);
-            if (random.one_in(3)) damage(random, bytes);
-            const std::shared_ptr<Grammar> grammar = store->compile(load_program(bytes));
+            // What damage makes may mean anything, so then only crashes and hangs count.
+            promised = !random.one_in(3);
+            if (!promised) damage(random, bytes);
+            Program program = load_program(bytes);
+            if (told) describe(program);
+            const std::shared_ptr<Grammar> grammar = store->compile(std::move(program));
             check(!save_program(store->program_of(*grammar)).empty(), "a compiled grammar can be saved");
             Matcher matcher(grammar);
             for (int steps = 0; steps < 24; ++steps) {
@@ -291,7 +445,7 @@ void play(Random &random) {
     }
 }
 
-void round(uint64_t seed) {
+void play_round(uint64_t seed) {
     current_round = seed;
     Random random(seed);
     alarm(10);
@@ -308,13 +462,14 @@ void round(uint64_t seed) {
 int main(int argc, char **argv) {
     std::signal(SIGALRM, too_slow);
     if (argc == 3 && !std::strcmp(argv[1], "--round")) {
-        round(std::strtoull(argv[2], nullptr, 10));
+        told = true;
+        play_round(std::strtoull(argv[2], nullptr, 10));
         return 0;
     }
     const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
     const uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
     const auto start = std::chrono::steady_clock::now();
     uint64_t seed = first;
-    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) round(seed++);
+    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) play_round(seed++);
     std::printf("%llu rounds, no finding\n", static_cast<unsigned long long>(seed - first));
 }
