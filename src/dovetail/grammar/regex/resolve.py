@@ -1,0 +1,141 @@
+"""Syntax to nodes: anchors at the edges are dropped or decide what may surround a match, all else is automata."""
+
+from __future__ import annotations
+
+from dovetail.errors import GrammarError
+from dovetail.grammar import ir
+from dovetail.grammar.regex import regular, syntax
+from dovetail.grammar.regex.parser import Flags, read
+from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
+
+
+def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
+    """The texts that `pattern` matches from end to end; `.` matches line ends too unless `dotall` is off."""
+    tree = read(pattern, _flags(flags, dotall))
+    _refuse_outlook(tree, before=False, after=False)
+    node = regular.resolved(_trimmed(tree, left=True, right=True))
+    if regular.is_empty(node):
+        raise GrammarError("no text can match the pattern", "offset 0", "remove the part that contradicts the rest")
+    return node
+
+
+def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
+    """The texts in which `pattern` matches somewhere, as JSON Schema means it; `ir.NOTHING` where there are none."""
+    tree = read(pattern, _flags(flags, dotall))
+    options: list[Syntax] = []
+    for anchored, part in zip((True, False), _split(tree, end=False), strict=True):
+        before = () if anchored else (syntax.ANYTHING,)
+        ending, free = _split(part, end=True)
+        options += [syntax.cat(*before, ending), syntax.cat(*before, free, syntax.ANYTHING)]
+    whole = syntax.union(*(option for option in options if not _is_nothing(option)))
+    if syntax.asserts(whole):
+        whole = syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING)
+    node = regular.resolved(whole)
+    return ir.NOTHING if regular.is_empty(node) else node
+
+
+def _flags(letters: str, dotall: bool) -> Flags:
+    for letter in letters:
+        if letter not in "ims":
+            raise GrammarError(f"the flag {letter} is not supported", "", "i, m and s are")
+    return Flags(dotall=dotall).switched(letters, True)
+
+
+def _refuse_outlook(node: Syntax, before: bool, after: bool) -> None:
+    """Refuse a lookaround that can only see what stands outside of the match.
+
+    A pattern describes one chunk of the output and does not know its neighbours. `before` and `after` say whether the
+    pattern itself puts text or an anchor on that side.
+    """
+    match node:
+        case Look(_, ahead, _, name, offset) if not (after if ahead else before):
+            side, anchor = ("after", "$") if ahead else ("before", "^")
+            problem = f"the {name} looks at what stands {side} the text that the pattern describes"
+            raise GrammarError(problem, f"offset {offset}", f"drop it, or write {anchor} if the text ends there")
+        case Cat(parts):
+            solid = [_is_solid(part) for part in parts]
+            for index, part in enumerate(parts):
+                _refuse_outlook(part, before or any(solid[:index]), after or any(solid[index + 1 :]))
+        case Or(parts):
+            for part in parts:
+                _refuse_outlook(part, before, after)
+        case Rep(body, _, high):
+            again = high != 1 and _is_solid(body)
+            _refuse_outlook(body, before or again, after or again)
+        case _:
+            pass
+
+
+def _is_solid(node: Syntax) -> bool:
+    """Whether `node` is more than lookarounds."""
+    match node:
+        case ir.Chars() | Edge():
+            return True
+        case Cat(parts) | Or(parts):
+            return any(_is_solid(part) for part in parts)
+        case Rep(body):
+            return _is_solid(body)
+        case _:
+            return False
+
+
+def _trimmed(node: Syntax, left: bool, right: bool) -> Syntax:
+    """`node` without the anchors that hold because it begins (`left`) or ends (`right`) the text."""
+    match node:
+        case Edge(end):
+            return syntax.EMPTY if (right if end else left) else node
+        case Or(parts):
+            return Or(tuple(_trimmed(part, left, right) for part in parts))
+        case Rep(body, low, 1):
+            return Rep(_trimmed(body, left, right), low, 1)
+        case Cat(parts):
+            trimmed = list(parts)
+            for index in range(len(trimmed)):
+                trimmed[index] = _trimmed(trimmed[index], left, False)
+                if trimmed[index] != syntax.EMPTY:
+                    break
+            for index in reversed(range(len(trimmed))):
+                trimmed[index] = _trimmed(trimmed[index], False, right)
+                if trimmed[index] != syntax.EMPTY:
+                    break
+            return syntax.cat(*trimmed)
+        case _:
+            return node
+
+
+def _split(node: Syntax, end: bool) -> tuple[Syntax, Syntax]:
+    """What of `node` holds only at the start (or `end`) of the text, without its anchor, and the rest."""
+    match node:
+        case Edge(end=which, line=False) if which == end:
+            return syntax.EMPTY, syntax.NOTHING
+        case Or(parts):
+            pairs = [_split(part, end) for part in parts]
+            return syntax.union(*(pair[0] for pair in pairs)), syntax.union(*(pair[1] for pair in pairs))
+        case Rep(body, low, 1):
+            anchored, free = _split(body, end)
+            return anchored, free if low else syntax.union(free, syntax.EMPTY)
+        case Cat(parts) if parts:
+            first, rest = (parts[-1], parts[:-1]) if end else (parts[0], parts[1:])
+            anchored, free = _split(first, end)
+            others = Cat(rest)
+            # Behind an anchor that matched nothing, another one still stands at the edge.
+            near = _trimmed(others, left=not end, right=end) if anchored == syntax.EMPTY else others
+            return _beside(anchored, near, end), _beside(free, others, end)
+        case _:
+            return syntax.NOTHING, node
+
+
+def _beside(edge: Syntax, rest: Syntax, end: bool) -> Syntax:
+    if _is_nothing(edge):
+        return syntax.NOTHING
+    return syntax.cat(rest, edge) if end else syntax.cat(edge, rest)
+
+
+def _is_nothing(node: Syntax) -> bool:
+    match node:
+        case Or(parts):
+            return all(_is_nothing(part) for part in parts)
+        case Cat(parts):
+            return any(_is_nothing(part) for part in parts)
+        case _:
+            return False

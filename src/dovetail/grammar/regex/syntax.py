@@ -1,0 +1,119 @@
+"""What a pattern says, before its assertions are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dovetail.grammar import ir
+
+DIGIT = ir.chars([(48, 57)])
+WORD = ir.chars([(48, 57), (65, 90), (95, 95), (97, 122)])
+# ECMA-262 counts the vertical tab, the no-break spaces, the byte order mark and all of Zs as white space.
+_LONE_SPACES = (0x20, 0xA0, 0x1680, 0x202F, 0x205F, 0x3000, 0xFEFF)
+SPACE = ir.chars([(9, 13), (0x2000, 0x200A), (0x2028, 0x2029), *((code, code) for code in _LONE_SPACES)])
+LINE_ENDS = ir.chars([(10, 10), (13, 13), (0x2028, 0x2029)])
+
+
+@dataclass(frozen=True, slots=True)
+class Cat:
+    """The parts in order."""
+
+    parts: tuple[Syntax, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any one of the parts."""
+
+    parts: tuple[Syntax, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rep:
+    """`body` from `low` to `high` times; greedy and lazy are one language."""
+
+    body: Syntax
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The start or the end of the text, or of a line where `line`."""
+
+    end: bool
+    line: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What follows (`ahead`) or precedes this place matches `body`, or does not; `name` and `offset` are for errors."""
+
+    body: Syntax
+    ahead: bool
+    negative: bool
+    name: str = ""
+    offset: int = 0
+
+
+Syntax = ir.Chars | Cat | Or | Rep | Edge | Look
+
+NOTHING = Or(())
+EMPTY = Cat(())
+ANYTHING = Rep(ir.ANY_CHAR, 0, None)
+
+
+def cat(*parts: Syntax) -> Syntax:
+    """A sequence without needless nesting."""
+    flat: list[Syntax] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Cat) else (part,))
+    return flat[0] if len(flat) == 1 else Cat(tuple(flat))
+
+
+def union(*parts: Syntax) -> Syntax:
+    """A choice without needless nesting and without parts that match nothing."""
+    flat: list[Syntax] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Or) else (part,))
+    return flat[0] if len(flat) == 1 else Or(tuple(flat))
+
+
+def boundary(negative: bool, offset: int) -> Syntax:
+    """A word boundary, or a place that is none."""
+
+    def look(ahead: bool, without: bool) -> Look:
+        return Look(WORD, ahead, without, "\\B" if negative else "\\b", offset)
+
+    return Or((Cat((look(False, False), look(True, not negative))), Cat((look(False, True), look(True, negative)))))
+
+
+def children(node: Syntax) -> tuple[Syntax, ...]:
+    """The nodes directly inside `node`."""
+    match node:
+        case Cat(parts) | Or(parts):
+            return parts
+        case Rep(body) | Look(body):
+            return (body,)
+        case _:
+            return ()
+
+
+def walk(node: Syntax) -> Iterator[Syntax]:
+    """`node` and everything inside it."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(children(current))
+
+
+def asserts(node: Syntax) -> bool:
+    """Whether anything in `node` looks at the text around it."""
+    return any(isinstance(part, Edge | Look) for part in walk(node))
+
+
+def from_text(text: str) -> Syntax:
+    """Exactly `text`."""
+    return cat(*(ir.Chars(((ord(char), ord(char)),)) for char in text))

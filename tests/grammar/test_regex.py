@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dovetail.errors import GrammarError, LimitError
+from dovetail.grammar import ir, regex
+from tests.oracles import accepts
+
+WHOLE = [
+    # pattern, texts it matches from end to end, texts it does not
+    ("", [""], ["a"]),
+    ("abc", ["abc"], ["ab", "abcd", "xabc"]),
+    ("a|", ["", "a"], ["b"]),
+    ("a||b", ["", "a", "b"], ["ab"]),
+    ("(a|[bc]{4,}){2,3}", ["aaa", "abcbc", "bcbcbcbcbc"], ["d", "aaaa"]),
+    ("a{2}b{1,2}c{1,}", ["aabc", "aabbccc"], ["abc", "aabbbc", "aab"]),
+    ("a{0}b", ["b"], ["ab"]),
+    ("a+?b*?c??", ["a", "aabbc"], ["c"]),
+    ("(?:a)(?<n>b)(?P<m>c)", ["abc"], ["a"]),
+    ("[a-c-]+", ["a-c"], ["d"]),
+    (r"[^a-c\n]", ["d", "é"], ["a", "\n"]),
+    (r"[\]\\^-]+", ["]\\^-"], ["a"]),
+    (r"[\w-.]+", ["a-.b"], [","]),
+    (r"[\b]", ["\b"], ["b"]),
+    ("[.*+?]+", [".*+?"], ["a"]),
+    (r"\d\w\s", ["1a ", "0_\u2028", "9Z\ufeff"], ["a1 ", "1é ", "٣a ", "1a\x85"]),
+    (r"\D\W\S", ["a.b", "٣é\x1f"], ["1.b", "aab", "a. "]),
+    (r"\t\n\v\f\r\0\a\e\cJ\x41\u0042\u{43}\U00000044", ["\t\n\v\f\r\0\a\x1b\nABCD"], []),
+    (r"\ud83d\ude00", ["😀"], []),
+    (r"\^\$\.\*\+\?\(\)\[\]\{\}\|\/\-", ["^$.*+?()[]{}|/-"], []),
+    ("a{x}]}", ["a{x}]}"], []),
+    (".", ["a", "\n", "\u2028", "😀"], ["", "ab"]),
+    ("(?#note)a", ["a"], []),
+    ("^a$", ["a"], ["^a$"]),
+    ("^$|^https://x", ["", "https://x"], ["$"]),
+    ("(^a|b)c$", ["ac", "bc"], ["c"]),
+    ("(a|^)b", ["ab", "b"], ["a"]),
+    (r"\Aa\Z", ["a"], ["AaZ"]),
+    (r"\p{Lu}\p{L}*", ["Éa", "Ж"], ["é", "1"]),
+    (r"\P{L}", ["1", " "], ["a"]),
+    (r"[\p{Nd}_]+", ["1٣_"], ["Ⅷ"]),
+    (r"\p{Letter}\p{gc=Lu}\p{General_Category=Decimal_Number}\p{digit}", ["aA12"], ["1A12"]),
+    (r"\p{ASCII}\p{Any}\P{Assigned}", ["aé\u0378"], ["éaa"]),
+    ("(?i)straße", ["STRAẞE", "Straße"], ["STRASSE"]),
+    ("(?i)[k-m]σ", ["Kς", "\u212aΣ", "Lσ"], ["Jσ"]),
+    ("(?i)[^k]", ["a", "x"], ["k", "K", "\u212a"]),
+    (r"(?i)\w\W", ["\u017f-"], ["a\u017f"]),
+    ("a(?i:b)c", ["abc", "aBc"], ["ABc", "abC"]),
+    ("(?i)a(?-i:b)", ["Ab"], ["AB"]),
+    ("(?-s:.)(?s:.)", ["a\n"], ["\na", "\u2028a"]),
+    ("(?m)a$\n^b", ["a\nb"], ["ab"]),
+    ("(?m)a\n?^b", ["a\nb"], ["ab"]),
+]
+
+ASSERTIONS = [
+    ("(?=a)[ab]c", ["ac"], ["bc"]),
+    ("(?!foo).*", ["", "fo", "bar"], ["foo", "food"]),
+    ("(?:(?!END).)*END", ["END", "xENEND", "E END"], ["ENDEND", "xENDx"]),
+    (r"(?=.*[A-Z])(?=.*\d).{4,}", ["aA1b", "1Abcdef"], ["aA1", "abcd1", "ABCD"]),
+    (r"\w+(?<!ing)", ["sin", "ingx"], ["ing", "doing"]),
+    (r"(?!-)[a-z-]{1,9}(?<!-)", ["a", "a-b"], ["-a", "a-", "aaaaaaaaaa"]),
+    (r"a.?\bb", ["a b"], ["ab", "acb"]),
+    (r"a\Bb", ["ab"], []),
+    (r"(?!(?:con|nul)(?:\.|$))[^/]{1,255}", ["config", "nul2", "c" * 255], ["con", "nul.txt", "c" * 256]),
+    (r"^(?=a$|bc).+$", ["a", "bcd"], ["ab"]),
+    (r"(?:^|,)(?!,)\w(?:(?<=a),\w)?", ["a", "a,b", ",a,b"], ["b,a"]),
+    (r"x(?=(?!a)[ab])\w+", ["xb", "xbq"], ["xa", "xc"]),
+]
+
+REFUSED = [
+    # pattern, words of the message, offset
+    ("(", "not closed", 0),
+    ("a)", "without a group", 1),
+    ("*a", "nothing to repeat", 0),
+    ("a|*", "nothing to repeat", 2),
+    ("{2}", "nothing to repeat", 0),
+    ("^*", "only an assertion", 0),
+    (r"\b+", "only an assertion", 0),
+    ("a**", "repetition of a repetition", 2),
+    ("a{1,3}?{1,3}", "repetition of a repetition", 7),
+    ("a++", "possessive", 2),
+    ("a{2}+", "possessive", 4),
+    ("a{3,2}", "backwards", 1),
+    ("a{,3}", "Python", 1),
+    ("[z-a]", "backwards", 1),
+    ("[a", "class is not closed", 0),
+    ("[", "class is not closed", 0),
+    ("[]", "empty class", 0),
+    ("[^]", "empty class", 0),
+    ("\\", "ends in a backslash", 0),
+    (r"\q", r"unknown escape \q", 0),
+    (r"\x4", "needs 2 hexadecimal digits", 0),
+    (r"a\uZZ", "needs 4 hexadecimal digits", 1),
+    (r"\u{110000}", "not a character", 0),
+    (r"\ud800", "not a character", 0),
+    (r"\01", "octal", 0),
+    (r"\c1", "needs a letter", 0),
+    (r"(a)\1", "backreference", 3),
+    (r"(?<n>a)\k<n>", "backreference", 7),
+    ("(?P<n>a)(?P=n)", "backreference", 8),
+    ("(?>a)", "atomic", 0),
+    ("(a)(?(1)b|c)", "conditional", 3),
+    ("a(?R)", "recursion", 1),
+    ("(?x)a", "flag x", 0),
+    ("(?<1>a)", "unknown kind of group", 0),
+    ("(?", "unknown kind of group", 0),
+    (r"\p{Script=Greek}", "Script=Greek is not supported", 0),
+    (r"\p{Nope}", "Nope is not supported", 0),
+    (r"\pL", "property in braces", 0),
+    ("a\0", "null character", 1),
+    ("[\0]", "null character", 1),
+    ("a(?=b)", "lookahead looks at what stands after", 1),
+    ("a(?!b)", "negative lookahead looks at what stands after", 1),
+    ("(?<=a)b", "lookbehind looks at what stands before", 0),
+    ("(?<!a)b", "negative lookbehind looks at what stands before", 0),
+    (r"a\b", r"\b looks at what stands after", 1),
+    (r".(?<=a(?=b)).", "lookahead inside a lookbehind", 6),
+    ("a(?=b)c", "no text can match", 0),
+    (r"a[^\s\S]", "no text can match", 0),
+    ("a^b", "no text can match", 0),
+]
+
+FOUND = [
+    # pattern, texts in which it is found, texts in which it is not
+    ("b", ["b", "abc", "\nb\n"], ["", "a"]),
+    ("", ["", "a"], []),
+    ("^b", ["bc"], ["ab"]),
+    ("b$", ["ab"], ["bc", "b\n"]),
+    ("^b$", ["b"], ["bb"]),
+    ("^a|b$", ["ax", "xb"], ["xa"]),
+    ("(^|,)a(,|$)", ["a", "x,a", "a,x", "x,a,x"], ["xa", "ax"]),
+    ("^(a|b)?$", ["", "a"], ["ab"]),
+    ("(^a)?b", ["ab", "xb"], ["a"]),
+    (r"\ba\b", ["a", "x a."], ["ba", "ab"]),
+    ("a(?=b)", ["xab"], ["a", "ba"]),
+    ("a(?!b)", ["a", "aba"], ["ab"]),
+    ("(?<=a)b", ["ab"], ["b"]),
+    ("a.b", ["axb"], ["a\nb", "a\u2028b"]),
+    ("a^b", [], ["ab", "a^b"]),
+    ("(?m)^a$", ["x\na\ny", "a"], ["xa"]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "yes", "no"), WHOLE + ASSERTIONS, ids=lambda value: str(value)[:40])
+def test_a_pattern_matches_whole_texts(pattern: str, yes: list[str], no: list[str]) -> None:
+    node = regex.parse(pattern)
+    assert yes == [text for text in yes if accepts(node, text.encode())]
+    assert [] == [text for text in no if accepts(node, text.encode())]
+
+
+@pytest.mark.parametrize(("pattern", "yes", "no"), FOUND, ids=lambda value: str(value)[:40])
+def test_a_search_finds_its_pattern_anywhere(pattern: str, yes: list[str], no: list[str]) -> None:
+    node = regex.search(pattern)
+    assert yes == [text for text in yes if accepts(node, text.encode())]
+    assert [] == [text for text in no if accepts(node, text.encode())]
+
+
+@pytest.mark.parametrize(("pattern", "words", "offset"), REFUSED)
+def test_what_is_no_regular_pattern_is_refused_by_name_and_place(pattern: str, words: str, offset: int) -> None:
+    with pytest.raises(GrammarError) as caught:
+        regex.parse(pattern)
+    assert words in caught.value.problem
+    assert f"offset {offset}" == caught.value.path
+    assert caught.value.fix
+
+
+def test_an_assertion_at_the_edge_is_exact_once_the_edge_is_anchored() -> None:
+    assert accepts(regex.parse("a(?!b)$"), b"a")
+    assert accepts(regex.parse(r"^\bfoo\b$"), b"foo")
+
+
+def test_flags_are_taken_as_an_argument_too() -> None:
+    node = regex.parse("a.b", flags="i", dotall=False)
+    assert accepts(node, b"AxB")
+    assert not accepts(node, b"A\nB")
+    assert accepts(regex.parse("a.b", flags="is", dotall=False), b"A\nB")
+    with pytest.raises(GrammarError, match="flag x"):
+        regex.parse("a", flags="x")
+
+
+def test_counts_stay_counts() -> None:
+    assert ir.Repeat(ir.Chars(((97, 122),)), 2, 50_000) == regex.parse("[a-z]{2,50000}")
+    inner = ir.Repeat(ir.Chars(((97, 98),)), 1000, 1000)
+    assert ir.Repeat(inner, 1000, 1000) == regex.parse("(?:[ab]{1000}){1000}")
+
+
+def test_counts_behind_a_resolved_lookahead_stay_counts() -> None:
+    node = regex.parse("(?!ab)[a-z]{1,5000}")
+    assert sum(1 for _ in ir.walk(node)) < 40
+    assert accepts(node, b"ac" + b"z" * 100)
+    assert not accepts(node, b"ab" + b"z" * 100)
+
+
+HOSTILE = [
+    "(" * 10_000,
+    "(" * 10_000 + "a" + ")" * 10_000,
+    "(?:" * 10_000 + "a" + ")*" * 10_000,
+    "a" * 1_000_000,
+    "a{99999999999}",
+    "(?=.*a)" * 12 + "(?:" * 20 + "a" + "{1,50})" * 20,
+    "".join(f"(?=.*{chr(97 + i)}.*{chr(98 + i)}.*{chr(99 + i)})" for i in range(20)) + ".*",
+]
+
+
+@pytest.mark.parametrize("pattern", HOSTILE, ids=lambda pattern: pattern[:12])
+def test_hostile_patterns_hit_a_limit_and_not_the_stack(pattern: str) -> None:
+    with pytest.raises(LimitError):
+        regex.parse(pattern)
+
+
+def test_an_unanchored_search_with_a_lookahead_stays_small() -> None:
+    # Its deterministic automaton is exponential in the length of the pattern.
+    node = regex.search("[ab](?=[bc])" + "[abc]" * 12 + "1")
+    assert sum(1 for _ in ir.walk(node)) < 2_000
+    assert accepts(node, b"xxab" + b"c" * 11 + b"1xx")
+
+
+ATOMS = st.sampled_from(["a", "b", "1", " ", ".", "[ab]", "[^a]", r"\w", r"\W", "a{2}"])
+LOOKS = st.sampled_from([r"\b", "(?<=a)", "(?<!b)", "(?<=[ab]1)", "(?<!a.)", "^", "$"])
+PATTERNS = st.recursive(
+    ATOMS | LOOKS,
+    lambda inner: st.one_of(
+        st.builds("{}{}".format, inner, inner),
+        st.builds("(?:{}|{})".format, inner, inner),
+        st.builds("(?:{}){}".format, inner, st.sampled_from(["*", "+", "?", "{1,2}", "{2,}"])),
+        st.builds("(?={})".format, inner),
+        st.builds("(?!{})".format, inner),
+    ),
+    max_leaves=6,
+)
+TEXTS = st.lists(st.text("ab1 ", max_size=6), min_size=8, max_size=8)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pattern=PATTERNS, texts=TEXTS)
+def test_a_search_agrees_with_python(pattern: str, texts: list[str]) -> None:
+    node = regex.search(pattern, dotall=True)
+    for text in texts:
+        assert (re.search(pattern, text, re.DOTALL) is not None) == accepts(node, text.encode()), text
+
+
+@settings(max_examples=150, deadline=None)
+@given(pattern=PATTERNS, texts=TEXTS)
+def test_a_whole_match_agrees_with_python(pattern: str, texts: list[str]) -> None:
+    try:
+        node = regex.parse(f"^(?:{pattern})$")
+    except GrammarError as error:
+        assert "no text can match the pattern" == error.problem
+        node = ir.NOTHING
+    for text in texts:
+        assert (re.fullmatch(pattern, text, re.DOTALL) is not None) == accepts(node, text.encode()), text
+
+
+def test_nodes_combine_as_sets() -> None:
+    word, short = regex.parse("[a-z]+1?"), regex.parse(".{0,3}")
+    both = regex.intersect(word, short)
+    assert [True, False, False] == [accepts(both, text) for text in (b"ab1", b"abc1", b"1")]
+    other = regex.complement(word)
+    assert [False, True, True] == [accepts(other, text) for text in (b"ab1", b"1", b"")]
+    assert [True, False] == [accepts(regex.shortest(regex.parse("a+b?|aab")), text) for text in (b"a", b"aab")]
+    plain = regex.restrict(regex.parse('[^x]*|"'), ir.complement([(34, 34), (92, 92)]))
+    assert [True, False, False] == [accepts(plain, text) for text in (b"ab", b'"', b"a\\")]
