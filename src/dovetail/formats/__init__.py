@@ -1,0 +1,62 @@
+"""Formats: what users write. A tree of format objects, its request shapes, and the rules it must keep.
+
+request JSON --load_format--> Format --grammar.lower--> rules over bytes and tokens
+"""
+
+from dovetail.formats.loading import load_format
+from dovetail.formats.models import (
+    AnyTextFormat,
+    AnyTokensFormat,
+    CaptureFormat,
+    ConstStringFormat,
+    DispatchFormat,
+    ExcludeTokenFormat,
+    Format,
+    FormatModel,
+    GrammarFormat,
+    JsonSchemaFormat,
+    OptionalFormat,
+    OrFormat,
+    PlusFormat,
+    QwenXmlParameterFormat,
+    RegexFormat,
+    RepeatFormat,
+    SequenceFormat,
+    StarFormat,
+    StructuralTag,
+    TagFormat,
+    TagsWithSeparatorFormat,
+    TokenDispatchFormat,
+    TokenFormat,
+    TokenTriggeredTagsFormat,
+    TriggeredTagsFormat,
+)
+
+__all__ = [
+    "AnyTextFormat",
+    "AnyTokensFormat",
+    "CaptureFormat",
+    "ConstStringFormat",
+    "DispatchFormat",
+    "ExcludeTokenFormat",
+    "Format",
+    "FormatModel",
+    "GrammarFormat",
+    "JsonSchemaFormat",
+    "OptionalFormat",
+    "OrFormat",
+    "PlusFormat",
+    "QwenXmlParameterFormat",
+    "RegexFormat",
+    "RepeatFormat",
+    "SequenceFormat",
+    "StarFormat",
+    "StructuralTag",
+    "TagFormat",
+    "TagsWithSeparatorFormat",
+    "TokenDispatchFormat",
+    "TokenFormat",
+    "TokenTriggeredTagsFormat",
+    "TriggeredTagsFormat",
+    "load_format",
+]
