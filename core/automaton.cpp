@@ -49,7 +49,8 @@ size_t Automaton::SetHash::operator()(const SetKey &k) const {
 
 Automaton::Automaton(Rule &rule, Store &store) : rule_(rule), store_(store), nfa_(build_nfa(rule, store.vocab())) {
     mark_.assign(nfa_.states.size(), 0);
-    account(sizeof(Automaton) + nfa_.memory() + mark_.size() * 4);
+    by_target_.assign(nfa_.states.size(), nullptr);
+    account(sizeof(Automaton) + nfa_.memory() + mark_.size() * 12);
 }
 
 Automaton::~Automaton() { store_.account(-static_cast<int64_t>(bytes_)); }
@@ -95,7 +96,16 @@ void Automaton::close(uint32_t state, std::vector<uint32_t> &out) {
     }
 }
 
-DState *Automaton::closed(std::vector<uint32_t> targets) {
+DState *Automaton::closed(uint32_t target) {
+    if (by_target_[target]) return by_target_[target];
+    ++epoch_;
+    std::vector<uint32_t> set;
+    close(target, set);
+    return by_target_[target] = set.empty() ? nullptr : intern(std::move(set), false);
+}
+
+DState *Automaton::closed(const std::vector<uint32_t> &targets) {
+    if (targets.size() == 1) return closed(targets[0]);
     ++epoch_;
     std::vector<uint32_t> set;
     for (uint32_t t : targets) close(t, set);
@@ -103,30 +113,51 @@ DState *Automaton::closed(std::vector<uint32_t> targets) {
 }
 
 DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
-    std::sort(set.begin(), set.end());
-    const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
-    if (it != interned_.end()) return it->second;
+    const bool lone = set.size() == 1 && !entry;
+    if (lone) {
+        // A state that is no split closes to itself, so its place in by_target_ is that of the set.
+        if (by_target_[set[0]]) return by_target_[set[0]];
+    } else {
+        std::sort(set.begin(), set.end());
+        const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
+        if (it != interned_.end()) return it->second;
+    }
     if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 1,048,576 deterministic states");
-    set.shrink_to_fit();
-    sets_.push_back(std::move(set));
-    const std::vector<uint32_t> &kept = sets_.back();
     DState &d = states_.emplace_back();
     d.id = store_.next_id();
     d.owner = this;
-    d.set = kept.data();
-    d.set_size = static_cast<uint32_t>(kept.size());
+    d.set_size = static_cast<uint32_t>(set.size());
     d.entry = entry;
-    for (uint32_t s : kept) {
-        d.counter_live = d.counter_live || nfa_.counter_live[s];
-        const Nfa::Kind kind = nfa_.states[s].kind;
+    if (lone) {
+        d.lone = set[0];
+        d.set = &d.lone;
+        by_target_[set[0]] = &d;
+        account(sizeof(DState));
+    } else {
+        set.shrink_to_fit();
+        sets_.push_back(std::move(set));
+        d.set = sets_.back().data();
+        interned_.emplace(SetKey{d.set, d.set_size, entry}, &d);
+        account(sizeof(DState) + sizeof(std::vector<uint32_t>) + d.set_size * 4 + 64);
+    }
+    for (uint32_t i = 0; i < d.set_size; ++i) {
+        d.counter_live = d.counter_live || nfa_.counter_live[d.set[i]];
+        const Nfa::Kind kind = nfa_.states[d.set[i]].kind;
         d.has_steps = d.has_steps || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
     }
-    interned_.emplace(SetKey{d.set, d.set_size, entry}, &d);
-    account(sizeof(DState) + sizeof(std::vector<uint32_t>) + kept.size() * 4 + 64);
     return &d;
 }
 
 void Automaton::expand_now(DState &d) {
+    if (d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Range) {
+        // One byte of a literal, by far the most frequent state.
+        const Nfa::State &s = nfa_.states[d.set[0]];
+        d.lone_range = {static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), closed(s.a)};
+        d.row = &d.lone_range;
+        d.ranges = 1;
+        d.has_bytes = d.plain = d.expanded = true;
+        return;
+    }
     std::vector<ByteEdge> edges;
     std::vector<uint32_t> calls;
     auto extra = [&]() -> DState::Extra & {
@@ -147,7 +178,7 @@ void Automaton::expand_now(DState &d) {
         case Nfa::Range: edges.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
         case Nfa::Bytes: edges.insert(edges.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
         case Nfa::Call: calls.push_back(s.a); break;
-        case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed({s.b})}); break;
+        case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
         case Nfa::Accept:
             if (!d.entry) extra().exits.push_back(s.a);
             break;
@@ -172,7 +203,7 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> edges) {
         else ranges.push_back({low, high, to});
     };
     if (edges.size() == 1) {
-        push(edges[0].low, edges[0].high, closed({edges[0].to}));
+        push(edges[0].low, edges[0].high, closed(edges[0].to));
         return store_row(d, ranges);
     }
     // Cut at every border, then gather the targets of each piece.
@@ -226,8 +257,9 @@ void Automaton::store_row(DState &d, const std::vector<DState::Range> &ranges) {
         }
     }
     d.ranges = static_cast<uint16_t>(ranges.size());
-    d.row = std::make_unique<DState::Range[]>(ranges.size());
-    std::copy(ranges.begin(), ranges.end(), d.row.get());
+    d.ranges_storage = std::make_unique<DState::Range[]>(ranges.size());
+    std::copy(ranges.begin(), ranges.end(), d.ranges_storage.get());
+    d.row = d.ranges_storage.get();
     account(ranges.size() * sizeof(DState::Range));
 }
 

@@ -73,6 +73,7 @@ struct DState {
     Automaton *owner = nullptr;
     const uint32_t *set = nullptr;  // NFA states, sorted
     uint32_t set_size = 0;
+    uint32_t lone = 0;  // the set where it has one member, as inside literals
     bool expanded = false;
     bool entry = false;     // just called: the callee may not match nothing, callers skip it themselves
     bool has_steps = false;  // counter steps come first, see Automaton::resolve
@@ -80,7 +81,9 @@ struct DState {
     bool plain = false;     // nothing but bytes: no exit, call, token or counter step
     bool counter_live = false;
     uint16_t ranges = 0;
-    std::unique_ptr<Range[]> row;  // sorted, where there are few ranges
+    const Range *row = nullptr;  // sorted, where there are few ranges
+    Range lone_range{};          // the row where it has one range
+    std::unique_ptr<Range[]> ranges_storage;
     std::unique_ptr<Dense> dense;
     std::unique_ptr<Extra> extra;
     std::unique_ptr<MaskRoots> masks;
@@ -90,7 +93,7 @@ struct DState {
 
     DState *next(uint8_t b) const {
         if (dense) return dense->to[dense->index[b]];
-        for (const Range *r = row.get(), *end = r + ranges; r != end; ++r)
+        for (const Range *r = row, *end = r + ranges; r != end; ++r)
             if (b <= r->high) return b >= r->low ? r->to : nullptr;
         return nullptr;
     }
@@ -129,7 +132,8 @@ class Automaton {
 
     DState *intern(std::vector<uint32_t> set, bool entry);
     void close(uint32_t state, std::vector<uint32_t> &out);
-    DState *closed(std::vector<uint32_t> targets);
+    DState *closed(uint32_t target);
+    DState *closed(const std::vector<uint32_t> &targets);
     void expand_now(DState &d);
     void expand_row(DState &d, std::vector<ByteEdge> edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
@@ -146,7 +150,8 @@ class Automaton {
     std::deque<DState> states_;
     std::deque<std::vector<uint32_t>> sets_;
     std::unordered_map<SetKey, DState *, SetHash> interned_;
-    std::vector<uint32_t> mark_;  // last closure that visited an NFA state
+    std::vector<uint32_t> mark_;       // last closure that visited an NFA state
+    std::vector<DState *> by_target_;  // what moving to an NFA state comes to
     uint32_t epoch_ = 0;
     DState *start_ = nullptr, *entry_ = nullptr;
     size_t bytes_ = 0;

@@ -13,22 +13,25 @@ class MaskCache;
 class Store;
 
 struct MaskKey {
-    uint64_t site;  // 0 for the top of a stack
+    uint64_t id;  // of the call site or the state; 0 for the top of a stack
     Counter counter;
+    uint32_t exit = 0;
 
     bool operator==(const MaskKey &) const = default;
 };
 
 struct MaskKeyHash {
     size_t operator()(const MaskKey &k) const {
-        return mix(k.site, static_cast<uint64_t>(k.counter.left) << 32 | k.counter.need);
+        return mix(k.id + k.exit, static_cast<uint64_t>(k.counter.left) << 32 | k.counter.need);
     }
 };
 
 /// What one frame adds to a mask, given the frames above it.
 ///
 /// `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller: `rest` holds,
-/// by exit, the trie nodes that come next there, sorted by byte, and `below` continues them for each caller seen so far.
+/// by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site seen so far,
+/// and for states of other rules that a call site leads to at once: those are shared by all grammars, so that a new
+/// caller of free text or of a string has little to walk itself.
 struct MaskNode {
     struct Rest {
         uint32_t exit;
@@ -44,6 +47,19 @@ struct MaskNode {
     uint32_t bytes = 0;
 };
 
+/// A mask node in the making.
+struct MaskParts {
+    std::vector<uint32_t> tokens;
+    std::vector<MaskNode::Rest> rest;
+
+    std::vector<uint32_t> &rest_of(uint32_t exit);
+    void add(const MaskNode &node, uint32_t mask_words);
+    void clear() {
+        tokens.clear();
+        rest.clear();
+    }
+};
+
 /// The masks of one automaton state, by counter; linked so that the cache can find all of them.
 struct MaskRoots {
     explicit MaskRoots(MaskCache &cache);
@@ -53,8 +69,13 @@ struct MaskRoots {
 
     MaskCache &cache;
     MaskRoots *before = nullptr, *after = nullptr;
-    std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> roots;
-    MaskNode *plain = nullptr;  // of `roots`, for counter zero
+    std::unique_ptr<MaskNode> plain;  // for counter zero
+    std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> counted;
+
+    template <class Visit> void each(Visit visit) {
+        if (plain) visit(*plain);
+        for (auto &[key, node] : counted) visit(*node);
+    }
 };
 
 /// All cached masks of a store, bounded in bytes.
@@ -72,9 +93,12 @@ class MaskCache {
     class Walker;
 
     MaskNode &root(const Config &top);
+    std::unique_ptr<MaskNode> make_root(DState &d, Counter counter);
     MaskNode &below(MaskNode &node, const Frame &frame);
+    std::unique_ptr<MaskNode> make_below(MaskNode &node, const Frame &frame, Counter counter);
+    MaskNode &go_on(MaskNode &node, const MaskNode::Rest &rest, const Config &top);
     Counter clamp(Counter c, bool counts_tokens) const;
-    void finish(MaskNode &node, std::vector<uint32_t> tokens);
+    std::unique_ptr<MaskNode> finished(MaskParts &parts);
     void drop(MaskNode &node);
     void make_room();
     void write(const std::vector<MaskNode *> &nodes, uint32_t *out) const;

@@ -193,7 +193,9 @@ class Encoder {
             each(excludes, [&](nb::handle s) { w.text(bytes_of(s)); });
             d.code += w.out;
             d.weight += 4 * kUnrollWeight;
+            ++inside_without_;
             node(get(o, names.f_body), d, depth + 1);
+            --inside_without_;
         } else {
             throw InputError("not a grammar node: " + std::string(nb::repr(o).c_str()).substr(0, 200));
         }
@@ -236,7 +238,9 @@ class Encoder {
         Draft body;
         node(get(o, ir().f_body), body, depth + 1);
         const uint64_t copies = unbounded ? low : high;
-        const bool small = copies <= 1 || copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight;
+        // What must stay within one automaton cannot give its repeated part a frame of its own.
+        const bool small = copies <= 1 || copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight ||
+                           (inside_without_ > 0 && body.counts > 0);
         if (small && unbounded) {
             w.op(Code::Loop);
             w.number(low);
@@ -391,6 +395,7 @@ class Encoder {
     std::vector<Draft> drafts_;
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
+    int inside_without_ = 0;
 };
 
 }  // namespace
