@@ -1,0 +1,94 @@
+"""JSON Schema to nodes: `lower` gives the texts of the values that a schema admits.
+
+    schema --reading--> Facts per branch --lowering--> nodes over JSON text (text, strings, numbers, keys, members)
+                                         --tagged----> parameters in the markup of a model family, JSON inside
+
+Exactly JSON Schema 2020-12, with these bounds. `strict` closes an object that declares properties and is silent about
+others. Properties come in declared order, or in any order where asked for; a declared key has its plain spelling,
+strings any. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds without an exponent. Escapes
+of lone surrogates are refused: they denote no text. A keyword that is not supported is refused by name.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail.errors import FormatError, InputError, LimitError, SchemaError
+from dovetail.grammar.ir import NOTHING, Node
+
+from .layouts import LAYOUTS, Layout
+from .lowering import Lowering
+from .prune import prune
+from .reading import Reader
+from .tagged import Tagged
+from .text import DEFAULT_WHITESPACE, pieces
+
+__all__ = ["STYLES", "lower"]
+
+STYLES = ("json", *LAYOUTS)
+
+_MAX_CACHED = 1024
+_MAX_CACHED_BYTES = 1 << 16
+_cache: OrderedDict[Any, Node] = OrderedDict()
+
+
+def lower(
+    schema: Any,
+    *,
+    style: str = "json",
+    strict: bool = True,
+    any_order: bool = False,
+    max_whitespace: int | None = None,
+    excludes: Sequence[str] = (),
+    path: str = "",
+) -> Node:
+    """The texts of the values that `schema` admits; `path` is where the schema stands in what the caller wrote."""
+    words = tuple(excludes)
+    try:
+        content = marshal.dumps(schema)
+    except ValueError:
+        content = b""  # nested too deeply to be a key; never a common schema
+    key = (content, style, strict, any_order, max_whitespace, words)
+    found = _cache.get(key) if content else None
+    if found is None:
+        try:
+            found = _lower(schema, style, strict, any_order, max_whitespace, words)
+        except InputError as error:
+            raise type(error)(error.problem, path + error.path, error.fix) from error.__cause__
+        if 0 < len(content) <= _MAX_CACHED_BYTES:
+            _cache[key] = found
+            if len(_cache) > _MAX_CACHED:
+                _cache.popitem(last=False)
+    return found
+
+
+def _lower(
+    schema: Any, style: str, strict: bool, any_order: bool, max_whitespace: int | None, excludes: tuple[str, ...]
+) -> Node:
+    width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
+    shared = pieces(width, tuple(word.encode() for word in excludes))
+    lowering = Lowering(Reader(schema), shared, strict, any_order)
+    if style == "json":
+        node = lowering.value(((schema, ()),))
+        lowering.finish()
+    else:
+        node = Tagged(lowering, _layout(style, excludes)).arguments(((schema, ()),))
+    if lowering.doubtful:
+        node = prune(node, lowering.rules)
+    if node == NOTHING:
+        raise SchemaError("no value can satisfy this schema", "", "loosen the keywords that contradict each other")
+    return node
+
+
+def _layout(style: str, excludes: tuple[str, ...]) -> Layout:
+    layout = LAYOUTS.get(style)
+    if layout is None:
+        raise FormatError(f"there is no style {style!r}", "", f"use one of {', '.join(STYLES)}")
+    if excludes and layout.item:
+        raise FormatError(f"excludes cannot be used with {style}", "", "leave excludes out or choose another style")
+    if any(word != word.strip(" \t\r\n") for word in excludes):
+        raise FormatError("a string in excludes begins or ends with whitespace, which the markup allows", "", "strip it")
+    return layout

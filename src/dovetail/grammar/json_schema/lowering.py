@@ -1,0 +1,307 @@
+"""From facts to nodes: JSON values.
+
+A schema that describes objects or arrays becomes one rule, whose body is made later from a list of pending work: so
+recursion in the schema is recursion between rules, and a deeply nested schema needs no deep Python stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from json.encoder import encode_basestring
+from typing import Any
+
+from dovetail.errors import GrammarError, LimitError, SchemaError
+from dovetail.grammar.ir import EMPTY, NOTHING, Call, Lit, Node, Repeat, Rule, Seq, Without, alt, optional
+
+from . import numbers, strings, text
+from .admission import admits
+from .disjoint import check_one_of
+from .keys import json_key
+from .members import Member, any_order, ordered
+from .pointers import Where, render
+from .reading import ANNOTATIONS, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located, Reader
+from .shapes import items, properties
+from .text import COMMA, QUOTE, Pieces, concat
+
+_OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
+_FIRST, _LAST = Lit(b"["), Lit(b"]")
+_TYPE = {"type"}
+_REF = {"$ref"}
+_ENUM = ({"enum"}, {"type", "enum"})
+_PLAIN = {
+    "object": (OBJECT, {"type", "properties", "required", "additionalProperties"}),
+    "array": (ARRAY, {"type", "items", "minItems", "maxItems"}),
+}
+
+Parts = tuple[Located, ...]
+
+
+class Lowering:
+    """The rules of one schema."""
+
+    def __init__(self, reader: Reader, pieces: Pieces, strict: bool, free_order: bool) -> None:
+        self.reader = reader
+        self.pieces = pieces
+        self.strict = strict
+        self.free_order = free_order
+        self.rules: list[Rule] = []
+        self.doubtful = False  # whether some rule may match nothing
+        self._done: dict[Any, Node] = {}
+        self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
+        self._by_type: dict[str, Node] = {
+            "string": pieces.string,
+            "number": text.NUMBER,
+            "integer": text.INTEGER,
+            "boolean": text.BOOLEAN,
+            "null": text.NULL,
+            "object": pieces.object,
+            "array": pieces.array,
+        }
+
+    # Which values.
+
+    def value(self, nodes: Sequence[Located]) -> Node:
+        """A JSON value to which all of `nodes` apply."""
+        if len(nodes) == 1:
+            schema, where = nodes[0]
+            if type(schema) is dict:
+                return self._single(schema, where)
+        key = frozenset(id(schema) for schema, _ in nodes)
+        return self._memoised(key, nodes)
+
+    def _single(self, schema: dict[str, Any], where: Where) -> Node:
+        """The same for one schema; the common ones are known at a glance."""
+        found = self._done.get(id(schema))
+        if found is not None:
+            return found
+        live = schema.keys() - ANNOTATIONS
+        if live == _TYPE:
+            name = schema["type"]
+            if type(name) is str and name in self._by_type:
+                return self._by_type[name]
+        elif live == _REF:
+            target, place = self.reader.target(schema["$ref"], where)
+            self.doubtful = True
+            if type(target) is dict and "$ref" not in target:
+                return self._single(target, place)
+        elif live in _ENUM and schema.get("type", "string") == "string" and _all_strings(schema["enum"]):
+            return self.quoted(schema["enum"])
+        elif "type" in live and type(name := schema["type"]) is str and name in _PLAIN and live <= _PLAIN[name][1]:
+            self._done[id(schema)] = node = self._composite([(_PLAIN[name][0], ((schema, where),))])
+            return node
+        return self._memoised(id(schema), ((schema, where),))
+
+    def _memoised(self, key: Any, nodes: Sequence[Located]) -> Node:
+        found = self._done.get(key)
+        if found is None:
+            found = self._done[key] = self.union(self.read(nodes))
+        return found
+
+    def read(self, nodes: Sequence[Located]) -> list[Facts]:
+        """The alternatives for a value to which all of `nodes` apply."""
+        branches = self.reader.read(nodes)
+        if len(branches) > 1:
+            check_one_of(self.reader, branches, self.strict)
+        return branches
+
+    def union(self, branches: Iterable[Facts]) -> Node:
+        """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
+        ways: list[Node] = []
+        composite: list[tuple[int, Parts]] = []
+        for facts in branches:
+            if facts.values is not None:
+                ways += self.literals(facts)
+                continue
+            ways += self._scalars(facts)
+            for kind, parts, anything in (
+                (OBJECT, facts.objects, self.pieces.object),
+                (ARRAY, facts.arrays, self.pieces.array),
+            ):
+                if facts.types & kind and parts:
+                    composite.append((kind, parts))
+                elif facts.types & kind:
+                    ways.append(anything)
+        if composite:
+            ways.append(self._composite(composite))
+        if len(ways) == 1:
+            return ways[0]
+        return alt(*dict.fromkeys(way for way in ways if way != NOTHING))
+
+    def _composite(self, kinds: list[tuple[int, Parts]]) -> Node:
+        rule = self.new_rule("object" if kinds[0][0] == OBJECT else "array")
+        self._pending.append((rule, kinds))
+        return Call(rule)
+
+    def _scalars(self, facts: Facts) -> list[Node]:
+        ways: list[Node] = []
+        if facts.types & STRING:
+            ways.append(self.string(facts))
+        if facts.types & NUMBER:
+            ways.append(numbers.number(facts.integer, facts.minimum, facts.maximum))
+        if facts.types & BOOLEAN:
+            ways.append(text.BOOLEAN)
+        if facts.types & NULL:
+            ways.append(text.NULL)
+        return ways
+
+    def string(self, facts: Facts) -> Node:
+        """A JSON string; `excludes` do not concern what a pattern describes."""
+        if facts.high is not None and facts.low > facts.high:
+            return NOTHING
+        if facts.patterns:
+            with_limits = tuple(pattern for pattern, _ in facts.patterns), facts.low, facts.high
+            return located(facts.patterns[0][1], strings.matching, *with_limits)
+        if facts.low or facts.high is not None:
+            return strings.bounded(facts.low, facts.high, self.pieces.excludes)
+        return self.pieces.string
+
+    # Single values.
+
+    def admitted(self, facts: Facts) -> list[Any]:
+        """The values of `enum` and `const` that the other keywords admit."""
+        return [value for value in facts.values or () if admits(self.reader, facts, value, self.strict)]
+
+    def literals(self, facts: Facts) -> list[Node]:
+        values = self.admitted(facts)
+        words = [value for value in values if isinstance(value, str)]
+        ways = [self.literal(value) for value in values if not isinstance(value, str)]
+        return [*([self.quoted(words)] if words else []), *ways]
+
+    def quoted(self, words: Iterable[str]) -> Node:
+        """A JSON string that denotes one of `words`."""
+        inside = alt(*(text.spell_text(word) for word in dict.fromkeys(words) if word.isascii() or _speakable(word)))
+        if inside == NOTHING:
+            return NOTHING
+        excludes = self.pieces.excludes
+        return Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))
+
+    def literal(self, value: Any) -> Node:
+        """A JSON value equal to `value`; members of objects in its own order."""
+        match value:
+            case None:
+                return text.NULL
+            case bool():
+                return text.TRUE if value else text.FALSE
+            case int() | float():
+                return numbers.literal(repr(value))
+            case str():
+                return self.quoted((value,))
+            case list():
+                pairs = [(*(self.pieces.comma if index else ()), self.literal(item), *self.pieces.ws) for index, item in enumerate(value)]
+                return concat(_FIRST, *self.pieces.ws, *(node for pair in pairs for node in pair), _LAST)
+            case _:
+                members = [self.member(key, self.literal(item), True) for key, item in value.items()]
+                if None in members:
+                    return NOTHING
+                inside = ordered([member for member in members if member], (), self.pieces.comma)
+                return concat(_OPEN, *self.pieces.ws, *inside, _CLOSE)
+
+    # Objects and arrays.
+
+    def new_rule(self, name: str) -> Rule:
+        """A rule whose body comes later."""
+        rule = Rule(name, EMPTY)
+        self.rules.append(rule)
+        return rule
+
+    def finish(self) -> None:
+        """Make the bodies of all rules."""
+        while self._pending:
+            rule, kinds = self._pending.pop()
+            bodies = [self._object(parts) if kind == OBJECT else self._array(parts) for kind, parts in kinds]
+            rule.body = alt(*(body for body in bodies if body != NOTHING))
+            self.doubtful = self.doubtful or rule.body == NOTHING
+
+    def member(self, key: str, value: Node, required: bool) -> Member | None:
+        """A key in its plain spelling with its value; None where the pair cannot be written."""
+        if value == NOTHING:
+            return None
+        try:
+            written = encode_basestring(key).encode()
+        except UnicodeEncodeError:
+            raise SchemaError(f"the key {key!r} has a surrogate without its partner", "", "use Unicode text") from None
+        if self.pieces.excludes and any(word in written[1:-1] for word in self.pieces.excludes):
+            return None
+        return Member((Lit(written), self.pieces.colon, value, *self.pieces.ws), required)
+
+    def _object(self, parts: Parts) -> Node:
+        shape = properties(parts, self.strict)
+        members: list[Member] = []
+        for name, nodes, required in shape.declared:
+            member = self.member(name, self.value(nodes) if nodes else self.pieces.value, required)
+            if member is not None:
+                members.append(member)
+            elif required:
+                return NOTHING
+        extra: tuple[Node, ...] = ()
+        if shape.extra is not None:
+            value = self.value(shape.extra) if shape.extra else self.pieces.value
+            if value != NOTHING:
+                key = json_key([name for name, _, _ in shape.declared], self.pieces)
+                extra = (key, self.pieces.colon, value, *self.pieces.ws)
+        if self.free_order:
+            inside = located(parts[0][1], any_order, members, extra, self.pieces.comma, _CLOSE)
+            return concat(_OPEN, *self.pieces.ws, inside)
+        return Seq((_OPEN, *self.pieces.ws, *ordered(members, extra, self.pieces.comma), _CLOSE))
+
+    def _array(self, parts: Parts) -> Node:
+        shape = items(parts)
+        prefix: list[Node] = []
+        low, high = shape.low, shape.high
+        for nodes in shape.prefix if high is None else shape.prefix[:high]:
+            prefix.append(self.value(nodes))
+            if prefix[-1] == NOTHING:
+                high = len(prefix) - 1
+                break
+        rest = self.value(shape.rest) if shape.rest else self.pieces.value
+        if rest == NOTHING:
+            high = len(prefix) if high is None else min(high, len(prefix))
+        if high is not None and low > high:
+            return NOTHING
+        tail = self._tail(rest, max(low - max(len(prefix), 1), 0), None if high is None else high - max(len(prefix), 1))
+        inside: Node = EMPTY
+        if high is None or high > 0:
+            inside = self._sequence(prefix[:high] or [rest], tail, low)
+        return Seq((_FIRST, *self.pieces.ws, inside, _LAST))
+
+    def _tail(self, item: Node, low: int, high: int | None) -> Node:
+        """More items with their commas; where they are counted, they get a rule of their own."""
+        if high is not None and high <= 0:
+            return EMPTY
+        body = Seq((COMMA, *self.pieces.ws, item, *self.pieces.ws))
+        if low == 0 and high is None:
+            return Repeat(body, 0, None)
+        rule = self.new_rule("item")
+        rule.body = body
+        return Repeat(Call(rule), low, high)
+
+    def _sequence(self, first: list[Node], tail: Node, low: int) -> Node:
+        """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
+        node = tail
+        for index in range(len(first) - 1, -1, -1):
+            comma = self.pieces.comma if index else ()
+            node = concat(*comma, first[index], *self.pieces.ws, node)
+            if index >= low:
+                node = optional(node)
+        return node
+
+
+def located(where: Where, call: Any, *arguments: Any) -> Any:
+    """The result of `call`, whose complaints get the place in the schema."""
+    try:
+        return call(*arguments)
+    except GrammarError as error:
+        raise SchemaError(f"{error.problem} ({error.path})" if error.path else error.problem, render(where), error.fix) from error
+    except LimitError as error:
+        raise LimitError(error.problem, render(where), error.fix) from error
+
+
+def _all_strings(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) is str for value in values)
+
+
+def _speakable(word: str) -> bool:
+    """Whether the text can be UTF-8: a surrogate without its partner cannot."""
+    return not any(0xD800 <= ord(char) <= 0xDFFF for char in word)
+
+

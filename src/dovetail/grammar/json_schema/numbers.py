@@ -1,0 +1,207 @@
+"""Numbers: ranges and single values, in every plain spelling.
+
+Plain means without an exponent, which no automaton can compare with a bound in general; a value whose shortest spelling
+has an exponent may be written that way too. Fractions may always be padded with zeros.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
+
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, alt, optional, star
+
+from .text import DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
+
+Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
+
+_NONZERO = Chars(((0x31, 0x39),))
+_MINUS = Lit(b"-")
+_DOT = Lit(b".")
+_FRACTION = optional(Seq((_DOT, Repeat(DIGIT, 1, None))))
+
+
+def _digit(low: int, high: int) -> Node:
+    return Lit(b"%d" % low) if low == high else Chars(((0x30 + low, 0x30 + high),))
+
+
+def whole(low: int, high: int | None) -> Node:
+    """The decimal digits of an integer from `low` (at least 0) to `high`."""
+    parts: list[Node] = []
+    if low == 0:
+        parts.append(ZERO)
+        low = 1
+    if high is not None and low > high:
+        return alt(*parts)
+    first = len(str(low))
+    last = first if high is None else len(str(high))
+    full_from = first if low == 10 ** (first - 1) else first + 1
+    full_to = None if high is None else last if high == 10**last - 1 else last - 1
+    if full_from > first:
+        parts += _blocks(low, 10**first - 1 if high is None else min(high, 10**first - 1), first)
+    if full_to is None or full_from <= full_to:
+        parts.append(Seq((_NONZERO, Repeat(DIGIT, full_from - 1, None if full_to is None else full_to - 1))))
+    if high is not None and full_to is not None and full_to < last and (last > first or full_from == first):
+        parts += _blocks(max(low, 10 ** (last - 1)), high, last)
+    return alt(*parts)
+
+
+def _blocks(low: int, high: int, length: int) -> list[Node]:
+    return [concat(*(_digit(*digit) for digit in block)) for block in digit_blocks(low, high, 10, length)]
+
+
+def _tail(low: str | None, above: bool, high: str | None, below: bool) -> Node:
+    """The digits after the point so that low <= 0.digits <= high; `above` and `below` exclude the limit itself."""
+    if low is not None and not low.strip("0") and not above:
+        low = None
+    if low is None and high is None:
+        return star(DIGIT)
+    if high is not None and not high.strip("0"):
+        # Only zeros are left to stay at or under the limit.
+        return NOTHING if below or low is not None else star(ZERO)
+    floor = int(low[:1] or "0") if low is not None else 0
+    ceiling = int(high[0]) if high is not None else 9
+    if floor > ceiling:
+        return NOTHING
+    parts: list[Node] = [] if low is not None else [EMPTY]
+    if floor == ceiling:
+        parts.append(concat(_digit(floor, floor), _tail(low and low[1:], above, high and high[1:], below)))
+        return alt(*parts)
+    start, end = floor, ceiling
+    if low is not None:
+        # With the limit's digits used up, only a digit other than zero gets above it, at this place or a later one.
+        parts.append(_above(low, above))
+        start += 1
+    if high is not None:
+        parts.append(concat(_digit(ceiling, ceiling), _tail(None, False, high[1:], below)))
+        end -= 1
+    if start <= end:
+        parts.append(concat(_digit(start, end), star(DIGIT)))
+    return alt(*parts)
+
+
+def _above(low: str, above: bool) -> Node:
+    """A first digit equal to that of `low`, and whatever must follow."""
+    if not low.strip("0"):
+        return Seq((Repeat(ZERO, 1, None), _NONZERO, star(DIGIT)))
+    return concat(_digit(int(low[0]), int(low[0])), _tail(low[1:], above, None, False))
+
+
+def _split(value: Decimal) -> tuple[int, str]:
+    """The integer part and the fraction's digits of a number of at least 0."""
+    integer, _, fraction = f"{value:f}".partition(".")
+    return int(integer), fraction.rstrip("0")
+
+
+def _fraction(low: str | None, above: bool, high: str | None, below: bool) -> Node:
+    """The fraction, point included; none at all is a fraction of zero."""
+    digits = _tail(low, above, high, below)
+    bare = (low is None or (not low and not above)) and not (high == "" and below)
+    if digits == NOTHING:
+        return EMPTY if bare else NOTHING
+    written = Seq((_DOT, _nonempty(digits)))
+    return optional(written) if bare else written
+
+
+def _nonempty(digits: Node) -> Node:
+    """At least one digit: a point is never the last character."""
+    match digits:
+        case Repeat(body, 0, None):
+            return Repeat(body, 1, None)
+        case Alt(parts) if parts and parts[0] == EMPTY:
+            return alt(*parts[1:])
+        case _:
+            return digits
+
+
+def _magnitude(low: Bound | None, high: Bound | None) -> Node:
+    """A number without sign between two bounds, of which the lower is at least 0."""
+    first, fraction = _split(low[0]) if low else (0, "")
+    above = low is not None and low[1]
+    if high is None:
+        return alt(Seq((whole(first + 1, None), _FRACTION)), concat(whole(first, first), _fraction(fraction, above, None, False)))
+    if high[0] < (low[0] if low else 0):
+        return NOTHING
+    last, ceiling = _split(high[0])
+    below = high[1]
+    if first == last:
+        return concat(whole(first, first), _fraction(fraction, above, ceiling, below))
+    parts = [concat(whole(first, first), _fraction(fraction, above, None, False))]
+    if first + 1 < last:
+        parts.append(Seq((whole(first + 1, last - 1), _FRACTION)))
+    parts.append(concat(whole(last, last), _fraction(None, False, ceiling, below)))
+    return alt(*parts)
+
+
+def _negate(bound: Bound | None) -> Bound | None:
+    return None if bound is None else (-bound[0], bound[1])
+
+
+def _clamp(bound: Bound | None) -> Bound:
+    return bound if bound is not None and bound >= (Decimal(0), False) else (Decimal(0), False)
+
+
+@lru_cache(maxsize=1024)
+def number(integer: bool, minimum: Bound | None, maximum: Bound | None) -> Node:
+    """A number between two bounds, whole where `integer`."""
+    if minimum is None and maximum is None:
+        return INTEGER if integer else NUMBER
+    if integer:
+        body = _integers(_first(minimum), _last(maximum))
+    else:
+        body = _reals(minimum, maximum)
+    return body if body == NOTHING else Call(Rule("number", body))
+
+
+def _first(minimum: Bound | None) -> int | None:
+    if minimum is None:
+        return None
+    low = int(minimum[0].to_integral_value(ROUND_CEILING))
+    return low + 1 if minimum[1] and low == minimum[0] else low
+
+
+def _last(maximum: Bound | None) -> int | None:
+    if maximum is None:
+        return None
+    high = int(maximum[0].to_integral_value(ROUND_FLOOR))
+    return high - 1 if maximum[1] and high == maximum[0] else high
+
+
+def _integers(low: int | None, high: int | None) -> Node:
+    if low is not None and high is not None and low > high:
+        return NOTHING
+    parts: list[Node] = []
+    if high is None or high >= 0:
+        parts.append(whole(max(low or 0, 0), high))
+    if low is None or low <= 0:
+        parts.append(concat(_MINUS, whole(max(0, -high) if high is not None else 0, None if low is None else -low)))
+    return Seq((alt(*parts), ZEROS))
+
+
+def _reals(minimum: Bound | None, maximum: Bound | None) -> Node:
+    zero = (Decimal(0), False)
+    parts: list[Node] = []
+    if maximum is None or maximum[0] > 0 or maximum == zero:
+        parts.append(_magnitude(_clamp(minimum), maximum))
+    if minimum is None or minimum[0] < 0 or minimum == zero:
+        parts.append(concat(_MINUS, _magnitude(_clamp(_negate(maximum)), _negate(minimum))))
+    return alt(*(part for part in parts if part != NOTHING))
+
+
+@lru_cache(maxsize=4096)
+def literal(text: str) -> Node:
+    """Every plain spelling of the number that `text` denotes, and its scientific one where `text` has an exponent."""
+    value = Decimal(text)
+    integer, fraction = _split(abs(value))
+    sign = optional(_MINUS) if not value else _MINUS if value < 0 else EMPTY
+    padding: Node = star(ZERO) if fraction else ZEROS
+    plain = concat(sign, Lit(f"{integer}{'.' if fraction else ''}{fraction}".encode()), padding)
+    if "e" not in text.lower():
+        return plain
+    digits = str(int("".join(map(str, value.as_tuple().digits)))).rstrip("0") or "0"
+    mantissa = digits[0] + ("." + digits[1:] if digits[1:] else "")
+    exponent = value.adjusted()
+    marker = Chars(((0x45, 0x45), (0x65, 0x65)))
+    power = concat(_MINUS if exponent < 0 else optional(Lit(b"+")), star(ZERO), Lit(b"%d" % abs(exponent)))
+    scientific = concat(sign, Lit(mantissa.encode()), star(ZERO) if digits[1:] else ZEROS, marker, power)
+    return alt(plain, scientific)

@@ -1,0 +1,43 @@
+"""Places in a schema: how they are carried, shown to people, and found by `$ref`."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+from dovetail.errors import SchemaError
+
+# A linked list costs one tuple per step down; the text is only made when an error needs it.
+Where = tuple[Any, ...]  # (parent, key), or () at the root
+
+
+def render(where: Where) -> str:
+    """The JSON Pointer of a place."""
+    steps: list[str] = []
+    while where:
+        where, key = where
+        steps.append("/" + str(key).replace("~", "~0").replace("/", "~1"))
+    return "".join(reversed(steps))
+
+
+def resolve(root: Any, reference: Any, where: Where) -> tuple[Any, Where]:
+    """The schema that a local reference names, and its place."""
+    if not isinstance(reference, str):
+        raise SchemaError(f"$ref must be a string, not {reference!r}", render(where), "write a reference such as #/$defs/name")
+    if reference not in ("", "#") and not reference.startswith("#/"):
+        raise SchemaError(
+            f"$ref {reference!r} is not a JSON Pointer into this schema",
+            render(where),
+            "copy what it names into $defs and refer to it as #/$defs/name",
+        )
+    target, place = root, ()
+    for step in unquote(reference).split("/")[1:]:
+        key: Any = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(target, list) and key.isdecimal():
+            key = int(key)
+        try:
+            target, place = target[key], (place, key)
+        except (KeyError, IndexError, TypeError):
+            problem = f"$ref {reference!r} names nothing: there is no {render((place, key))}"
+            raise SchemaError(problem, render(where), "correct the pointer or add the definition") from None
+    return target, place

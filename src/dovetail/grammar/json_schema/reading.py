@@ -1,0 +1,253 @@
+"""Read a JSON Schema: from keywords to `Facts`, what is known about a value in one branch.
+
+Schemas that apply to the same value are read together, so siblings of `$ref`, `anyOf` and `allOf` need no special
+case: `read` takes a conjunction of schemas and gives the alternatives that remain when every choice has been made.
+What is said about the members of objects and arrays is left for later, because a schema may be recursive.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from dovetail.errors import LimitError, SchemaError
+
+from .pointers import Where, render, resolve
+from .values import identity
+
+Located = tuple[Any, Where]
+Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
+
+NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
+ANY_TYPE = 63
+TYPES = {
+    "null": NULL,
+    "boolean": BOOLEAN,
+    "number": NUMBER,
+    "integer": NUMBER,
+    "string": STRING,
+    "array": ARRAY,
+    "object": OBJECT,
+}
+MAX_BRANCHES = 20_000
+
+# They say something to people or tools, nothing about the value.
+ANNOTATIONS = frozenset(
+    "title description default examples example $comment deprecated readOnly writeOnly $schema $id id $anchor $defs "
+    "definitions $vocabulary contentEncoding contentMediaType contentSchema".split()
+)
+REFUSED = frozenset(
+    "not if then else dependentRequired dependentSchemas dependencies patternProperties propertyNames minProperties "
+    "maxProperties unevaluatedProperties unevaluatedItems additionalItems contains minContains maxContains uniqueItems "
+    "multipleOf format $dynamicRef $recursiveRef".split()
+)
+_OBJECT_KEYWORDS = frozenset(("properties", "required", "additionalProperties"))
+_ARRAY_KEYWORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
+
+
+class Facts:
+    """What holds for a value once every choice is made; `objects` and `arrays` are the schemas to ask about members."""
+
+    __slots__ = ("arrays", "chosen", "high", "integer", "low", "maximum", "minimum", "objects", "patterns", "types", "values")
+
+    def __init__(self) -> None:
+        self.types = ANY_TYPE
+        self.integer = False
+        self.values: list[Any] | None = None
+        self.minimum: Bound | None = None
+        self.maximum: Bound | None = None
+        self.low = 0
+        self.high: int | None = None
+        self.patterns: tuple[tuple[str, Where], ...] = ()
+        self.objects: tuple[Located, ...] = ()
+        self.arrays: tuple[Located, ...] = ()
+        self.chosen: tuple[tuple[int, int], ...] = ()  # which branch of which oneOf
+
+
+def count(value: Any, keyword: str, where: Where) -> int:
+    """The value of a keyword that counts something."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
+        raise SchemaError(f"{keyword} must be a whole number of at least 0, not {value!r}", render((where, keyword)), "correct it")
+    return int(value)
+
+
+def schemas(value: Any, keyword: str, where: Where) -> Sequence[Any]:
+    """The value of a keyword that lists schemas."""
+    if not isinstance(value, list) or not value:
+        raise SchemaError(f"{keyword} must be a non-empty list of schemas", render((where, keyword)), "list at least one schema")
+    return value
+
+
+def _type(facts: Facts, value: Any, where: Where) -> None:
+    names = value if isinstance(value, list) else [value]
+    types, integer = 0, True
+    for name in names:
+        if not isinstance(name, str) or name not in TYPES:
+            known = ", ".join(TYPES)
+            raise SchemaError(f"type {name!r} is not a JSON type", render((where, "type")), f"use one of {known}")
+        types |= TYPES[name]
+        integer = integer and name != "number"
+    facts.types &= types
+    if types & NUMBER and integer:
+        facts.integer = True
+
+
+def _enum(facts: Facts, value: Any, where: Where) -> None:
+    if not isinstance(value, list):
+        raise SchemaError("enum must be a list of values", render((where, "enum")), "write the values as a list")
+    if facts.values is None:
+        facts.values = value
+    else:
+        kept = {identity(item) for item in value}
+        facts.values = [item for item in facts.values if identity(item) in kept]
+
+
+def _const(facts: Facts, value: Any, where: Where) -> None:
+    _enum(facts, [value], where)
+
+
+def _min_length(facts: Facts, value: Any, where: Where) -> None:
+    facts.low = max(facts.low, count(value, "minLength", where))
+
+
+def _max_length(facts: Facts, value: Any, where: Where) -> None:
+    high = count(value, "maxLength", where)
+    facts.high = high if facts.high is None else min(facts.high, high)
+
+
+def _pattern(facts: Facts, value: Any, where: Where) -> None:
+    if not isinstance(value, str):
+        raise SchemaError(f"pattern must be a string, not {value!r}", render((where, "pattern")), "write a regular expression")
+    facts.patterns += ((value, (where, "pattern")),)
+
+
+def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Facts, Any, Where], None]:
+    def handle(facts: Facts, value: Any, where: Where) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise SchemaError(f"{keyword} must be a number, not {value!r}", render((where, keyword)), "write a number")
+        bound = Decimal(repr(value)), exclusive
+        if lower and (facts.minimum is None or bound > facts.minimum):
+            facts.minimum = bound
+        elif not lower and (facts.maximum is None or (bound[0], not exclusive) < (facts.maximum[0], not facts.maximum[1])):
+            facts.maximum = bound
+
+    return handle
+
+
+_HANDLERS: dict[str, Callable[[Facts, Any, Where], None]] = {
+    "type": _type,
+    "enum": _enum,
+    "const": _const,
+    "minLength": _min_length,
+    "maxLength": _max_length,
+    "pattern": _pattern,
+    "minimum": _limit("minimum", True, False),
+    "maximum": _limit("maximum", False, False),
+    "exclusiveMinimum": _limit("exclusiveMinimum", True, True),
+    "exclusiveMaximum": _limit("exclusiveMaximum", False, True),
+}
+
+
+class _Branch:
+    """A state of reading: schemas still to apply, and choices still to make."""
+
+    __slots__ = ("choices", "facts", "todo")
+
+    def __init__(self, facts: Facts, todo: list[tuple[Any, Where, frozenset[int]]], choices: list[Any]) -> None:
+        self.facts = facts
+        self.todo = todo
+        self.choices = choices
+
+
+class Reader:
+    """Reads the schemas of one document."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self._targets: dict[str, Located] = {}
+
+    def target(self, reference: Any, where: Where) -> Located:
+        """What a `$ref` at `where` names."""
+        found = self._targets.get(reference) if isinstance(reference, str) else None
+        if found is None:
+            found = self._targets[reference] = resolve(self.root, reference, where)
+        return found
+
+    def read(self, nodes: Sequence[Located]) -> list[Facts]:
+        """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
+        done: list[Facts] = []
+        cycle: Where | None = None
+        first = [(schema, where, frozenset((id(schema),))) for schema, where in reversed(nodes)]
+        todo = [_Branch(Facts(), first, [])]
+        steps = 0
+        while todo:
+            steps += 1
+            if steps > MAX_BRANCHES:
+                problem = f"the choices of this schema multiply to more than {MAX_BRANCHES} branches"
+                raise LimitError(problem, render(nodes[0][1]), "split the schema or give its unions fewer branches")
+            branch = todo.pop()
+            back = self._apply(branch)
+            if back is not None:
+                cycle = back
+            elif branch.choices:
+                todo += reversed(_choose(branch))
+            elif branch.facts.types:
+                done.append(branch.facts)
+        if cycle is not None and not done:
+            raise SchemaError("this $ref leads back to itself without describing a value", render(cycle), "break the cycle")
+        return done
+
+    def _apply(self, branch: _Branch) -> Where | None:
+        """Apply every schema in hand; gives the place of a reference that leads back to itself."""
+        facts = branch.facts
+        while branch.todo:
+            schema, where, above = branch.todo.pop()
+            if schema is True:
+                continue
+            if schema is False:
+                facts.types = 0
+                continue
+            if not isinstance(schema, dict):
+                problem = f"a schema is an object or a boolean, not {type(schema).__name__}"
+                raise SchemaError(problem, render(where), "write an object, true or false")
+            members = items = False
+            for keyword, value in schema.items():
+                handler = _HANDLERS.get(keyword)
+                if handler is not None:
+                    handler(facts, value, where)
+                elif keyword in _OBJECT_KEYWORDS:
+                    members = True
+                elif keyword in _ARRAY_KEYWORDS:
+                    items = True
+                elif keyword == "$ref":
+                    target, place = self.target(value, where)
+                    if id(target) in above:
+                        return (where, "$ref")
+                    branch.todo.append((target, place, above | {id(target)}))
+                elif keyword == "allOf":
+                    at = (where, "allOf")
+                    parts = [(part, (at, i), above) for i, part in enumerate(schemas(value, keyword, where))]
+                    branch.todo += reversed(parts)
+                elif keyword in ("anyOf", "oneOf"):
+                    branch.choices.append((keyword, schemas(value, keyword, where), (where, keyword), above))
+                elif keyword in REFUSED:
+                    raise SchemaError(f"the keyword {keyword} is not supported", render((where, keyword)), "leave it out")
+            if members:
+                facts.objects += ((schema, where),)
+            if items:
+                facts.arrays += ((schema, where),)
+        return None
+
+
+def _choose(branch: _Branch) -> list[_Branch]:
+    """One branch for each arm of the choice that came first."""
+    keyword, arms, where, above = branch.choices[0]
+    branches = []
+    for index, arm in enumerate(arms):
+        facts = copy.copy(branch.facts)
+        if keyword == "oneOf":
+            facts.chosen += ((id(arms), index),)
+        branches.append(_Branch(facts, [(arm, (where, index), above)], branch.choices[1:]))
+    return branches

@@ -1,0 +1,160 @@
+"""Strings by length and pattern, as JSON text or raw.
+
+A pattern describes the decoded string. It is read as nodes over characters first; `spelled` then writes each of its
+characters as JSON may spell it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from dovetail.errors import LimitError
+from dovetail.grammar import regex
+from dovetail.grammar.ir import (
+    ANY_CHAR,
+    NOTHING,
+    Alt,
+    Call,
+    Chars,
+    Lit,
+    Node,
+    Repeat,
+    Rule,
+    Seq,
+    Without,
+    alt,
+    walk,
+)
+
+from .text import CHAR, QUOTE, concat, spell, spell_text
+
+Span = tuple[int, int | None]  # fewest and most characters
+
+
+@lru_cache(maxsize=1024)
+def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
+    """A JSON string of low to high characters."""
+    inside: Node = Repeat(CHAR, low, high)
+    return Call(Rule("string", Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))))
+
+
+@lru_cache(maxsize=1024)
+def matching(patterns: tuple[str, ...], low: int, high: int | None) -> Node:
+    """A JSON string of low to high characters in which every pattern is found."""
+    text = language(patterns, low, high)
+    return text if text == NOTHING else Call(Rule("pattern", concat(QUOTE, spelled(text), QUOTE)))
+
+
+@lru_cache(maxsize=1024)
+def language(patterns: tuple[str, ...], low: int, high: int | None) -> Node:
+    """The decoded strings of low to high characters in which every pattern is found."""
+    if not patterns:
+        return Repeat(ANY_CHAR, low, high)
+    nodes = [regex.search(pattern) for pattern in patterns]
+    if NOTHING in nodes:
+        return NOTHING
+    text = nodes[0] if len(nodes) == 1 else regex.intersect(*nodes)
+    return _limit(text, low, high)
+
+
+def contains(text: str, patterns: tuple[str, ...]) -> bool:
+    """Whether every pattern is found in `text`."""
+    return not patterns or regex.intersect(Lit(text.encode()), *(regex.search(pattern) for pattern in patterns)) != NOTHING
+
+
+def _limit(node: Node, low: int, high: int | None) -> Node:
+    """The texts of `node` that have low to high characters."""
+    narrowed = _narrow(node, low, high)
+    return regex.intersect(node, Repeat(ANY_CHAR, low, high)) if narrowed is None else narrowed
+
+
+def _span(node: Node) -> Span:
+    match node:
+        case Lit(data):
+            size = len(data.decode())
+            return size, size
+        case Chars():
+            return 1, 1
+        case Seq(parts):
+            spans = [_span(part) for part in parts]
+            return sum(low for low, _ in spans), _sum([high for _, high in spans])
+        case Alt(parts):
+            spans = [_span(part) for part in parts]
+            highs = [high for _, high in spans]
+            return min((low for low, _ in spans), default=0), None if None in highs else max(h or 0 for h in (*highs, 0))
+        case Repeat(body, low, high):
+            fewest, most = _span(body)
+            return fewest * low, 0 if most == 0 or high == 0 else None if most is None or high is None else most * high
+        case _:
+            raise LimitError("the pattern is too large to combine with a length", "", "drop minLength and maxLength")
+
+
+def _sum(highs: list[int | None]) -> int | None:
+    known = [high for high in highs if high is not None]
+    return sum(known) if len(known) == len(highs) else None
+
+
+def _narrow(node: Node, low: int, high: int | None) -> Node | None:
+    """Move the limits into the one repetition that they concern; None where several share them."""
+    fewest, most = _span(node)
+    if low <= fewest and (high is None or (most is not None and most <= high)):
+        return node
+    if (most is not None and most < low) or (high is not None and fewest > high):
+        return NOTHING
+    match node:
+        case Alt(parts):
+            narrowed = [_narrow(part, low, high) for part in parts]
+            if None in narrowed:
+                return None
+            return alt(*(part for part in narrowed if part is not None and part != NOTHING))
+        case Seq(parts):
+            loose = [index for index, part in enumerate(parts) if len(set(_span(part))) > 1]
+            if len(loose) != 1:
+                return None
+            rest = sum(_span(part)[0] for index, part in enumerate(parts) if index != loose[0])
+            middle = _narrow(parts[loose[0]], max(low - rest, 0), None if high is None else high - rest)
+            return None if middle is None else concat(*parts[: loose[0]], middle, *parts[loose[0] + 1 :])
+        case Repeat(body, first, last):
+            unit, widest = _span(body)
+            if unit != widest or unit == 0:
+                return None
+            first = max(first, -(-low // unit))
+            most = last if high is None else high // unit if last is None else min(last, high // unit)
+            return NOTHING if most is not None and first > most else Repeat(body, first, most)
+        case _:
+            return None
+
+
+def spelled(node: Node) -> Node:
+    """`node` with every character as JSON may spell it inside a string."""
+    match node:
+        case Lit(data):
+            return spell_text(data.decode())
+        case Chars(ranges):
+            return spell(ranges)
+        case Seq(parts):
+            return concat(*(spelled(part) for part in parts))
+        case Alt(parts):
+            return Alt(tuple(spelled(part) for part in parts))
+        case Repeat(body, low, high):
+            return Repeat(spelled(body), low, high)
+        case _:
+            raise LimitError("the pattern is too large to spell as JSON", "", "simplify the pattern")
+
+
+def raw(text: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
+    """`text` followed by `close`, which it does not contain itself."""
+    barred = tuple(word for word in (close, *excludes) if _may_contain(text, word.decode()[0]))
+    return concat(Without(text, barred) if barred else text, Lit(close))
+
+
+def _may_contain(text: Node, char: str) -> bool:
+    code = ord(char)
+    for node in walk(text):
+        if isinstance(node, Lit) and char.encode() in node.data:
+            return True
+        if isinstance(node, Chars) and any(low <= code <= high for low, high in node.ranges):
+            return True
+    return False
+
+

@@ -1,0 +1,227 @@
+"""From facts to nodes: arguments in the markup of a model family.
+
+Only an object can be a list of arguments, so the root of the schema is read as one. Strings are raw text up to the
+markup that ends them; everything else is JSON with whitespace around it, unless the layout marks up nested values too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from dovetail.errors import SchemaError
+from dovetail.grammar.ir import EMPTY, NOTHING, Call, Lit, Node, Repeat, Rule, Text, alt
+
+from . import strings, text
+from .admission import type_of
+from .keys import NAME, MarkupAlphabet, other_keys
+from .layouts import Layout, Middle
+from .lowering import Lowering, Parts, located
+from .members import Member, any_order, ordered
+from .reading import ANY_TYPE, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located
+from .shapes import items, properties
+from .text import concat
+
+_KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
+
+
+class Tagged:
+    """The rules of one schema in one layout."""
+
+    def __init__(self, lowering: Lowering, layout: Layout) -> None:
+        self._json = lowering
+        self._layout = layout
+        self._ws = lowering.pieces.ws
+        self._excludes = lowering.pieces.excludes
+        self._stop = Lit(layout.stop.encode())
+        self._raw = _raw_text(layout.stop.encode(), self._excludes)
+        self._pending: list[tuple[Rule, list[Facts]]] = []
+        self._done: dict[frozenset[int], list[tuple[str, Node, bool]]] = {}
+
+    def arguments(self, nodes: Sequence[Located]) -> Node:
+        """The arguments of a call that `nodes` apply to."""
+        node = self._objects([facts for facts in self._json.read(nodes) if facts.types & OBJECT])
+        self._json.finish()
+        while self._pending:
+            rule, branches = self._pending.pop()
+            objects = self._objects([facts for facts in branches if facts.types & OBJECT])
+            rule.body = alt(*(way for way in (objects, self._arrays(branches)) if way != NOTHING))
+            self._json.doubtful = self._json.doubtful or rule.body == NOTHING
+            self._json.finish()
+        return node
+
+    def _objects(self, branches: list[Facts]) -> Node:
+        ways: list[Node] = []
+        for facts in branches:
+            if facts.values is not None:
+                ways += (self._literal(value) for value in self._json.admitted(facts) if isinstance(value, dict))
+            else:
+                ways.append(self._object(facts.objects))
+        return alt(*(way for way in ways if way != NOTHING))
+
+    def _object(self, parts: Parts) -> Node:
+        shape = properties(parts, self._json.strict)
+        members: list[Member] = []
+        for name, nodes, required in shape.declared:
+            member = self._member(name, self._kinds(nodes), required)
+            if member is not None:
+                members.append(member)
+            elif required:
+                return NOTHING
+        extra = () if shape.extra is None else self._extra([name for name, _, _ in shape.declared], shape.extra)
+        if self._json.free_order:
+            where = parts[0][1] if parts else ()
+            return concat(*self._ws, located(where, any_order, members, extra, (), EMPTY))
+        return concat(*self._ws, *ordered(members, extra, ()))
+
+    def _extra(self, names: list[str], nodes: list[Located]) -> tuple[Node, ...]:
+        layout = self._layout
+        if layout.other_keys == "none":
+            if not names and not nodes:
+                return ()
+            raise SchemaError("this style cannot name properties that are not declared", "", "set additionalProperties to false")
+        value = self._value(self._kinds(nodes), self._stop)
+        if value == NOTHING:
+            return ()
+        key = other_keys(names, NAME if layout.other_keys == "names" else MarkupAlphabet(layout.escapes))
+        return (concat(Lit(layout.begin.encode()), key, Lit(layout.after_key.encode()), value), *self._ws)
+
+    # One argument.
+
+    def _member(self, name: str, kinds: list[tuple[str, Node, bool]], required: bool) -> Member | None:
+        key = self._layout.key(name)
+        if any(word.decode() in key for word in self._excludes):
+            return None
+        end = concat(self._stop, Lit(self._layout.tail.format(key).encode()))
+        value = self._value(kinds, end)
+        if value == NOTHING:
+            return None
+        head = Lit(f"{self._layout.begin}{key}{self._layout.after_key}".encode())
+        return Member((concat(head, value), *self._ws), required)
+
+    def _value(self, kinds: Iterable[tuple[str, Node, bool]], end: Node) -> Node:
+        """What follows the key: the middle for each kind, the value, the end."""
+        groups: dict[Middle, tuple[list[Node], list[Node]]] = {}
+        for kind, node, is_raw in kinds:
+            texts, others = groups.setdefault(self._layout.middle[kind], ([], []))
+            (texts if is_raw else others).append(node)
+        ways: list[Node] = []
+        for middle, (texts, others) in groups.items():
+            tails = [concat(node, Lit(end.data[len(self._stop.data) :])) for node in texts if isinstance(end, Lit)]
+            # Free text covers what JSON could say, and ends at the first stop whatever it is.
+            if others and self._raw not in texts:
+                tails.append(concat(*self._ws, alt(*others), *self._ws, end))
+            between = [part for word in middle for part in (*self._ws, Lit(word.encode()))][len(self._ws) :]
+            ways.append(concat(*between, alt(*tails)))
+        return alt(*ways)
+
+    def _kinds(self, nodes: Sequence[Located]) -> list[tuple[str, Node, bool]]:
+        """The kinds of a value with their nodes; raw text, marked by True, has the stop inside."""
+        found: list[tuple[str, Node, bool]] = []
+        for facts in self._json.read(nodes):
+            if facts.values is not None:
+                found += (self._literal_kind(value) for value in self._json.admitted(facts))
+                continue
+            if facts.types & STRING:
+                found.append(("string", self._string(facts), True))
+            if facts.types == ANY_TYPE and "integer" in self._layout.middle:
+                found.append(("integer", text.INTEGER, False))
+            for kind in (NUMBER, BOOLEAN, NULL):
+                if facts.types & kind:
+                    found.append((_KINDS[kind], self._json.union([_only(facts, kind)]), False))
+            for kind in (OBJECT, ARRAY):
+                if facts.types & kind:
+                    found.append((_KINDS[kind], self._composite(_only(facts, kind)), False))
+        return [entry for entry in found if entry[1] != NOTHING]
+
+    def _composite(self, facts: Facts) -> Node:
+        if not self._layout.item:
+            return self._json.union([facts])
+        rule = self._json.new_rule("value")
+        self._pending.append((rule, [facts]))
+        return Call(rule)
+
+    def _string(self, facts: Facts) -> Node:
+        """Raw text with its stop; `excludes` do not concern what a pattern describes."""
+        if facts.patterns:
+            limits = tuple(pattern for pattern, _ in facts.patterns), facts.low, facts.high
+            inside = located(facts.patterns[0][1], strings.language, *limits)
+            return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
+        if facts.high is not None and facts.low > facts.high:
+            return NOTHING
+        if facts.low or facts.high is not None:
+            return strings.raw(strings.language((), facts.low, facts.high), self._stop.data, self._excludes)
+        return self._raw
+
+    # Arrays and single values in a layout that marks them up.
+
+    def _arrays(self, branches: list[Facts]) -> Node:
+        ways: list[Node] = []
+        for facts in branches:
+            if facts.types & ARRAY:
+                ways.append(self._array(facts.arrays))
+        return alt(*(way for way in ways if way != NOTHING))
+
+    def _array(self, parts: Parts) -> Node:
+        shape = items(parts)
+        first = [self._item(self._kinds(nodes)) for nodes in shape.prefix]
+        rest = self._item(self._kinds(shape.rest))
+        high = shape.high
+        if NOTHING in first or rest == NOTHING:
+            most = first.index(NOTHING) if NOTHING in first else len(first)
+            high = most if high is None else min(high, most)
+        if high is not None and shape.low > high:
+            return NOTHING
+        node: Node = EMPTY
+        if high is None or high > len(first):
+            node = Repeat(rest, max(shape.low - len(first), 0), None if high is None else high - len(first))
+        for index in range(len(first[:high]) - 1, -1, -1):
+            node = concat(first[index], node)
+            if index >= shape.low:
+                node = Repeat(node, 0, 1)
+        return concat(*self._ws, node)
+
+    def _item(self, kinds: list[tuple[str, Node, bool]]) -> Node:
+        end = concat(self._stop, Lit(self._layout.tail.format("item").encode()))
+        value = self._value(kinds, end)
+        if value == NOTHING:
+            return NOTHING
+        rule = self._json.new_rule("item")
+        rule.body = concat(Lit(self._layout.item.encode()), value, *self._ws)
+        return Call(rule)
+
+    def _literal_kind(self, value: Any) -> tuple[str, Node, bool]:
+        kind = _KINDS[type_of(value)]
+        if isinstance(value, str):
+            barred = any(word in value.encode() for word in (self._stop.data, *self._excludes))
+            return kind, NOTHING if barred else concat(Lit(value.encode()), self._stop), True
+        if isinstance(value, (dict, list)) and self._layout.item:
+            return kind, self._literal(value), False
+        return kind, self._json.literal(value), False
+
+    def _literal(self, value: dict[str, Any] | list[Any]) -> Node:
+        """An object as arguments in its own order, or an array as items."""
+        if isinstance(value, list):
+            nodes = [self._item([self._literal_kind(item)]) for item in value]
+            return NOTHING if NOTHING in nodes else concat(*self._ws, *nodes)
+        members = [self._member(key, [self._literal_kind(item)], True) for key, item in value.items()]
+        if None in members:
+            return NOTHING
+        return concat(*self._ws, *ordered([member for member in members if member], (), ()))
+
+
+def _only(facts: Facts, kind: int) -> Facts:
+    """The part of `facts` about values of one type."""
+    part = Facts()
+    part.types = kind
+    part.integer, part.minimum, part.maximum = facts.integer, facts.minimum, facts.maximum
+    part.objects, part.arrays = facts.objects, facts.arrays
+    return part
+
+
+@lru_cache(maxsize=64)
+def _raw_text(stop: bytes, excludes: tuple[bytes, ...]) -> Node:
+    return Call(Rule("raw", Text(excludes=excludes, stops=((stop, EMPTY),), after=None)))
+
+

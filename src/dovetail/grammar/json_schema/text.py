@@ -1,0 +1,229 @@
+"""JSON text: the strings, numbers and whitespace that every lowered schema is made of.
+
+These rules are made once and shared by all schemas, so that what the core learns about one string helps all strings.
+Escapes must decode: a surrogate escape stands only in a pair, because a lone one denotes no Unicode text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dovetail.grammar.ir import (
+    EMPTY,
+    MAX_CODE_POINT,
+    Alt,
+    Call,
+    Chars,
+    Lit,
+    Node,
+    Repeat,
+    Rule,
+    Seq,
+    Without,
+    alt,
+    optional,
+    seq,
+    star,
+)
+
+Ranges = tuple[tuple[int, int], ...]
+
+ALL: Ranges = ((0, MAX_CODE_POINT),)
+DEFAULT_WHITESPACE = 20
+
+_RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, MAX_CODE_POINT))
+_SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
+_PLANE_ZERO: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
+_ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
+BACKSLASH = Lit(b"\\")
+
+
+def intersect(left: Ranges, right: Ranges) -> Ranges:
+    """What two sorted lists of ranges have in common."""
+    found: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        low, high = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if low <= high:
+            found.append((low, high))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def digit_blocks(low: int, high: int, base: int, count: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Split low..high into blocks, each a range per digit of `count` digits in `base`."""
+    if count == 0:
+        yield ()
+        return
+    unit = base ** (count - 1)
+    first, last = low // unit, high // unit
+    if first == last:
+        for rest in digit_blocks(low % unit, high % unit, base, count - 1):
+            yield ((first, first), *rest)
+        return
+    if low % unit:
+        for rest in digit_blocks(low % unit, unit - 1, base, count - 1):
+            yield ((first, first), *rest)
+        first += 1
+    cut = high % unit != unit - 1
+    if first <= last - cut:
+        yield ((first, last - cut), *(((0, base - 1),) * (count - 1)))
+    if cut:
+        for rest in digit_blocks(0, high % unit, base, count - 1):
+            yield ((last, last), *rest)
+
+
+@lru_cache(maxsize=None)
+def _nibble(low: int, high: int) -> Node:
+    """One hexadecimal digit out of low..high, in either case."""
+    ranges: list[tuple[int, int]] = []
+    if low <= 9:
+        ranges.append((0x30 + low, 0x30 + min(high, 9)))
+    if high >= 10:
+        first = max(low, 10) - 10
+        ranges += [(0x41 + first, 0x41 + high - 10), (0x61 + first, 0x61 + high - 10)]
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return Lit(bytes([ranges[0][0]]))
+    return Chars(tuple(ranges))
+
+
+def concat(*parts: Node) -> Node:
+    """A sequence in which neighbouring literals are one."""
+    flat: list[Node] = []
+    for part in parts:
+        for piece in part.parts if isinstance(part, Seq) else (part,):
+            if flat and isinstance(piece, Lit) and isinstance(last := flat[-1], Lit):
+                flat[-1] = Lit(last.data + piece.data)
+            else:
+                flat.append(piece)
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def _unit(low: int, high: int) -> Node:
+    """`u` and four hexadecimal digits that denote low..high."""
+    blocks = [concat(*(_nibble(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)]
+    return concat(Lit(b"u"), alt(*blocks))
+
+
+def _pairs(low: int, high: int) -> Iterator[Node]:
+    """Surrogate pairs, without the first backslash, that denote low..high beyond the basic plane."""
+    for (first, last), (start, end) in digit_blocks(low - 0x10000, high - 0x10000, 1024, 2):
+        yield concat(_unit(0xD800 + first, 0xD800 + last), Lit(b"\\"), _unit(0xDC00 + start, 0xDC00 + end))
+
+
+@lru_cache(maxsize=4096)
+def escapes(ranges: Ranges) -> tuple[Node, ...]:
+    """The escapes of the characters of `ranges`, without the backslash."""
+    found: list[Node] = []
+    short = sorted(ord(letter) for code, letter in _SHORT.items() if any(low <= code <= high for low, high in ranges))
+    if short:
+        found.append(Chars(tuple((letter, letter) for letter in short)))
+    found += (_unit(low, high) for low, high in intersect(ranges, _PLANE_ZERO))
+    for low, high in intersect(ranges, _ASTRAL):
+        found += _pairs(low, high)
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def raw(ranges: Ranges) -> tuple[Node, ...]:
+    """The characters of `ranges` that may stand in a JSON string as they are: one class, or nothing."""
+    plain = intersect(ranges, _RAW)
+    return (one(plain),) if plain else ()
+
+
+@lru_cache(maxsize=4096)
+def spell(ranges: Ranges) -> Node:
+    """One character of `ranges` inside a JSON string, raw or in any of its escapes."""
+    return alt(*raw(ranges), concat(BACKSLASH, alt(*escapes(ranges))))
+
+
+def one(ranges: Ranges) -> Node:
+    """One raw character of `ranges`."""
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return Lit(chr(ranges[0][0]).encode())
+    return Chars(ranges)
+
+
+@lru_cache(maxsize=4096)
+def spell_text(text: str) -> Node:
+    """The inside of a JSON string that denotes `text`, in any spelling."""
+    return concat(*(spell(((ord(char), ord(char)),)) for char in text))
+
+
+CHAR = spell(ALL)
+QUOTE = Lit(b'"')
+DIGIT = Chars(((0x30, 0x39),))
+ZERO = Lit(b"0")
+_NONZERO = Chars(((0x31, 0x39),))
+_MINUS = optional(Lit(b"-"))
+_DIGITS = Alt((ZERO, Seq((_NONZERO, star(DIGIT)))))
+_EXPONENT = Chars(((0x45, 0x45), (0x65, 0x65)))
+_PLUS = Lit(b"+")
+ZEROS = optional(Seq((Lit(b"."), Repeat(ZERO, 1, None))))
+
+STRING: Node = Call(Rule("string", Seq((QUOTE, star(CHAR), QUOTE))))
+STRING_TAIL: Node = Call(Rule("string_tail", Seq((star(CHAR), QUOTE))))
+NUMBER = Call(
+    Rule(
+        "number",
+        Seq(
+            (
+                _MINUS,
+                _DIGITS,
+                optional(Seq((Lit(b"."), Repeat(DIGIT, 1, None)))),
+                optional(Seq((_EXPONENT, optional(Chars(((0x2B, 0x2B), (0x2D, 0x2D)))), Repeat(DIGIT, 1, None)))),
+            )
+        ),
+    )
+)
+# An exponent of two digits keeps the value within a 64-bit float, where every reader still sees an integer.
+INTEGER = Call(
+    Rule(
+        "integer",
+        Seq((_MINUS, _DIGITS, ZEROS, optional(Seq((_EXPONENT, optional(_PLUS), Repeat(DIGIT, 1, 2)))))),
+    )
+)
+TRUE, FALSE, NULL = Lit(b"true"), Lit(b"false"), Lit(b"null")
+BOOLEAN = Alt((TRUE, FALSE))
+COMMA, COLON = Lit(b","), Lit(b":")
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The shared rules for one setting of whitespace and excludes."""
+
+    ws: tuple[Node, ...]  # nothing where no whitespace is allowed
+    comma: tuple[Node, ...]
+    colon: Node
+    string: Node
+    value: Node
+    object: Node
+    array: Node
+    excludes: tuple[bytes, ...]
+
+
+@lru_cache(maxsize=64)
+def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
+    """The shared rules where at most `max_whitespace` blanks stand in a row and strings contain none of `excludes`."""
+    ws: tuple[Node, ...] = ()
+    if max_whitespace:
+        blanks = Chars(((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20)))
+        ws = (Call(Rule("ws", Repeat(blanks, 0, max_whitespace))),)
+    comma, colon = (COMMA, *ws), seq(*ws, COLON, *ws)
+    string = STRING
+    if excludes:
+        string = Call(Rule("string", Seq((QUOTE, Without(star(CHAR), excludes), QUOTE))))
+    value = Rule("value", EMPTY)
+    member: tuple[Node, ...] = (string, colon, Call(value), *ws)
+    item: tuple[Node, ...] = (Call(value), *ws)
+    members = optional(Seq((*member, star(Seq((*comma, *member))))))
+    items = optional(Seq((*item, star(Seq((*comma, *item))))))
+    anything = Call(Rule("object", Seq((Lit(b"{"), *ws, members, Lit(b"}")))))
+    array = Call(Rule("array", Seq((Lit(b"["), *ws, items, Lit(b"]")))))
+    value.body = Alt((string, NUMBER, anything, array, TRUE, FALSE, NULL))
+    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes)
