@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.errors import FormatError, InputError, LimitError, SchemaError
+from dovetail.errors import FormatError, InputError, SchemaError
 from dovetail.grammar.ir import NOTHING, Node
 
 from .layouts import LAYOUTS, Layout
@@ -90,5 +90,7 @@ def _layout(style: str, excludes: tuple[str, ...]) -> Layout:
     if excludes and layout.item:
         raise FormatError(f"excludes cannot be used with {style}", "", "leave excludes out or choose another style")
     if any(word != word.strip(" \t\r\n") for word in excludes):
-        raise FormatError("a string in excludes begins or ends with whitespace, which the markup allows", "", "strip it")
+        raise FormatError(
+            "a string in excludes begins or ends with whitespace", "", "strip it: the markup allows blanks"
+        )
     return layout

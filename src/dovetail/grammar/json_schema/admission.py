@@ -57,9 +57,10 @@ def _any(reader: Reader, nodes: list[Located], value: Any, strict: bool) -> bool
 def _number(facts: Facts, value: Decimal) -> bool:
     if facts.integer and value != value.to_integral_value():
         return False
-    if facts.minimum is not None and (value < facts.minimum[0] or (facts.minimum[1] and value == facts.minimum[0])):
+    low, high = facts.minimum, facts.maximum
+    if low is not None and (value < low[0] or (low[1] and value == low[0])):
         return False
-    return not (facts.maximum is not None and (value > facts.maximum[0] or (facts.maximum[1] and value == facts.maximum[0])))
+    return high is None or value < high[0] or (value == high[0] and not high[1])
 
 
 def _array(reader: Reader, facts: Facts, value: list[Any], strict: bool) -> bool:
@@ -73,12 +74,11 @@ def _array(reader: Reader, facts: Facts, value: list[Any], strict: bool) -> bool
 
 
 def _object(reader: Reader, facts: Facts, value: dict[str, Any], strict: bool) -> bool:
-    shape = properties(facts.objects, strict)
-    declared = {name: nodes for name, nodes, _ in shape.declared}
+    shape = properties(facts.objects, strict, reader.read)
     if any(required and name not in value for name, _, required in shape.declared):
         return False
     for name, item in value.items():
-        nodes = declared.get(name, shape.extra)
+        nodes = shape.nodes(name)
         if nodes is None or not _any(reader, nodes, item, strict):
             return False
     return True

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from dovetail.errors import LimitError, SchemaError
 
+from .admission import admits
 from .reading import NUMBER, OBJECT, Facts, Reader
 from .shapes import properties
 from .values import identity
@@ -21,7 +22,8 @@ def check_one_of(reader: Reader, branches: list[Facts], strict: bool) -> None:
         raise LimitError(f"oneOf has {len(chosen)} branches, too many to compare", "", "use anyOf")
     for left, right in combinations(chosen, 2):
         arms = dict(left.chosen)
-        if any(arms.get(choice, arm) != arm for choice, arm in right.chosen) and not disjoint(reader, left, right, strict, 0):
+        rivals = any(arms.get(choice, arm) != arm for choice, arm in right.chosen)
+        if rivals and not disjoint(reader, left, right, strict, 0):
             problem = "two branches of oneOf may hold for the same value"
             raise SchemaError(problem, "", "use anyOf, or give the branches a property with different constants")
 
@@ -33,6 +35,9 @@ def disjoint(reader: Reader, left: Facts, right: Facts, strict: bool, depth: int
         return True
     if left.values is not None and right.values is not None:
         return not {identity(value) for value in left.values} & {identity(value) for value in right.values}
+    for one, other in ((left, right), (right, left)):
+        if one.values is not None:
+            return not any(admits(reader, other, value, strict) for value in one.values)
     if common == NUMBER:
         return _apart(left, right) or _apart(right, left)
     return common == OBJECT and depth < MAX_DEPTH and _objects(reader, left, right, strict, depth)
@@ -48,14 +53,14 @@ def _apart(left: Facts, right: Facts) -> bool:
 
 def _objects(reader: Reader, left: Facts, right: Facts, strict: bool, depth: int) -> bool:
     """Whether a key that both demand has values apart, or one demands what the other forbids."""
-    ours, theirs = properties(left.objects, strict), properties(right.objects, strict)
+    ours, theirs = (properties(facts.objects, strict, reader.read) for facts in (left, right))
     for mine, others in ((ours, theirs), (theirs, ours)):
         known = {name: (nodes, required) for name, nodes, required in others.declared}
         for name, nodes, required in mine.declared:
             if not required:
                 continue
             if name not in known:
-                if others.extra is None:
+                if not others.extra:
                     return True
                 continue
             pairs = ((one, two) for one in reader.read(nodes) for two in reader.read(known[name][0]))

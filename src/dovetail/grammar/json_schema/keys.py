@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache, partial
 
-from dovetail.grammar.ir import EMPTY, Call, Chars, Lit, Node, Rule, Without, alt, complement, star
+from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Lit, Node, Rule, Without, alt, complement, star
 
 from . import text
+from .strings import mapped, spelled
 from .text import BACKSLASH, QUOTE, Ranges, concat, intersect
 
+Entities = tuple[tuple[str, str], ...]
 Trie = dict[str, "Trie"]
+
 _END = ""
+_ESCAPE_CHARS = frozenset("\\u0123456789abcdefABCDEF")
+_NAME_FIRST: Ranges = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_NAME_REST: Ranges = ((0x30, 0x39), *_NAME_FIRST)
 
 
-class Alphabet(ABC):
-    """How keys are written."""
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """How keys are written: what ends one, how one leaves the declared names for good, how a character is spelled."""
 
+    end: Node
+    leave: Callable[[Ranges], Node]  # a character of these, then any rest of a key with its end
+    char: Callable[[Ranges], Node]
     first: Ranges = text.ALL
     rest: Ranges = text.ALL
-    empty = True  # whether a key may be empty
-
-    @abstractmethod
-    def end(self) -> Node:
-        """What ends a key."""
-
-    @abstractmethod
-    def leave(self, ranges: Ranges) -> Node:
-        """A character of `ranges`, then any rest of a key with its end."""
-
-    @abstractmethod
-    def stay(self, char: str, then: Node) -> Node:
-        """This character, then `then`."""
-
-
-class JsonAlphabet(Alphabet):
-    """A JSON string after its opening quote."""
-
-    def end(self) -> Node:
-        return QUOTE
-
-    def leave(self, ranges: Ranges) -> Node:
-        return _json_leave(ranges)
-
-    def stay(self, char: str, then: Node) -> Node:
-        return concat(text.spell(((ord(char), ord(char)),)), then)
+    empty: bool = True  # whether a key may be empty
 
 
 @lru_cache(maxsize=4096)
@@ -56,72 +41,48 @@ def _json_leave(ranges: Ranges) -> Node:
     return alt(*ways, concat(BACKSLASH, escaped))
 
 
-class PlainJsonAlphabet(Alphabet):
-    """A JSON string without its quotes and without calls; four-digit escapes only once it differs from every name."""
-
-    def end(self) -> Node:
-        return EMPTY
-
-    def leave(self, ranges: Ranges) -> Node:
-        return _plain_leave(ranges)
-
-    def stay(self, char: str, then: Node) -> Node:
-        return alt(*(concat(way, then) for way in _plain(((ord(char), ord(char)),))))
-
-
-def _plain(ranges: Ranges) -> list[Node]:
-    short = [concat(BACKSLASH, way) for way in text.escapes(ranges) if isinstance(way, Chars)]
-    return [*text.raw(ranges), *short]
+@lru_cache(maxsize=4096)
+def _guarded_leave(excludes: tuple[bytes, ...], ranges: Ranges) -> Node:
+    rest = Without(concat(text.spell(ranges), star(text.CHAR)), excludes)
+    return Call(Rule("key", concat(rest, QUOTE)))
 
 
 @lru_cache(maxsize=4096)
-def _plain_leave(ranges: Ranges) -> Node:
-    return concat(alt(*_plain(ranges)), star(text.CHAR))
+def _short(ranges: Ranges) -> Node:
+    """A character raw or in its two-letter escape."""
+    short = (concat(BACKSLASH, way) for way in text.escapes(ranges) if isinstance(way, Chars))
+    return alt(*text.raw(ranges), *short)
 
 
-class NameAlphabet(Alphabet):
-    """An identifier; what ends it follows elsewhere."""
-
-    first: Ranges = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-    rest: Ranges = ((0x30, 0x39), *first)
-    empty = False
-
-    def end(self) -> Node:
-        return EMPTY
-
-    def leave(self, ranges: Ranges) -> Node:
-        return concat(text.one(ranges), star(Chars(self.rest)))
-
-    def stay(self, char: str, then: Node) -> Node:
-        return concat(text.one(((ord(char), ord(char)),)), then)
+@lru_cache(maxsize=4096)
+def _short_leave(ranges: Ranges) -> Node:
+    return concat(_short(ranges), star(text.CHAR))
 
 
-class MarkupAlphabet(Alphabet):
-    """Any text with some characters written as entities, not empty; what ends it follows elsewhere."""
-
-    empty = False
-
-    def __init__(self, entities: tuple[tuple[str, str], ...]) -> None:
-        self._entities = dict(entities)
-        self._plain = complement([(0, 0), *((ord(char), ord(char)) for char in self._entities)]).ranges
-        self.first = self.rest = complement([(0, 0)]).ranges
-
-    def end(self) -> Node:
-        return EMPTY
-
-    def _char(self, ranges: Ranges) -> Node:
-        plain = intersect(ranges, self._plain)
-        inside = (entity for char, entity in self._entities.items() if intersect(ranges, ((ord(char), ord(char)),)))
-        return alt(*([text.one(plain)] if plain else []), *(Lit(entity.encode()) for entity in inside))
-
-    def leave(self, ranges: Ranges) -> Node:
-        return concat(self._char(ranges), star(self._char(self.rest)))
-
-    def stay(self, char: str, then: Node) -> Node:
-        return concat(self._char(((ord(char), ord(char)),)), then)
+def _name_leave(ranges: Ranges) -> Node:
+    return concat(text.one(ranges), star(Chars(_NAME_REST)))
 
 
-JSON, PLAIN_JSON, NAME = JsonAlphabet(), PlainJsonAlphabet(), NameAlphabet()
+# A JSON string after its opening quote.
+JSON = Alphabet(QUOTE, _json_leave, text.spell)
+# The same without its end and without calls; four-digit escapes come only once the key differs from every name.
+_SHORT = Alphabet(EMPTY, _short_leave, _short)
+# An identifier without its end.
+NAME = Alphabet(EMPTY, _name_leave, text.one, _NAME_FIRST, _NAME_REST, empty=False)
+
+
+def markup(entities: Entities) -> Alphabet:
+    """Any text but the empty one, with some characters written as entities, without its end."""
+    char = partial(_entity, entities)
+    allowed = complement([(0, 0)]).ranges
+    anything = star(char(allowed))
+    return Alphabet(EMPTY, lambda ranges: concat(char(ranges), anything), char, allowed, allowed, empty=False)
+
+
+def _entity(entities: Entities, ranges: Ranges) -> Node:
+    plain = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
+    written = (Lit(name.encode()) for char, name in entities if intersect(ranges, ((ord(char), ord(char)),)))
+    return alt(*([text.one(plain)] if plain else []), *written)
 
 
 def json_key(names: Iterable[str], pieces: text.Pieces) -> Node:
@@ -130,7 +91,21 @@ def json_key(names: Iterable[str], pieces: text.Pieces) -> Node:
         return pieces.string
     if not pieces.excludes:
         return concat(QUOTE, other_keys(names, JSON))
-    return concat(QUOTE, Without(other_keys(names, PLAIN_JSON), pieces.excludes), QUOTE)
+    begins = {word[:1].decode("latin-1") for word in pieces.excludes}
+    if begins.isdisjoint(_ESCAPE_CHARS.union(*names)):
+        # No excluded word can begin before the key leaves the declared names.
+        return concat(QUOTE, other_keys(names, Alphabet(QUOTE, partial(_guarded_leave, pieces.excludes), text.spell)))
+    return concat(QUOTE, Without(other_keys(names, _SHORT), pieces.excludes), QUOTE)
+
+
+def quoted_key(language: Node) -> Node:
+    """A JSON string that denotes a text of `language`."""
+    return concat(QUOTE, spelled(language), QUOTE)
+
+
+def marked_key(language: Node, entities: Entities) -> Node:
+    """A text of `language` with some characters written as entities."""
+    return mapped(language, partial(_entity, entities)) if entities else language
 
 
 def other_keys(names: Iterable[str], alphabet: Alphabet) -> Node:
@@ -146,14 +121,16 @@ def other_keys(names: Iterable[str], alphabet: Alphabet) -> Node:
             pending.append((trie, True))
             pending.extend((trie[char], False) for char in children)
             continue
-        ways = [alphabet.end()] if _END not in trie and (trie is not root or alphabet.empty) else []
+        ways = [alphabet.end] if _END not in trie and (trie is not root or alphabet.empty) else []
         allowed = alphabet.first if trie is root else alphabet.rest
         others = intersect(allowed, complement((ord(char), ord(char)) for char in children).ranges)
         if others:
             ways.append(alphabet.leave(others))
         for char in children:
-            if intersect(allowed, ((ord(char), ord(char)),)):
-                ways.append(alphabet.stay(char, bodies[id(trie[char])]))
+            here = intersect(allowed, ((ord(char), ord(char)),))
+            written = alphabet.char(here) if here else NOTHING
+            if written != NOTHING:
+                ways.append(concat(written, bodies[id(trie[char])]))
         bodies[id(trie)] = alt(*ways)
     return bodies[id(root)]
 

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-from dovetail.errors import GrammarError, LimitError, SchemaError
-from dovetail.grammar.ir import EMPTY, NOTHING, Call, Lit, Node, Repeat, Rule, Seq, Without, alt, optional
+from dovetail.errors import SchemaError
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, Without, alt, optional
 
 from . import numbers, strings, text
 from .admission import admits
 from .disjoint import check_one_of
-from .keys import json_key
+from .keys import json_key, quoted_key
 from .members import Member, any_order, ordered
-from .pointers import Where, render
+from .pointers import Where, located
 from .reading import ANNOTATIONS, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located, Reader
-from .shapes import items, properties
+from .shapes import Extra, items, properties
 from .text import COMMA, QUOTE, Pieces, concat
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
@@ -162,6 +162,7 @@ class Lowering:
         return [value for value in facts.values or () if admits(self.reader, facts, value, self.strict)]
 
     def literals(self, facts: Facts) -> list[Node]:
+        """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""
         values = self.admitted(facts)
         words = [value for value in values if isinstance(value, str)]
         ways = [self.literal(value) for value in values if not isinstance(value, str)]
@@ -187,14 +188,15 @@ class Lowering:
             case str():
                 return self.quoted((value,))
             case list():
-                pairs = [(*(self.pieces.comma if index else ()), self.literal(item), *self.pieces.ws) for index, item in enumerate(value)]
-                return concat(_FIRST, *self.pieces.ws, *(node for pair in pairs for node in pair), _LAST)
+                nodes = [self.literal(item) for item in value]
+                inside = self._sequence(nodes, EMPTY, len(nodes)) if nodes else EMPTY
+                return NOTHING if NOTHING in nodes else concat(_FIRST, *self.pieces.ws, inside, _LAST)
             case _:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
                     return NOTHING
-                inside = ordered([member for member in members if member], (), self.pieces.comma)
-                return concat(_OPEN, *self.pieces.ws, *inside, _CLOSE)
+                pairs = ordered([member for member in members if member], (), self.pieces.comma)
+                return concat(_OPEN, *self.pieces.ws, *pairs, _CLOSE)
 
     # Objects and arrays.
 
@@ -225,7 +227,7 @@ class Lowering:
         return Member((Lit(written), self.pieces.colon, value, *self.pieces.ws), required)
 
     def _object(self, parts: Parts) -> Node:
-        shape = properties(parts, self.strict)
+        shape = properties(parts, self.strict, self.read)
         members: list[Member] = []
         for name, nodes, required in shape.declared:
             member = self.member(name, self.value(nodes) if nodes else self.pieces.value, required)
@@ -233,16 +235,21 @@ class Lowering:
                 members.append(member)
             elif required:
                 return NOTHING
-        extra: tuple[Node, ...] = ()
-        if shape.extra is not None:
-            value = self.value(shape.extra) if shape.extra else self.pieces.value
-            if value != NOTHING:
-                key = json_key([name for name, _, _ in shape.declared], self.pieces)
-                extra = (key, self.pieces.colon, value, *self.pieces.ws)
+        extra = self._extra([name for name, _, _ in shape.declared], shape.extra) if shape.extra else ()
         if self.free_order:
             inside = located(parts[0][1], any_order, members, extra, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
         return Seq((_OPEN, *self.pieces.ws, *ordered(members, extra, self.pieces.comma), _CLOSE))
+
+    def _extra(self, names: list[str], groups: list[Extra]) -> tuple[Node, ...]:
+        """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
+        ways: list[tuple[Node, ...]] = []
+        for group in groups:
+            value = self.value(group.nodes) if group.nodes else self.pieces.value
+            if value != NOTHING:
+                key = quoted_key(group.keys) if group.keys is not None else json_key(names, self.pieces)
+                ways.append((key, self.pieces.colon, value, *self.pieces.ws))
+        return ways[0] if len(ways) == 1 else (Alt(tuple(map(Seq, ways))),) if ways else ()
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)
@@ -286,16 +293,6 @@ class Lowering:
         return node
 
 
-def located(where: Where, call: Any, *arguments: Any) -> Any:
-    """The result of `call`, whose complaints get the place in the schema."""
-    try:
-        return call(*arguments)
-    except GrammarError as error:
-        raise SchemaError(f"{error.problem} ({error.path})" if error.path else error.problem, render(where), error.fix) from error
-    except LimitError as error:
-        raise LimitError(error.problem, render(where), error.fix) from error
-
-
 def _all_strings(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is str for value in values)
 
@@ -303,5 +300,3 @@ def _all_strings(values: Any) -> bool:
 def _speakable(word: str) -> bool:
     """Whether the text can be UTF-8: a surrogate without its partner cannot."""
     return not any(0xD800 <= ord(char) <= 0xDFFF for char in word)
-
-

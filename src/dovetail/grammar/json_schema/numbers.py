@@ -119,7 +119,8 @@ def _magnitude(low: Bound | None, high: Bound | None) -> Node:
     first, fraction = _split(low[0]) if low else (0, "")
     above = low is not None and low[1]
     if high is None:
-        return alt(Seq((whole(first + 1, None), _FRACTION)), concat(whole(first, first), _fraction(fraction, above, None, False)))
+        nearest = concat(whole(first, first), _fraction(fraction, above, None, False))
+        return alt(Seq((whole(first + 1, None), _FRACTION)), nearest)
     if high[0] < (low[0] if low else 0):
         return NOTHING
     last, ceiling = _split(high[0])
@@ -146,10 +147,7 @@ def number(integer: bool, minimum: Bound | None, maximum: Bound | None) -> Node:
     """A number between two bounds, whole where `integer`."""
     if minimum is None and maximum is None:
         return INTEGER if integer else NUMBER
-    if integer:
-        body = _integers(_first(minimum), _last(maximum))
-    else:
-        body = _reals(minimum, maximum)
+    body = _integers(_first(minimum), _last(maximum)) if integer else _reals(minimum, maximum)
     return body if body == NOTHING else Call(Rule("number", body))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
-from dovetail.errors import SchemaError
+from dovetail.errors import GrammarError, LimitError, SchemaError
+
+Result = TypeVar("Result")
 
 # A linked list costs one tuple per step down; the text is only made when an error needs it.
 Where = tuple[Any, ...]  # (parent, key), or () at the root
@@ -23,14 +26,14 @@ def render(where: Where) -> str:
 def resolve(root: Any, reference: Any, where: Where) -> tuple[Any, Where]:
     """The schema that a local reference names, and its place."""
     if not isinstance(reference, str):
-        raise SchemaError(f"$ref must be a string, not {reference!r}", render(where), "write a reference such as #/$defs/name")
+        raise SchemaError(f"$ref must be a string, not {reference!r}", render(where), "write one such as #/$defs/name")
     if reference not in ("", "#") and not reference.startswith("#/"):
         raise SchemaError(
             f"$ref {reference!r} is not a JSON Pointer into this schema",
             render(where),
             "copy what it names into $defs and refer to it as #/$defs/name",
         )
-    target, place = root, ()
+    target, place = root, cast(Where, ())
     for step in unquote(reference).split("/")[1:]:
         key: Any = step.replace("~1", "/").replace("~0", "~")
         if isinstance(target, list) and key.isdecimal():
@@ -41,3 +44,14 @@ def resolve(root: Any, reference: Any, where: Where) -> tuple[Any, Where]:
             problem = f"$ref {reference!r} names nothing: there is no {render((place, key))}"
             raise SchemaError(problem, render(where), "correct the pointer or add the definition") from None
     return target, place
+
+
+def located(where: Where, call: Callable[..., Result], *arguments: Any) -> Result:
+    """The result of `call`, whose complaints get the place in the schema."""
+    try:
+        return call(*arguments)
+    except GrammarError as error:
+        problem = f"{error.problem} ({error.path})" if error.path else error.problem
+        raise SchemaError(problem, render(where), error.fix) from error
+    except LimitError as error:
+        raise LimitError(error.problem, render(where), error.fix) from error

@@ -14,10 +14,13 @@ from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
+from .formats import FORMATS
 from .pointers import Where, render, resolve
 from .values import identity
 
 Located = tuple[Any, Where]
+Task = tuple[Any, Where, frozenset[int]]  # a schema to apply, its place, and what it was reached through
+Choice = tuple[str, Sequence[Any], Where, frozenset[int]]
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 
 NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
@@ -39,18 +42,30 @@ ANNOTATIONS = frozenset(
     "definitions $vocabulary contentEncoding contentMediaType contentSchema".split()
 )
 REFUSED = frozenset(
-    "not if then else dependentRequired dependentSchemas dependencies patternProperties propertyNames minProperties "
-    "maxProperties unevaluatedProperties unevaluatedItems additionalItems contains minContains maxContains uniqueItems "
-    "multipleOf format $dynamicRef $recursiveRef".split()
+    "not if then else dependentRequired dependentSchemas dependencies minProperties maxProperties "
+    "unevaluatedProperties unevaluatedItems additionalItems contains minContains maxContains uniqueItems multipleOf "
+    "$dynamicRef $recursiveRef".split()
 )
-_OBJECT_KEYWORDS = frozenset(("properties", "required", "additionalProperties"))
+_OBJECT_KEYWORDS = frozenset(("properties", "required", "additionalProperties", "patternProperties", "propertyNames"))
 _ARRAY_KEYWORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 
 
 class Facts:
     """What holds for a value once every choice is made; `objects` and `arrays` are the schemas to ask about members."""
 
-    __slots__ = ("arrays", "chosen", "high", "integer", "low", "maximum", "minimum", "objects", "patterns", "types", "values")
+    __slots__ = (
+        "arrays",
+        "chosen",
+        "high",
+        "integer",
+        "low",
+        "maximum",
+        "minimum",
+        "objects",
+        "patterns",
+        "types",
+        "values",
+    )
 
     def __init__(self) -> None:
         self.types = ANY_TYPE
@@ -69,14 +84,14 @@ class Facts:
 def count(value: Any, keyword: str, where: Where) -> int:
     """The value of a keyword that counts something."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
-        raise SchemaError(f"{keyword} must be a whole number of at least 0, not {value!r}", render((where, keyword)), "correct it")
+        raise SchemaError(f"{keyword} must be a whole number, not {value!r}", render((where, keyword)), "use 0 or more")
     return int(value)
 
 
 def schemas(value: Any, keyword: str, where: Where) -> Sequence[Any]:
     """The value of a keyword that lists schemas."""
     if not isinstance(value, list) or not value:
-        raise SchemaError(f"{keyword} must be a non-empty list of schemas", render((where, keyword)), "list at least one schema")
+        raise SchemaError(f"{keyword} must be a list of schemas", render((where, keyword)), "list at least one schema")
     return value
 
 
@@ -119,8 +134,17 @@ def _max_length(facts: Facts, value: Any, where: Where) -> None:
 
 def _pattern(facts: Facts, value: Any, where: Where) -> None:
     if not isinstance(value, str):
-        raise SchemaError(f"pattern must be a string, not {value!r}", render((where, "pattern")), "write a regular expression")
+        raise SchemaError(f"pattern must be a string, not {value!r}", render((where, "pattern")), "quote the pattern")
     facts.patterns += ((value, (where, "pattern")),)
+
+
+def _format(facts: Facts, value: Any, where: Where) -> None:
+    if isinstance(value, str) and value in FORMATS:
+        facts.patterns += ((FORMATS[value], (where, "format")),)
+
+
+def _reach(maximum: Bound) -> tuple[Decimal, bool]:
+    return maximum[0], not maximum[1]
 
 
 def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Facts, Any, Where], None]:
@@ -130,7 +154,7 @@ def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Facts, Any, 
         bound = Decimal(repr(value)), exclusive
         if lower and (facts.minimum is None or bound > facts.minimum):
             facts.minimum = bound
-        elif not lower and (facts.maximum is None or (bound[0], not exclusive) < (facts.maximum[0], not facts.maximum[1])):
+        elif not lower and (facts.maximum is None or _reach(bound) < _reach(facts.maximum)):
             facts.maximum = bound
 
     return handle
@@ -143,6 +167,7 @@ _HANDLERS: dict[str, Callable[[Facts, Any, Where], None]] = {
     "minLength": _min_length,
     "maxLength": _max_length,
     "pattern": _pattern,
+    "format": _format,
     "minimum": _limit("minimum", True, False),
     "maximum": _limit("maximum", False, False),
     "exclusiveMinimum": _limit("exclusiveMinimum", True, True),
@@ -153,12 +178,18 @@ _HANDLERS: dict[str, Callable[[Facts, Any, Where], None]] = {
 class _Branch:
     """A state of reading: schemas still to apply, and choices still to make."""
 
-    __slots__ = ("choices", "facts", "todo")
+    __slots__ = ("applied", "choices", "facts", "todo")
 
-    def __init__(self, facts: Facts, todo: list[tuple[Any, Where, frozenset[int]]], choices: list[Any]) -> None:
+    def __init__(self, facts: Facts, todo: list[Task], choices: list[Choice], applied: frozenset[int]) -> None:
         self.facts = facts
         self.todo = todo
         self.choices = choices
+        self.applied = applied  # the schemas whose own keywords are in `facts`
+
+    def key(self) -> Any:
+        """Equal for branches from which the same follows."""
+        todo = frozenset(id(schema) for schema, _, _ in self.todo)
+        return self.applied, todo, tuple(id(arms) for _, arms, _, _ in self.choices), self.facts.chosen
 
 
 class Reader:
@@ -180,11 +211,10 @@ class Reader:
         done: list[Facts] = []
         cycle: Where | None = None
         first = [(schema, where, frozenset((id(schema),))) for schema, where in reversed(nodes)]
-        todo = [_Branch(Facts(), first, [])]
-        steps = 0
+        todo = [_Branch(Facts(), first, [], frozenset())]
+        known: set[Any] = set()
         while todo:
-            steps += 1
-            if steps > MAX_BRANCHES:
+            if len(known) > MAX_BRANCHES:
                 problem = f"the choices of this schema multiply to more than {MAX_BRANCHES} branches"
                 raise LimitError(problem, render(nodes[0][1]), "split the schema or give its unions fewer branches")
             branch = todo.pop()
@@ -192,11 +222,15 @@ class Reader:
             if back is not None:
                 cycle = back
             elif branch.choices:
-                todo += reversed(_choose(branch))
+                for arm in reversed(_choose(branch)):
+                    key = arm.key()
+                    if key not in known:
+                        known.add(key)
+                        todo.append(arm)
             elif branch.facts.types:
                 done.append(branch.facts)
         if cycle is not None and not done:
-            raise SchemaError("this $ref leads back to itself without describing a value", render(cycle), "break the cycle")
+            raise SchemaError("this $ref leads back to itself and describes no value", render(cycle), "break the cycle")
         return done
 
     def _apply(self, branch: _Branch) -> Where | None:
@@ -212,11 +246,12 @@ class Reader:
             if not isinstance(schema, dict):
                 problem = f"a schema is an object or a boolean, not {type(schema).__name__}"
                 raise SchemaError(problem, render(where), "write an object, true or false")
-            members = items = False
+            members = items = constrains = False
             for keyword, value in schema.items():
                 handler = _HANDLERS.get(keyword)
                 if handler is not None:
                     handler(facts, value, where)
+                    constrains = True
                 elif keyword in _OBJECT_KEYWORDS:
                     members = True
                 elif keyword in _ARRAY_KEYWORDS:
@@ -233,11 +268,14 @@ class Reader:
                 elif keyword in ("anyOf", "oneOf"):
                     branch.choices.append((keyword, schemas(value, keyword, where), (where, keyword), above))
                 elif keyword in REFUSED:
-                    raise SchemaError(f"the keyword {keyword} is not supported", render((where, keyword)), "leave it out")
+                    problem = f"the keyword {keyword} is not supported"
+                    raise SchemaError(problem, render((where, keyword)), "leave it out")
             if members:
                 facts.objects += ((schema, where),)
             if items:
                 facts.arrays += ((schema, where),)
+            if members or items or constrains:
+                branch.applied |= {id(schema)}
         return None
 
 
@@ -249,5 +287,5 @@ def _choose(branch: _Branch) -> list[_Branch]:
         facts = copy.copy(branch.facts)
         if keyword == "oneOf":
             facts.chosen += ((id(arms), index),)
-        branches.append(_Branch(facts, [(arm, (where, index), above)], branch.choices[1:]))
+        branches.append(_Branch(facts, [(arm, (where, index), above)], branch.choices[1:], branch.applied))
     return branches

@@ -6,6 +6,7 @@ characters as JSON may spell it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from dovetail.errors import LimitError
@@ -26,7 +27,7 @@ from dovetail.grammar.ir import (
     walk,
 )
 
-from .text import CHAR, QUOTE, concat, spell, spell_text
+from .text import CHAR, QUOTE, Ranges, concat, spell
 
 Span = tuple[int, int | None]  # fewest and most characters
 
@@ -59,7 +60,7 @@ def language(patterns: tuple[str, ...], low: int, high: int | None) -> Node:
 
 def contains(text: str, patterns: tuple[str, ...]) -> bool:
     """Whether every pattern is found in `text`."""
-    return not patterns or regex.intersect(Lit(text.encode()), *(regex.search(pattern) for pattern in patterns)) != NOTHING
+    return not patterns or regex.intersect(Lit(text.encode()), language(patterns, 0, None)) != NOTHING
 
 
 def _limit(node: Node, low: int, high: int | None) -> Node:
@@ -81,7 +82,8 @@ def _span(node: Node) -> Span:
         case Alt(parts):
             spans = [_span(part) for part in parts]
             highs = [high for _, high in spans]
-            return min((low for low, _ in spans), default=0), None if None in highs else max(h or 0 for h in (*highs, 0))
+            most = None if None in highs else max((high or 0 for high in highs), default=0)
+            return min((low for low, _ in spans), default=0), most
         case Repeat(body, low, high):
             fewest, most = _span(body)
             return fewest * low, 0 if most == 0 or high == 0 else None if most is None or high is None else most * high
@@ -127,19 +129,24 @@ def _narrow(node: Node, low: int, high: int | None) -> Node | None:
 
 def spelled(node: Node) -> Node:
     """`node` with every character as JSON may spell it inside a string."""
+    return mapped(node, spell)
+
+
+def mapped(node: Node, char: Callable[[Ranges], Node]) -> Node:
+    """`node` with every class of characters replaced by what `char` gives for it."""
     match node:
         case Lit(data):
-            return spell_text(data.decode())
+            return concat(*(char(((ord(one), ord(one)),)) for one in data.decode()))
         case Chars(ranges):
-            return spell(ranges)
+            return char(ranges)
         case Seq(parts):
-            return concat(*(spelled(part) for part in parts))
+            return concat(*(mapped(part, char) for part in parts))
         case Alt(parts):
-            return Alt(tuple(spelled(part) for part in parts))
+            return Alt(tuple(mapped(part, char) for part in parts))
         case Repeat(body, low, high):
-            return Repeat(spelled(body), low, high)
+            return Repeat(mapped(body, char), low, high)
         case _:
-            raise LimitError("the pattern is too large to spell as JSON", "", "simplify the pattern")
+            raise LimitError("the pattern is too large to spell", "", "simplify the pattern")
 
 
 def raw(text: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
@@ -156,5 +163,3 @@ def _may_contain(text: Node, char: str) -> bool:
         if isinstance(node, Chars) and any(low <= code <= high for low, high in node.ranges):
             return True
     return False
-
-

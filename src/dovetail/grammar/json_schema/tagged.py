@@ -15,12 +15,13 @@ from dovetail.grammar.ir import EMPTY, NOTHING, Call, Lit, Node, Repeat, Rule, T
 
 from . import strings, text
 from .admission import type_of
-from .keys import NAME, MarkupAlphabet, other_keys
+from .keys import NAME, marked_key, markup, other_keys
 from .layouts import Layout, Middle
-from .lowering import Lowering, Parts, located
+from .lowering import Lowering, Parts
 from .members import Member, any_order, ordered
+from .pointers import located
 from .reading import ANY_TYPE, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located
-from .shapes import items, properties
+from .shapes import Extra, items, properties
 from .text import concat
 
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
@@ -61,7 +62,7 @@ class Tagged:
         return alt(*(way for way in ways if way != NOTHING))
 
     def _object(self, parts: Parts) -> Node:
-        shape = properties(parts, self._json.strict)
+        shape = properties(parts, self._json.strict, self._json.read)
         members: list[Member] = []
         for name, nodes, required in shape.declared:
             member = self._member(name, self._kinds(nodes), required)
@@ -69,23 +70,29 @@ class Tagged:
                 members.append(member)
             elif required:
                 return NOTHING
-        extra = () if shape.extra is None else self._extra([name for name, _, _ in shape.declared], shape.extra)
+        extra = self._extra([name for name, _, _ in shape.declared], shape.extra) if shape.extra else ()
         if self._json.free_order:
             where = parts[0][1] if parts else ()
             return concat(*self._ws, located(where, any_order, members, extra, (), EMPTY))
         return concat(*self._ws, *ordered(members, extra, ()))
 
-    def _extra(self, names: list[str], nodes: list[Located]) -> tuple[Node, ...]:
+    def _extra(self, names: list[str], groups: list[Extra]) -> tuple[Node, ...]:
+        """An argument that is not declared."""
         layout = self._layout
         if layout.other_keys == "none":
-            if not names and not nodes:
-                return ()
-            raise SchemaError("this style cannot name properties that are not declared", "", "set additionalProperties to false")
-        value = self._value(self._kinds(nodes), self._stop)
-        if value == NOTHING:
-            return ()
-        key = other_keys(names, NAME if layout.other_keys == "names" else MarkupAlphabet(layout.escapes))
-        return (concat(Lit(layout.begin.encode()), key, Lit(layout.after_key.encode()), value), *self._ws)
+            if not names and groups == [Extra(None, [])]:
+                return ()  # nothing is known of the object, and only the empty one can be written
+            problem = "this style cannot name properties that are not declared"
+            raise SchemaError(problem, "", "set additionalProperties to false")
+        ways: list[Node] = []
+        for group in groups:
+            value = self._value(self._kinds(group.nodes), self._stop)
+            if value == NOTHING:
+                continue
+            alphabet = NAME if layout.other_keys == "names" else markup(layout.escapes)
+            key = other_keys(names, alphabet) if group.keys is None else marked_key(group.keys, layout.escapes)
+            ways.append(concat(Lit(layout.begin.encode()), key, Lit(layout.after_key.encode()), value))
+        return (alt(*ways), *self._ws) if ways else ()
 
     # One argument.
 
@@ -157,10 +164,7 @@ class Tagged:
     # Arrays and single values in a layout that marks them up.
 
     def _arrays(self, branches: list[Facts]) -> Node:
-        ways: list[Node] = []
-        for facts in branches:
-            if facts.types & ARRAY:
-                ways.append(self._array(facts.arrays))
+        ways = [self._array(facts.arrays) for facts in branches if facts.types & ARRAY]
         return alt(*(way for way in ways if way != NOTHING))
 
     def _array(self, parts: Parts) -> Node:
@@ -223,5 +227,3 @@ def _only(facts: Facts, kind: int) -> Facts:
 @lru_cache(maxsize=64)
 def _raw_text(stop: bytes, excludes: tuple[bytes, ...]) -> Node:
     return Call(Rule("raw", Text(excludes=excludes, stops=((stop, EMPTY),), after=None)))
-
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -78,7 +78,7 @@ def digit_blocks(low: int, high: int, base: int, count: int) -> Iterator[tuple[t
             yield ((last, last), *rest)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _nibble(low: int, high: int) -> Node:
     """One hexadecimal digit out of low..high, in either case."""
     ranges: list[tuple[int, int]] = []
