@@ -7,4 +7,41 @@ rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
 """
 
+from dovetail import formats
+from dovetail.engine import CompiledGrammar, Event, Matcher, Vocabulary, accepts, compile, fill_masks
+from dovetail.errors import (
+    DovetailError,
+    ExportError,
+    FormatError,
+    GrammarError,
+    InputError,
+    LimitError,
+    MatcherError,
+    SchemaError,
+    VocabularyError,
+)
+from dovetail.formats import StructuralTag, load_format
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "CompiledGrammar",
+    "DovetailError",
+    "Event",
+    "ExportError",
+    "FormatError",
+    "GrammarError",
+    "InputError",
+    "LimitError",
+    "Matcher",
+    "MatcherError",
+    "SchemaError",
+    "StructuralTag",
+    "Vocabulary",
+    "VocabularyError",
+    "accepts",
+    "compile",
+    "fill_masks",
+    "formats",
+    "load_format",
+]
