@@ -22,12 +22,13 @@ def masks(fmt: dict[str, object], draft: list[int]) -> None:
     assert_type(matcher.accept_bytes(b"a"), bool)
     assert_type(matcher.validate(draft), int)
     assert_type(matcher.forced(), bytes)
+    assert_type(matcher.events(), list[dt.Event])
     assert_type(matcher.is_complete, bool)
     assert_type(matcher.is_finished, bool)
 
 
 def formats() -> None:
-    assert_type(dt.load_format('{"type": "any_text"}'), dt.StructuralTag)
+    assert_type(dt.load_format('{"type": "any_text"}'), dt.formats.Format)
     assert_type(dt.accepts({"type": "any_text"}, "text"), bool)
     assert_type(dt.accepts(dt.load_format({"type": "any_text"}), b"bytes"), bool)
 
