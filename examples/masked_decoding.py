@@ -3,6 +3,7 @@
 import numpy as np
 
 import dovetail as dt
+from dovetail.models import Speaker
 
 FORMAT = {
     "type": "sequence",
@@ -21,10 +22,11 @@ FORMAT = {
 
 
 def main() -> None:
-    vocabulary = dt.embedded_vocabulary()
+    speaker = Speaker()  # for its tokens; a real program loads those of its model
+    vocabulary = speaker.vocabulary
     matcher = dt.compile(FORMAT, vocabulary).matcher()
     random = np.random.default_rng(0)
-    mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+    mask = np.zeros(vocabulary.mask_words, dtype=np.int32)
     output = b""
     while not matcher.is_finished:
         logits = random.normal(size=vocabulary.size)  # here a model would speak
@@ -32,7 +34,7 @@ def main() -> None:
         allowed = np.unpackbits(mask.view(np.uint8), bitorder="little", count=vocabulary.size).astype(bool)
         token = int(np.where(allowed, logits, -np.inf).argmax())
         assert matcher.accept(token)
-        output += b"" if token in vocabulary.stop_token_ids else vocabulary.tokens[token]
+        output += b"" if token in vocabulary.stop_token_ids else speaker.tokens[token]
     print(output.decode())
     assert dt.accepts(FORMAT, output)
 

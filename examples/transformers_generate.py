@@ -44,7 +44,7 @@ def main() -> None:
     prompt = tokenizer("weather please", return_tensors="pt", return_token_type_ids=False)
     processor = DovetailLogitsProcessor(FORMAT, vocabulary)
     rows = model.generate(**prompt, logits_processor=[processor], max_new_tokens=80, num_beams=3, do_sample=False)
-    answer = tokenizer.decode(rows[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
+    answer = "".join(tokenizer.decode(rows[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True))
     print(answer)
     assert dt.accepts(FORMAT, answer)
 

@@ -51,7 +51,7 @@ def test_every_block_is_of_a_kind_that_is_checked() -> None:
     assert {} == {str(block): block.kind for block in BLOCKS if block.kind not in KINDS}
 
 
-@pytest.mark.parametrize("example", find_examples(*map(str, PAGES)), ids=str)
+@pytest.mark.parametrize("example", list(find_examples(*map(str, PAGES))), ids=str)
 def test_a_program_prints_what_its_page_says(example: CodeExample, eval_example: EvalExample) -> None:
     eval_example.set_config(line_length=120)
     if eval_example.update_examples:
@@ -87,4 +87,4 @@ def test_a_command_prints_what_its_page_says(
 def run(line: str) -> str:
     program, *arguments = shlex.split(line.removeprefix("$ "))
     assert program == "dovetail"
-    return CliRunner().invoke(main, arguments, prog_name="dovetail").output
+    return CliRunner().invoke(main, arguments, prog_name="dovetail", terminal_width=80).output

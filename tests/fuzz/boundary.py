@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import dovetail as dt
+from dovetail.models import Speaker
 
 SCHEMA = {
     "type": "object",
@@ -90,7 +91,7 @@ class Round:
         self.random = random.Random(seed)
 
     def play(self) -> None:
-        vocabulary = dt.embedded_vocabulary()
+        vocabulary = Speaker().vocabulary
         for _ in range(4):
             fmt = json.loads(json.dumps(self.random.choice(SEEDS)))
             for _ in range(self.random.randrange(4)):
@@ -119,7 +120,7 @@ class Round:
     def drive(self, grammar: dt.CompiledGrammar, vocabulary: dt.Vocabulary) -> None:
         r = self.random
         matcher = grammar.matcher()
-        mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+        mask = np.zeros(vocabulary.mask_words, dtype=np.int32)
         for _ in range(20):
             try:
                 matcher.fill_mask(mask)

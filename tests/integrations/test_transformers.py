@@ -126,7 +126,7 @@ def expected(fmt: dict[str, Any], history: list[int]) -> set[int]:
     matcher = dt.compile(fmt, vocabulary()).matcher()
     if not all(map(matcher.accept, history)) or matcher.is_finished:
         return set(vocabulary().stop_token_ids)
-    mask = np.zeros((vocabulary().size + 31) // 32, dtype=np.int32)
+    mask = np.zeros(vocabulary().mask_words, dtype=np.int32)
     matcher.fill_mask(mask)
     return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import dovetail as dt
+from dovetail.engine.loaders import Loaded
+from dovetail.models import Speaker
 
-VOCABULARY = dt.embedded_vocabulary()
 PERSON = {
     "type": "object",
     "properties": {
@@ -53,28 +54,31 @@ FORMATS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("fmt", FORMATS, ids=lambda fmt: str(fmt)[:60])
 def test_what_is_said_ends_and_is_accepted(fmt: dict[str, Any], seed: int) -> None:
-    grammar = dt.compile(fmt, VOCABULARY)
-    said = dt.Speaker(VOCABULARY, seed).speak(grammar)
-    matcher = grammar.matcher()
+    speaker = Speaker(seed)
+    said = speaker.speak(fmt)
     assert said.complete
-    assert len(said.token_ids) == matcher.validate(said.token_ids)
-    assert said.data + b"<|end|>" == b"".join(VOCABULARY.tokens[i] for i in said.token_ids)
+    assert len(said.token_ids) == dt.compile(fmt, speaker.vocabulary).matcher().validate(said.token_ids)
+    assert said.data + b"<|end|>" == b"".join(speaker.tokens[i] for i in said.token_ids)
 
 
 def test_the_same_seed_says_the_same_and_streams_the_same() -> None:
-    grammar = dt.compile(FORMATS[1], VOCABULARY)
-    said = dt.Speaker(VOCABULARY, 5).speak(grammar)
-    assert said == dt.Speaker(VOCABULARY, 5).speak(grammar)
-    assert said.token_ids == tuple(dt.Speaker(VOCABULARY, 5).stream(grammar))
-    assert said != dt.Speaker(VOCABULARY, 6).speak(grammar)
+    said = Speaker(5).speak(FORMATS[1])
+    assert said == Speaker(5).speak(FORMATS[1])
+    assert said.token_ids == tuple(Speaker(5).stream(FORMATS[1]))
+    assert said != Speaker(6).speak(FORMATS[1])
 
 
 def test_the_hard_limit_cuts_off_and_says_so() -> None:
-    said = dt.Speaker(VOCABULARY).speak(dt.compile(FORMATS[1], VOCABULARY), max_tokens=3)
+    said = Speaker().speak(FORMATS[1], max_tokens=3)
     assert (3, False) == (len(said.token_ids), said.complete)
 
 
 def test_outputs_vary() -> None:
-    grammar = dt.compile({"type": "regex", "pattern": "[a-d]{2}"}, VOCABULARY)
-    speaker = dt.Speaker(VOCABULARY)
-    assert len({speaker.speak(grammar).data for _ in range(200)}) == 16
+    speaker = Speaker()
+    assert len({speaker.speak({"type": "regex", "pattern": "[a-d]{2}"}).data for _ in range(200)}) == 16
+
+
+def test_a_speaker_may_have_another_tokenizer() -> None:
+    speaker = Speaker(tokenizer=Loaded([b"a", b"b", b"ab", b"<end>"], {"<end>": 3}, [3]))
+    said = {speaker.speak({"type": "regex", "pattern": "(ab)+"}).data for _ in range(50)}
+    assert {b"ab", b"abab"} <= said

@@ -6,6 +6,7 @@ from typing import assert_type
 import numpy as np
 
 import dovetail as dt
+from dovetail.models import Speaker, Utterance
 
 
 def masks(fmt: dict[str, object], draft: list[int]) -> None:
@@ -21,20 +22,21 @@ def masks(fmt: dict[str, object], draft: list[int]) -> None:
     assert_type(matcher.accept_bytes(b"a"), bool)
     assert_type(matcher.validate(draft), int)
     assert_type(matcher.forced(), bytes)
+    assert_type(matcher.events(), list[dt.Event])
     assert_type(matcher.is_complete, bool)
     assert_type(matcher.is_finished, bool)
 
 
 def formats() -> None:
-    assert_type(dt.load_format('{"type": "any_text"}'), dt.StructuralTag)
+    assert_type(dt.load_format('{"type": "any_text"}'), dt.formats.Format)
     assert_type(dt.accepts({"type": "any_text"}, "text"), bool)
     assert_type(dt.accepts(dt.load_format({"type": "any_text"}), b"bytes"), bool)
 
 
-def speaker(grammar: dt.CompiledGrammar) -> None:
-    voice = dt.Speaker(dt.embedded_vocabulary(), seed=1)
-    assert_type(voice.speak(grammar), dt.Utterance)
-    assert_type(voice.stream(grammar), Iterator[int])
+def speaker(fmt: dict[str, object]) -> None:
+    voice = Speaker(seed=1)
+    assert_type(voice.speak(fmt), Utterance)
+    assert_type(voice.stream(fmt), Iterator[int])
 
 
 def errors(error: dt.InputError) -> None:

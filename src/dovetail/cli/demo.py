@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from dovetail.engine import CompiledGrammar, compile
-from dovetail.models import Speaker, embedded_vocabulary
+from dovetail.engine import compile
+from dovetail.models import Speaker
 
 
 class _Scene(NamedTuple):
@@ -28,7 +28,10 @@ _WEATHER = {
     "required": ["city", "unit"],
 }
 _SCENES = [
-    _Scene("a JSON object that fits a schema", {"type": "json_schema", "json_schema": _WEATHER}),
+    _Scene(
+        "a JSON object that fits a schema",
+        {"type": "json_schema", "json_schema": _WEATHER, "max_whitespace_cnt": 1},
+    ),
     _Scene(
         "thinking, then a tool call",
         {
@@ -38,7 +41,7 @@ _SCENES = [
                 {
                     "type": "tag",
                     "begin": '<tool_call>{"name": "get_weather", "arguments": ',
-                    "content": {"type": "json_schema", "json_schema": _WEATHER},
+                    "content": {"type": "json_schema", "json_schema": _WEATHER, "max_whitespace_cnt": 1},
                     "end": "}</tool_call>",
                 },
             ],
@@ -70,7 +73,7 @@ def demo(fast: bool, seed: int) -> None:
     The speaker has no weights: it draws tokens at random. Only the masks make sense of what it says.
     """
     console = Console(highlight=False, soft_wrap=True)
-    speaker = Speaker(embedded_vocabulary(), seed)
+    speaker = Speaker(seed)
     live = console.is_terminal and not fast
     accepted = sum(_show(console, speaker, scene, live) for scene in _SCENES)
     console.print(f"{accepted} of {len(_SCENES)} outputs accepted")
@@ -80,28 +83,27 @@ def demo(fast: bool, seed: int) -> None:
 
 def _show(console: Console, speaker: Speaker, scene: _Scene, live: bool) -> bool:
     console.print(Text(scene.title, style="bold"))
-    grammar = compile(scene.format, speaker.vocabulary)
     ids: list[int] = []
     pending = b""  # a character may be spread over several tokens
-    for token in speaker.stream(grammar):
+    for token in speaker.stream(scene.format):
         ids.append(token)
         special = token in speaker.vocabulary.special_tokens.values()
-        pending += speaker.vocabulary.tokens[token]
+        pending += speaker.tokens[token]
         if live:
             time.sleep(0.02)
         if not special and not _is_whole(pending):
             continue
         console.print(Text(_visible(pending), style="magenta" if special else "cyan"), end="")
         pending = b""
-    accepted = _accepts(grammar, ids)
+    accepted = _accepts(speaker, scene, ids)
     mark = Text("accepted", style="green") if accepted else Text("refused", style="bold red")
     console.print(Text(f"\n{len(ids)} tokens, ") + mark + Text("\n"))
     return accepted
 
 
-def _accepts(grammar: CompiledGrammar, ids: list[int]) -> bool:
+def _accepts(speaker: Speaker, scene: _Scene, ids: list[int]) -> bool:
     """Whether a fresh matcher takes the tokens from first to last."""
-    matcher = grammar.matcher()
+    matcher = compile(scene.format, speaker.vocabulary).matcher()
     return matcher.validate(ids) == len(ids) and all(map(matcher.accept, ids)) and matcher.is_finished
 
 

@@ -7,7 +7,7 @@ that shares the longest beginning with it, rolled back to where they part, and f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import cast
 
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine import CompiledGrammar, Matcher, Vocabulary, compile, fill_masks
+from dovetail.engine.compiled import Source
 from dovetail.errors import MatcherError
-from dovetail.formats import Format, StructuralTag
 
 try:
     import torch
@@ -24,7 +24,7 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("this needs Transformers: pip install 'dovetail[transformers]'") from error
 
-Constraint = CompiledGrammar | StructuralTag | Format | Mapping[str, object] | str
+Constraint = CompiledGrammar | Source
 
 
 class DovetailLogitsProcessor(LogitsProcessor):
@@ -90,7 +90,7 @@ class DovetailLogitsProcessor(LogitsProcessor):
                 self._groups.append([track])
 
     def _mask(self, tracks: list[_Track]) -> NDArray[np.int32]:
-        mask = np.zeros((len(tracks), (self._vocabulary.size + 31) // 32), dtype=np.int32)
+        mask = np.zeros((len(tracks), self._vocabulary.mask_words), dtype=np.int32)
         fill_masks([track.matcher for track in tracks], mask)
         for row, track in enumerate(tracks):
             if track.is_over:

@@ -13,8 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine import CompiledGrammar, Matcher, Vocabulary
+from dovetail.engine import Matcher, Vocabulary, compile
+from dovetail.engine.compiled import Source
+from dovetail.engine.loaders import Loaded
+from dovetail.formats import load_format
 from dovetail.grammar import ir
+from dovetail.grammar.lower import lower
 
 _STOP, _SPECIAL, _WORD, _PRINTABLE, _CLOSER, _BLANK, _ODD = range(7)
 
@@ -59,38 +63,42 @@ class Utterance:
     complete: bool
 
 
-def embedded_vocabulary() -> Vocabulary:
-    """The speaker's own vocabulary: the 256 bytes, some words, pieces of JSON, and a few special tokens."""
+def embedded_tokens() -> Loaded:
+    """The speaker's own tokens: the 256 bytes, some words, pieces of JSON, and a few special tokens."""
     words = [form for word in _WORDS for form in (word, " " + word)]
     tokens = [bytes([byte]) for byte in range(256)]
     tokens += [text.encode() for text in dict.fromkeys([*words, *_FRAGMENTS]) if len(text) > 1]
     specials = {text: len(tokens) + i for i, text in enumerate(_SPECIALS)}
     tokens += [text.encode() for text in _SPECIALS]
-    return Vocabulary(tokens, specials, [specials["<|end|>"]])
+    return Loaded(tokens, specials, [specials["<|end|>"]])
 
 
 class Speaker:
-    """Says random things under a format; the same seed says the same things."""
+    """Says random things under a format; the same seed says the same things.
 
-    def __init__(self, vocabulary: Vocabulary, seed: int = 0) -> None:
-        self.vocabulary = vocabulary
+    It has a tokenizer of its own, unless it is given what a loader reads from a real one.
+    """
+
+    def __init__(self, seed: int = 0, tokenizer: Loaded | None = None) -> None:
+        self.tokens, special_tokens, stop_token_ids = tokenizer or embedded_tokens()
+        self.vocabulary = Vocabulary(self.tokens, special_tokens, stop_token_ids)
         self._random = np.random.default_rng(seed)
-        self._mask = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
-        self._classes = _classify(vocabulary)
+        self._mask = np.zeros(self.vocabulary.mask_words, dtype=np.int32)
+        self._classes = _classify(self.tokens, self.vocabulary)
 
-    def speak(self, grammar: CompiledGrammar, max_tokens: int = 400, soft_limit: int = 60) -> Utterance:
+    def speak(self, source: Source, max_tokens: int = 400, soft_limit: int = 60) -> Utterance:
         """One whole utterance."""
-        matcher = grammar.matcher()
-        ids = tuple(self._stream(grammar, matcher, max_tokens, soft_limit))
-        data = b"".join(self.vocabulary.tokens[i] for i in ids if self._classes[i] != _STOP)
+        matcher = compile(source, self.vocabulary).matcher()
+        ids = tuple(self._stream(source, matcher, max_tokens, soft_limit))
+        data = b"".join(self.tokens[i] for i in ids if self._classes[i] != _STOP)
         return Utterance(ids, data, matcher.is_finished)
 
-    def stream(self, grammar: CompiledGrammar, max_tokens: int = 400, soft_limit: int = 60) -> Iterator[int]:
+    def stream(self, source: Source, max_tokens: int = 400, soft_limit: int = 60) -> Iterator[int]:
         """The tokens of an utterance one by one, the stop token included."""
-        return self._stream(grammar, grammar.matcher(), max_tokens, soft_limit)
+        return self._stream(source, compile(source, self.vocabulary).matcher(), max_tokens, soft_limit)
 
-    def _stream(self, grammar: CompiledGrammar, matcher: Matcher, max_tokens: int, soft_limit: int) -> Iterator[int]:
-        exits = _exits(grammar)
+    def _stream(self, source: Source, matcher: Matcher, max_tokens: int, soft_limit: int) -> Iterator[int]:
+        exits = _exits(source)
         script = b""  # the rest of an exit that is being spelled out
         for step in range(max_tokens):
             allowed = self._allowed(matcher)
@@ -100,7 +108,7 @@ class Speaker:
             if not script and (closing or self._random.random() < _LEAVE):
                 script = self._choose_exit(matcher, exits)
             token = self._draw(allowed, closing, script)
-            script = script.removeprefix(self.vocabulary.tokens[token]) if script else b""
+            script = script.removeprefix(self.tokens[token]) if script.startswith(self.tokens[token]) else b""
             if not matcher.accept(token):
                 raise AssertionError(f"the mask allowed token {token}, which the matcher refuses")
             yield token
@@ -125,9 +133,9 @@ class Speaker:
         if len(stops) and (closing or len(stops) == len(allowed) or self._random.random() < _LEAVE):
             return int(self._random.choice(stops))
         if script:
-            spelling = [i for i in allowed if (data := self.vocabulary.tokens[i]) and script.startswith(data)]
+            spelling = [i for i in allowed if (data := self.tokens[i]) and script.startswith(data)]
             if spelling:
-                return int(max(spelling, key=lambda i: len(self.vocabulary.tokens[i])))
+                return int(max(spelling, key=lambda i: len(self.tokens[i])))
         leave = 0.5 if closing else _LEAVE
         if len(specials) and (len(specials) + len(stops) == len(allowed) or self._random.random() < leave):
             return int(self._random.choice(specials))
@@ -135,14 +143,17 @@ class Speaker:
         return int(self._random.choice(allowed, p=weights / weights.sum()))
 
 
-def _classify(vocabulary: Vocabulary) -> NDArray[np.int8]:
-    classes = np.array([_class_of(data) for data in vocabulary.tokens], dtype=np.int8)
+def _classify(tokens: list[bytes], vocabulary: Vocabulary) -> NDArray[np.int8]:
+    classes = np.array([_class_of(data) for data in tokens], dtype=np.int8)
     classes[list(vocabulary.special_tokens.values())] = _SPECIAL
     classes[list(vocabulary.stop_token_ids)] = _STOP
     return classes
 
 
 def _class_of(data: bytes) -> int:
+    # Escapes and carriage returns are allowed in many places where hardly anybody writes them.
+    if data in (b"\\", b"\r", b"\t", b"\f", b"\v"):
+        return _ODD
     if data and not data.strip():
         return _BLANK
     if data and not data.strip(b'"}])>'):
@@ -152,11 +163,8 @@ def _class_of(data: bytes) -> int:
     return _PRINTABLE if data.isascii() and data.decode().isprintable() else _ODD
 
 
-def _exits(grammar: CompiledGrammar) -> list[bytes]:
+def _exits(source: Source) -> list[bytes]:
     """The strings at which some free text of the grammar ends."""
-    found: dict[bytes, None] = {}
-    for rule in ir.reachable(grammar.rule):
-        for node in ir.walk(rule.body):
-            if isinstance(node, ir.Text):
-                found.update((text, None) for text, _ in node.stops)
-    return list(found)
+    root = source if isinstance(source, ir.Rule) else lower(load_format(source))
+    texts = [node for rule in ir.reachable(root) for node in ir.walk(rule.body) if isinstance(node, ir.Text)]
+    return list(dict.fromkeys(text for node in texts for text, _ in node.stops))

@@ -1,0 +1,21 @@
+# What nanobind's stubgen cannot know: types of arguments that the binding takes as plain objects, and of Python results.
+Store.__init__$:
+    def __init__(self, tokens: Sequence[bytes], special: Sequence[tuple[str, int]], stops: Sequence[int], cache_bytes: int) -> None: ...
+
+Store.compile$:
+    \from dovetail.grammar.ir import Rule
+    def compile(self, rule: Rule) -> Grammar:
+        \doc
+
+Store.find$:
+    def find(self, text: str) -> int | None:
+        \doc
+
+Matcher.accept_bytes$:
+    def accept_bytes(self, data: bytes | str) -> bool:
+        \doc
+
+Matcher.events$:
+    \from dovetail.engine.events import Event
+    def events(self) -> list[Event]:
+        \doc

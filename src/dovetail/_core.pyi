@@ -1,0 +1,102 @@
+"""The automaton of dovetail: grammars in, token masks and captures out."""
+
+from collections.abc import Sequence
+
+from dovetail.engine.events import Event
+from dovetail.grammar.ir import Rule
+
+
+class Store:
+    """
+    The tokens of one tokenizer and everything that grammars over them share.
+    """
+
+    def __init__(self, tokens: Sequence[bytes], special: Sequence[tuple[str, int]], stops: Sequence[int], cache_bytes: int) -> None: ...
+
+    def compile(self, rule: Rule) -> Grammar:
+        """Compile a dovetail.grammar.ir.Rule."""
+
+    def load(self, saved: bytes) -> Grammar:
+        """Compile what Grammar.save gave."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def vocabulary_bytes(self) -> int: ...
+
+    @property
+    def automaton_bytes(self) -> int: ...
+
+    @property
+    def mask_bytes(self) -> int: ...
+
+    def find(self, text: str) -> int | None:
+        """The id of the token with this text, or None."""
+
+class Grammar:
+    """A compiled grammar; immutable and shared by threads."""
+
+    def save(self) -> bytes:
+        """The grammar as bytes that Store.load takes."""
+
+    def matcher(self) -> Matcher:
+        """A matcher at the start of an output."""
+
+class Matcher:
+    """The state of one generation."""
+
+    def fill_mask(self, mask: object, row: int = 0) -> None:
+        """Overwrite a row of `mask`: bit t is 1 when token t may come next."""
+
+    def accept(self, token: int) -> bool:
+        """Take a token; False, and no change, where it may not come next."""
+
+    def accept_bytes(self, data: bytes | str) -> bool:
+        """Take all of these bytes or none of them; a string counts as its UTF-8."""
+
+    def validate(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens could be accepted in a row; nothing changes."""
+
+    def rollback(self, steps: int) -> None:
+        """Take back that many accepted tokens or pieces of bytes."""
+
+    def reset(self) -> None:
+        """Go back to the start."""
+
+    def fork(self) -> Matcher:
+        """An independent copy."""
+
+    def forced(self) -> bytes:
+        """The bytes that must come next, whatever the model wants."""
+
+    def events(self) -> list[Event]:
+        """Captures as events whose spans tile the output so far."""
+
+    @property
+    def is_complete(self) -> bool:
+        """The output so far may end here."""
+
+    @property
+    def is_finished(self) -> bool:
+        """A stop token has ended the output."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps can be rolled back."""
+
+    @property
+    def position(self) -> int:
+        """Bytes of output so far."""
+
+    @property
+    def mask_words(self) -> int:
+        """32-bit words in a mask row."""
+
+def fingerprint(data: object) -> int:
+    """
+    A 128-bit hash of JSON-like data, equal for equal data within one process.
+    """
+
+def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:
+    """Fill row i for matcher i, without holding the GIL."""
