@@ -103,6 +103,7 @@ class Facts {
             Rule &r = *unit_.rules[i];
             r.counts_tokens = root.op == Code::Text && (root.slot & kTextCountsTokens);
             r.single_exit = root.op != Code::Text || root.stops.empty();
+            check_arms(asts_[i], r);
         }
         find_left_groups();
     }
@@ -114,6 +115,14 @@ class Facts {
             const bool need = bounds.need > 0;
             return CalleeFacts{callee.nullable[need], callee.productive[need]};
         };
+    }
+
+    /// Free text ends at its first stop whatever follows, so nothing that could follow would be a dead end.
+    static void check_arms(const Ast &ast, const Rule &rule) {
+        for (const Ast::Node &n : ast.nodes)
+            for (size_t k = 1; k < n.arms.size(); ++k)
+                if (n.arms[k].node != kNone && !is_productive(ast, n.arms[k].node, false, facts_of(rule)))
+                    throw InputError("nothing can match what follows stop " + std::to_string(k) + " of a free text");
     }
 
     template <class Field, class Test> void fixpoint(Field field, Test test) {
