@@ -12,64 +12,80 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     if (depth > kMaxDepth) throw LimitError("grammar nodes are nested deeper than 2000 levels");
     Node n;
     n.op = in.op();
+    auto children = [&](uint32_t count) {
+        const size_t base = open_.size();
+        for (uint32_t k = 0; k < count; ++k) {
+            const uint32_t child = read(in, depth + 1);
+            open_.push_back(child);
+        }
+        n.first = static_cast<uint32_t>(kids_.size());
+        n.count = count;
+        kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
+        open_.resize(base);
+    };
     auto strings = [&](std::vector<std::string_view> &out) {
         for (uint32_t k = in.count(); k > 0; --k) out.push_back(in.text());
     };
+    Lists lists;
     switch (n.op) {
     case Code::Lit:
     case Code::Special: n.text = in.text(); break;
     case Code::Chars:
     case Code::Bytes:
-        for (uint32_t k = in.count(); k > 0; --k) {
+        n.first = static_cast<uint32_t>(ranges_.size());
+        n.count = in.count();
+        for (uint32_t k = 0; k < n.count; ++k) {
             const uint32_t low = in.number32(), high = in.number32();
-            n.ranges.emplace_back(low, high);
+            ranges_.emplace_back(low, high);
         }
         break;
     case Code::Seq:
-    case Code::Alt:
-        for (uint32_t k = in.count(); k > 0; --k) n.kids.push_back(read(in, depth + 1));
-        break;
+    case Code::Alt: children(in.count()); break;
     case Code::Loop:
         n.bounds = {kUnbounded, in.number32()};
-        n.kids.push_back(read(in, depth + 1));
+        children(1);
         break;
     case Code::Unroll:
     case Code::Count:
         n.bounds = in.bounds();
-        n.kids.push_back(read(in, depth + 1));
+        children(1);
         break;
-    case Code::CountParam: n.kids.push_back(read(in, depth + 1)); break;
+    case Code::CountParam: children(1); break;
     case Code::Call:
     case Code::Branch:
         n.slot = in.number32();
         n.bounds = in.bounds();
         if (n.op == Code::Call) break;
-        strings(n.names);
+        strings(lists.names);
         for (uint32_t k = in.count(); k > 0; --k) {
             const bool present = in.byte() != 0;
             const uint32_t trailing = in.number32();
-            n.arms.push_back({present ? read(in, depth + 1) : kNone, trailing});
+            lists.arms.push_back({present ? read(in, depth + 1) : kNone, trailing});
         }
         break;
     case Code::Tokens:
         n.flag = in.byte() != 0;
         for (uint32_t k = in.count(); k > 0; --k) {
-            if (in.byte()) n.tokens.push_back({kNone, in.text()});
-            else n.tokens.push_back({in.number32(), {}});
+            if (in.byte()) lists.tokens.push_back({kNone, in.text()});
+            else lists.tokens.push_back({in.number32(), {}});
         }
         break;
     case Code::Without:
-        strings(n.names);
-        n.kids.push_back(read(in, depth + 1));
+        strings(lists.names);
+        children(1);
         break;
     case Code::Text:
         n.slot = in.number32();
-        strings(n.names);
-        strings(n.stops);
+        strings(lists.names);
+        strings(lists.stops);
         break;
     default: throw InputError("grammar code holds an unknown opcode");
     }
-    nodes.push_back(std::move(n));
+    if (n.op >= Code::Branch) {
+        n.list = static_cast<uint32_t>(lists_.size());
+        lists_.push_back(std::move(lists));
+    }
+    nodes.push_back(n);
     return static_cast<uint32_t>(nodes.size() - 1);
 }
 

@@ -1,6 +1,7 @@
 // A rule's code as a tree, and the facts about it that need no vocabulary.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,18 +18,23 @@ struct Ast {
         uint32_t node;      // kNone: that exit is not allowed here
         uint32_t trailing;  // bytes at the end of the call that its captures leave out
     };
+    using Range = std::pair<uint32_t, uint32_t>;
+    struct Lists {
+        std::vector<std::string_view> names;  // Branch: captures; Without, Text: excludes
+        std::vector<std::string_view> stops;  // Text
+        std::vector<Arm> arms;                // Branch
+        std::vector<TokenName> tokens;        // Tokens
+    };
+    /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
-        Code op;
-        bool flag = false;                                  // Tokens: exclude
-        uint32_t slot = 0;                                  // Call, Branch; Text: flags
-        Counter bounds;                                     // Loop, Unroll, Count, Call, Branch
-        std::string_view text;                              // Lit, Special
-        std::vector<uint32_t> kids;                         // Seq, Alt, and the single child of the others
-        std::vector<std::pair<uint32_t, uint32_t>> ranges;  // Chars, Bytes
-        std::vector<std::string_view> names;                // Branch: captures; Without, Text: excludes
-        std::vector<std::string_view> stops;                // Text
-        std::vector<Arm> arms;                              // Branch
-        std::vector<TokenName> tokens;                      // Tokens
+        Code op = Code::Seq;
+        bool flag = false;        // Tokens: exclude
+        uint32_t slot = 0;        // Call, Branch; Text: flags
+        uint32_t first = 0;       // into the pool of kids or ranges
+        uint32_t count = 0;
+        uint32_t list = 0;        // into the pool of lists
+        Counter bounds;           // Loop, Unroll, Count, Call, Branch
+        std::string_view text;    // Lit, Special
     };
 
     std::vector<Node> nodes;
@@ -37,8 +43,24 @@ struct Ast {
     /// The views point into `code`, which must outlive the tree.
     explicit Ast(std::string_view code);
 
+    /// Seq, Alt, and the single child of loops and Without.
+    std::span<const uint32_t> kids(const Node &n) const { return {kids_.data() + n.first, n.count}; }
+    /// Chars, Bytes.
+    std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
+    /// Branch, Tokens, Without, Text.
+    const Lists &lists(const Node &n) const { return lists_[n.list]; }
+    /// The node behind the plain exit of a Branch.
+    uint32_t first_arm(const Node &n) const {
+        const std::vector<Arm> &arms = lists(n).arms;
+        return arms.empty() ? kNone : arms[0].node;
+    }
+
   private:
     uint32_t read(CodeReader &in, size_t depth);
+
+    std::vector<uint32_t> kids_, open_;
+    std::vector<Range> ranges_;
+    std::vector<Lists> lists_;
 };
 
 /// What an analysis may ask about a callee.
@@ -55,22 +77,22 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
     case Code::Lit:
     case Code::Special: return n.text.empty();
     case Code::Seq:
-        for (uint32_t k : n.kids)
+        for (uint32_t k : ast.kids(n))
             if (!is_nullable(ast, k, need, callee)) return false;
         return true;
     case Code::Alt:
-        for (uint32_t k : n.kids)
+        for (uint32_t k : ast.kids(n))
             if (is_nullable(ast, k, need, callee)) return true;
         return false;
     case Code::Loop:
     case Code::Unroll:
-    case Code::Count: return n.bounds.need == 0 || is_nullable(ast, n.kids[0], need, callee);
-    case Code::CountParam: return !need || is_nullable(ast, n.kids[0], need, callee);
+    case Code::Count: return n.bounds.need == 0 || is_nullable(ast, ast.kids(n)[0], need, callee);
+    case Code::CountParam: return !need || is_nullable(ast, ast.kids(n)[0], need, callee);
     case Code::Call: return callee(n.slot, n.bounds).nullable;
     case Code::Branch:
-        return !n.arms.empty() && n.arms[0].node != kNone && callee(n.slot, n.bounds).nullable &&
-               is_nullable(ast, n.arms[0].node, need, callee);
-    case Code::Without: return is_nullable(ast, n.kids[0], need, callee);
+        return ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable &&
+               is_nullable(ast, ast.first_arm(n), need, callee);
+    case Code::Without: return is_nullable(ast, ast.kids(n)[0], need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0;
     default: return false;
     }
@@ -80,27 +102,27 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
     const Ast::Node &n = ast.nodes[at];
     switch (n.op) {
     case Code::Chars:
-    case Code::Bytes: return !n.ranges.empty();
+    case Code::Bytes: return n.count > 0;
     case Code::Seq:
-        for (uint32_t k : n.kids)
+        for (uint32_t k : ast.kids(n))
             if (!is_productive(ast, k, need, callee)) return false;
         return true;
     case Code::Alt:
-        for (uint32_t k : n.kids)
+        for (uint32_t k : ast.kids(n))
             if (is_productive(ast, k, need, callee)) return true;
         return false;
     case Code::Loop:
     case Code::Unroll:
-    case Code::Count: return n.bounds.need == 0 || is_productive(ast, n.kids[0], need, callee);
-    case Code::CountParam: return !need || is_productive(ast, n.kids[0], need, callee);
+    case Code::Count: return n.bounds.need == 0 || is_productive(ast, ast.kids(n)[0], need, callee);
+    case Code::CountParam: return !need || is_productive(ast, ast.kids(n)[0], need, callee);
     case Code::Call: return callee(n.slot, n.bounds).productive;
     case Code::Branch:
         if (!callee(n.slot, n.bounds).productive) return false;
-        for (const Ast::Arm &arm : n.arms)
+        for (const Ast::Arm &arm : ast.lists(n).arms)
             if (arm.node != kNone && is_productive(ast, arm.node, need, callee)) return true;
         return false;
-    case Code::Without: return is_productive(ast, n.kids[0], need, callee);
-    case Code::Text: return (n.slot & kTextMayEnd) != 0 || !n.stops.empty();
+    case Code::Without: return is_productive(ast, ast.kids(n)[0], need, callee);
+    case Code::Text: return (n.slot & kTextMayEnd) != 0 || !ast.lists(n).stops.empty();
     default: return true;
     }
 }
@@ -111,7 +133,7 @@ void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<u
     const Ast::Node &n = ast.nodes[at];
     switch (n.op) {
     case Code::Seq:
-        for (uint32_t k : n.kids) {
+        for (uint32_t k : ast.kids(n)) {
             left_calls(ast, k, callee, out);
             if (!is_nullable(ast, k, false, callee)) return;
         }
@@ -122,13 +144,13 @@ void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<u
     case Code::Count:
     case Code::CountParam:
     case Code::Without:
-        for (uint32_t k : n.kids) left_calls(ast, k, callee, out);
+        for (uint32_t k : ast.kids(n)) left_calls(ast, k, callee, out);
         return;
     case Code::Call: out.push_back(n.slot); return;
     case Code::Branch:
         out.push_back(n.slot);
-        if (!n.arms.empty() && n.arms[0].node != kNone && callee(n.slot, n.bounds).nullable)
-            left_calls(ast, n.arms[0].node, callee, out);
+        if (ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable)
+            left_calls(ast, ast.first_arm(n), callee, out);
         return;
     default: return;
     }

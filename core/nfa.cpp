@@ -105,39 +105,29 @@ class SpineBuilder {
     const std::vector<Rule *> &group_;
 };
 
-/// predecessors(s) = from[offset[s] .. offset[s + 1])
-struct Predecessors {
-    std::vector<uint32_t> offset, from;
-
-    explicit Predecessors(const Nfa &nfa) : offset(nfa.states.size() + 1, 0) {
+/// Marks the states that hold or that reach, by states that pass, one that holds. Most states are built after what
+/// follows them, those of free text before it: a sweep each way does nearly all, and only loops ask for another.
+template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, Holds holds, Passes passes) {
+    std::vector<bool> marked(nfa.states.size());
+    for (bool changed = true; changed;) {
+        changed = false;
+        auto look = [&](uint32_t s) {
+            if (marked[s]) return;
+            bool mark = holds(nfa.states[s]);
+            if (!mark && passes(nfa.states[s])) nfa.successors(s, [&](uint32_t to) { mark = mark || marked[to]; });
+            if (mark) marked[s] = changed = true;
+        };
         const uint32_t n = static_cast<uint32_t>(nfa.states.size());
-        for (uint32_t s = 0; s < n; ++s) nfa.successors(s, [&](uint32_t to) { ++offset[to + 1]; });
-        for (uint32_t s = 0; s < n; ++s) offset[s + 1] += offset[s];
-        from.resize(offset[n]);
-        std::vector<uint32_t> at(offset.begin(), offset.end() - 1);
-        for (uint32_t s = 0; s < n; ++s) nfa.successors(s, [&](uint32_t to) { from[at[to]++] = s; });
+        for (uint32_t s = 0; s < n; ++s) look(s);
+        for (uint32_t s = n; s-- > 0;) look(s);
     }
-
-    /// Marks everything from which `seeds` can be reached through states that `passes`.
-    template <class Passes> std::vector<bool> backwards(std::vector<uint32_t> seeds, Passes passes) const {
-        std::vector<bool> marked(offset.size() - 1);
-        for (uint32_t s : seeds) marked[s] = true;
-        while (!seeds.empty()) {
-            const uint32_t s = seeds.back();
-            seeds.pop_back();
-            for (uint32_t i = offset[s]; i < offset[s + 1]; ++i) {
-                const uint32_t p = from[i];
-                if (marked[p] || !passes(p)) continue;
-                marked[p] = true;
-                seeds.push_back(p);
-            }
-        }
-        return marked;
-    }
-};
+    return marked;
+}
 
 /// Cuts the edges into states that cannot reach an end, so that no walk enters a dead end.
-void trim(Nfa &nfa, const std::vector<bool> &live) {
+void trim(Nfa &nfa) {
+    const std::vector<bool> live = reaching(
+        nfa, [](const Nfa::State &s) { return s.kind == Nfa::Accept; }, [](const Nfa::State &) { return true; });
     if (std::find(live.begin(), live.end(), false) == live.end()) return;
     for (Nfa::State &s : nfa.states) {
         if (s.kind == Nfa::Bytes) {
@@ -157,6 +147,14 @@ void trim(Nfa &nfa, const std::vector<bool> &live) {
     }
 }
 
+void find_counter_live(Nfa &nfa, bool always) {
+    const auto counts = [](const Nfa::State &s) { return s.kind == Nfa::Tick || s.kind == Nfa::Leave; };
+    if (always || std::none_of(nfa.states.begin(), nfa.states.end(), counts))
+        nfa.counter_live.assign(nfa.states.size(), always);
+    else
+        nfa.counter_live = reaching(nfa, counts, [](const Nfa::State &s) { return s.kind != Nfa::Enter; });
+}
+
 }  // namespace
 
 Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
@@ -167,19 +165,11 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
         NfaBuilder build(nfa, vocab);
         const Ast ast(rule.code);
         const Ast::Node &root = ast.nodes[ast.root];
-        nfa.start = root.op == Code::Text ? build.free_text(root) : build.node(rule, ast, ast.root, build.accept(0));
+        nfa.start = root.op == Code::Text ? build.free_text(root, ast.lists(root)) : build.node(rule, ast, ast.root, build.accept(0));
     }
     if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();
-    const Predecessors before(nfa);
-    std::vector<uint32_t> ends, counting;
-    for (uint32_t s = 0; s < nfa.states.size(); ++s) {
-        const Nfa::Kind kind = nfa.states[s].kind;
-        if (kind == Nfa::Accept) ends.push_back(s);
-        if (kind == Nfa::Tick || kind == Nfa::Leave) counting.push_back(s);
-    }
-    trim(nfa, before.backwards(ends, [](uint32_t) { return true; }));
-    if (rule.counts_tokens) nfa.counter_live.assign(nfa.states.size(), true);
-    else nfa.counter_live = before.backwards(counting, [&](uint32_t s) { return nfa.states[s].kind != Nfa::Enter; });
+    trim(nfa);
+    find_counter_live(nfa, rule.counts_tokens);
     return nfa;
 }
 

@@ -104,7 +104,12 @@ uint32_t NfaBuilder::continuation(const Ranges &ranges, int bytes_left, uint32_t
     return memo[{bytes_left, ranges}] = bytes(edges);
 }
 
-uint32_t NfaBuilder::chars(const Ranges &ranges, uint32_t next) {
+uint32_t NfaBuilder::chars(std::span<const Ast::Range> ranges, uint32_t next) {
+    if (!ranges.empty() && ranges.back().second < 0x80) {
+        std::vector<ByteEdge> ascii;
+        for (const auto &[low, high] : ranges) ascii.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), next});
+        return bytes(ascii);
+    }
     static constexpr struct { uint32_t low, high; int more; uint8_t lead; } kForms[] = {
         {0, 0x7F, 0, 0x00}, {0x80, 0x7FF, 1, 0xC0}, {0x800, 0xD7FF, 2, 0xE0},
         {0xE000, 0xFFFF, 2, 0xE0}, {0x10000, 0x10FFFF, 3, 0xF0}};
@@ -161,19 +166,19 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     switch (n.op) {
     case Code::Lit:
     case Code::Special: return literal(n.text, n.op == Code::Special, next);
-    case Code::Chars: return chars(n.ranges, next);
+    case Code::Chars: return chars(ast.ranges(n), next);
     case Code::Bytes: {
         std::vector<ByteEdge> edges;
-        for (const auto &[low, high] : n.ranges)
+        for (const auto &[low, high] : ast.ranges(n))
             edges.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), next});
         return bytes(edges);
     }
     case Code::Seq:
-        for (size_t i = n.kids.size(); i-- > 0;) next = node(rule, ast, n.kids[i], next);
+        for (size_t i = n.count; i-- > 0;) next = node(rule, ast, ast.kids(n)[i], next);
         return next;
     case Code::Alt: {
         std::vector<uint32_t> ways;
-        for (uint32_t k : n.kids) ways.push_back(node(rule, ast, k, next));
+        for (uint32_t k : ast.kids(n)) ways.push_back(node(rule, ast, k, next));
         return split(ways);
     }
     case Code::Loop:
@@ -182,7 +187,7 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     case Code::CountParam: return count(rule, ast, n, next);
     case Code::Call:
     case Code::Branch: return call(rule, ast, n, next);
-    case Code::Tokens: return tokens(n, next);
+    case Code::Tokens: return tokens(ast, n, next);
     case Code::Without: return without(rule, ast, n, next);
     case Code::Text: break;
     }
@@ -190,7 +195,7 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
 }
 
 uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
-    const uint32_t body = n.kids[0];
+    const uint32_t body = ast.kids(n)[0];
     uint32_t at = next;
     if (n.bounds.left == kUnbounded) {
         at = reserve_split();
@@ -203,12 +208,12 @@ uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n
 }
 
 uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
-    const bool nullable = is_nullable(ast, n.kids[0], false, [&](uint32_t slot, const Counter &bounds) {
+    const bool nullable = is_nullable(ast, ast.kids(n)[0], false, [&](uint32_t slot, const Counter &bounds) {
         const Rule &callee = *rule.calls[slot];
         return CalleeFacts{callee.nullable[bounds.need > 0], callee.productive[bounds.need > 0]};
     });
     const uint32_t head = reserve_split();
-    const uint32_t body = node(rule, ast, n.kids[0], head);
+    const uint32_t body = node(rule, ast, ast.kids(n)[0], head);
     const uint32_t tick = body == kDead ? kDead : add(Nfa::Tick, body);
     fill_split(head, {tick, add(Nfa::Leave, next, nullable)});
     if (n.op == Code::CountParam) return head;
@@ -225,10 +230,12 @@ uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, 
         if (is_counter_free(body)) return node(*callee, body, body.root, next);
     }
     NfaCall c{callee, n.bounds, {}, {}};
-    for (std::string_view name : n.names) c.captures.emplace_back(name);
+    const Ast::Lists *lists = n.op == Code::Branch ? &ast.lists(n) : nullptr;
+    if (lists)
+        for (std::string_view name : lists->names) c.captures.emplace_back(name);
     if (n.op == Code::Call) c.arms.push_back({next, 0});
     bool live = n.op == Code::Call;
-    for (const Ast::Arm &arm : n.arms) {
+    for (const Ast::Arm &arm : lists ? lists->arms : std::vector<Ast::Arm>{}) {
         const uint32_t to = arm.node == kNone ? kDead : node(rule, ast, arm.node, next);
         c.arms.push_back({to, arm.trailing});
         live = live || to != kDead;
@@ -239,9 +246,9 @@ uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, 
     return split({add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1)), skip});
 }
 
-uint32_t NfaBuilder::tokens(const Ast::Node &n, uint32_t next) {
+uint32_t NfaBuilder::tokens(const Ast &ast, const Ast::Node &n, uint32_t next) {
     std::vector<uint32_t> ids;
-    for (const Ast::TokenName &t : n.tokens) {
+    for (const Ast::TokenName &t : ast.lists(n).tokens) {
         const uint32_t id = t.id == kNone ? vocab_.find(t.text) : t.id;
         if (id == kNone) throw InputError("the vocabulary has no token " + std::string(t.text));
         if (id >= vocab_.size()) throw InputError("token id " + std::to_string(id) + " is outside the vocabulary");
@@ -253,9 +260,9 @@ uint32_t NfaBuilder::tokens(const Ast::Node &n, uint32_t next) {
 uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Nfa inner;
     NfaBuilder sub(inner, vocab_);
-    const uint32_t start = sub.node(rule, ast, n.kids[0], sub.accept(0));
+    const uint32_t start = sub.node(rule, ast, ast.kids(n)[0], sub.accept(0));
     if (start == kDead) return kDead;
-    const StringSet bad(n.names);
+    const StringSet bad(ast.lists(n).names);
     if (bad.hit(0)) return kDead;  // the empty string is excluded: nothing is without it
     std::unordered_map<uint64_t, uint32_t> made;
     std::vector<std::pair<uint32_t, uint32_t>> pending;

@@ -30,10 +30,10 @@ class NfaBuilder {
     void fill_split(uint32_t state, const std::vector<uint32_t> &outs);
     uint32_t token(std::vector<uint32_t> ids, bool exclude, uint32_t to);
 
-    uint32_t chars(const std::vector<std::pair<uint32_t, uint32_t>> &ranges, uint32_t next);
+    uint32_t chars(std::span<const Ast::Range> ranges, uint32_t next);
     uint32_t literal(std::string_view text, bool special, uint32_t next);
     /// A whole rule of free text, see code.h; its accepts are the exits.
-    uint32_t free_text(const Ast::Node &node);
+    uint32_t free_text(const Ast::Node &node, const Ast::Lists &lists);
     /// One node of a rule's tree.
     uint32_t node(const Rule &rule, const Ast &ast, uint32_t at, uint32_t next);
 
@@ -44,7 +44,7 @@ class NfaBuilder {
     uint32_t repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
-    uint32_t tokens(const Ast::Node &n, uint32_t next);
+    uint32_t tokens(const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
 
     Nfa &nfa_;

@@ -73,14 +73,16 @@ void order_by_first_call(std::vector<uint32_t> &component, const std::vector<Rul
 
 /// Code that names tokens by text must find them when it is compiled, not when it is first walked.
 void check_tokens(const Ast &ast, const Vocab &vocab) {
-    for (const Ast::Node &n : ast.nodes)
-        for (const Ast::TokenName &t : n.tokens) {
+    for (const Ast::Node &n : ast.nodes) {
+        if (n.op != Code::Tokens) continue;
+        for (const Ast::TokenName &t : ast.lists(n).tokens) {
             if (t.id == kNone && vocab.find(t.text) == kNone)
                 throw InputError("the vocabulary has no token \"" + std::string(t.text) + "\"");
             if (t.id != kNone && t.id >= vocab.size())
                 throw InputError("token id " + std::to_string(t.id) + " is outside the vocabulary of " +
                                  std::to_string(vocab.size()) + " tokens");
         }
+    }
 }
 
 class Facts {
@@ -102,7 +104,7 @@ class Facts {
             const Ast::Node &root = asts_[i].nodes[asts_[i].root];
             Rule &r = *unit_.rules[i];
             r.counts_tokens = root.op == Code::Text && (root.slot & kTextCountsTokens);
-            r.single_exit = root.op != Code::Text || root.stops.empty();
+            r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
             check_arms(asts_[i], r);
         }
         find_left_groups();
@@ -119,10 +121,13 @@ class Facts {
 
     /// Free text ends at its first stop whatever follows, so nothing that could follow would be a dead end.
     static void check_arms(const Ast &ast, const Rule &rule) {
-        for (const Ast::Node &n : ast.nodes)
-            for (size_t k = 1; k < n.arms.size(); ++k)
-                if (n.arms[k].node != kNone && !is_productive(ast, n.arms[k].node, false, facts_of(rule)))
+        for (const Ast::Node &n : ast.nodes) {
+            if (n.op != Code::Branch) continue;
+            const std::vector<Ast::Arm> &arms = ast.lists(n).arms;
+            for (size_t k = 1; k < arms.size(); ++k)
+                if (arms[k].node != kNone && !is_productive(ast, arms[k].node, false, facts_of(rule)))
                     throw InputError("nothing can match what follows stop " + std::to_string(k) + " of a free text");
+        }
     }
 
     template <class Field, class Test> void fixpoint(Field field, Test test) {

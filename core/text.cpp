@@ -64,12 +64,12 @@ struct Place {
 
 class TextBuilder {
   public:
-    TextBuilder(NfaBuilder &out, const Vocab &vocab, const Ast::Node &node)
-        : out_(out), vocab_(vocab), node_(node), excludes_(node.names), stops_(node.stops) {}
+    TextBuilder(NfaBuilder &out, const Vocab &vocab, uint32_t flags, const Ast::Lists &lists)
+        : out_(out), vocab_(vocab), flags_(flags), lists_(lists), excludes_(lists.names), stops_(lists.stops) {}
 
     uint32_t build() {
         if (excludes_.hit(0)) throw InputError("free text cannot exclude the empty string");
-        for (std::string_view s : node_.stops)
+        for (std::string_view s : lists_.stops)
             for (size_t i = 0; i < s.size(); ++i) vocab_.specials_at(s, i, specials_);
         std::sort(specials_.begin(), specials_.end());
         specials_.erase(std::unique(specials_.begin(), specials_.end()), specials_.end());
@@ -127,10 +127,10 @@ class TextBuilder {
         std::vector<uint32_t> ways;
         for (uint32_t s : p.stops)
             if (stops_.stop(s) != kNone) ways.push_back(out_.accept(stops_.stop(s) + 1));
-        if (p.text != kNone && p.utf8 == 0 && (node_.slot & kTextMayEnd)) ways.push_back(out_.accept(0));
+        if (p.text != kNone && p.utf8 == 0 && (flags_ & kTextMayEnd)) ways.push_back(out_.accept(0));
         uint32_t on = byte_edges(p);
         // Counting characters happens at their first byte, so a tick guards every step from a boundary.
-        if (on != kDead && p.utf8 == 0 && (node_.slot & kTextCountsChars)) on = out_.add(Nfa::Tick, on, 1);
+        if (on != kDead && p.utf8 == 0 && (flags_ & kTextCountsChars)) on = out_.add(Nfa::Tick, on, 1);
         ways.push_back(on);
         if (p.utf8 == 0) special_edges(p, ways);
         out_.fill_split(self, ways);
@@ -179,7 +179,8 @@ class TextBuilder {
 
     NfaBuilder &out_;
     const Vocab &vocab_;
-    const Ast::Node &node_;
+    const uint32_t flags_;
+    const Ast::Lists &lists_;
     StringSet excludes_;
     StopTrie stops_;
     std::vector<uint32_t> specials_;
@@ -189,6 +190,8 @@ class TextBuilder {
 
 }  // namespace
 
-uint32_t NfaBuilder::free_text(const Ast::Node &node) { return TextBuilder(*this, vocab_, node).build(); }
+uint32_t NfaBuilder::free_text(const Ast::Node &node, const Ast::Lists &lists) {
+    return TextBuilder(*this, vocab_, node.slot, lists).build();
+}
 
 }  // namespace dovetail

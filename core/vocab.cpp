@@ -136,11 +136,15 @@ uint32_t Vocab::find(std::string_view text) const {
 
 void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> &out) const {
     const std::string_view rest = text.substr(at);
-    // Texts that start with the same byte are neighbours; those that are prefixes of `rest` lie before its successor.
-    auto it = std::lower_bound(special_.begin(), special_.end(), rest.substr(0, 1),
-                               [](const auto &entry, std::string_view t) { return entry.first < t; });
-    for (; it != special_.end() && !it->first.empty() && it->first[0] == rest[0]; ++it)
-        if (rest.starts_with(it->first)) out.push_back(it->second);
+    auto first = special_.begin(), last = special_.end();
+    // Each byte narrows the texts down to those that begin like `rest`; an exact match is the first of them.
+    for (size_t n = 1; n <= rest.size() && first != last; ++n) {
+        const auto byte = static_cast<uint8_t>(rest[n - 1]);
+        const auto at_byte = [n](const auto &entry) { return entry.first.size() < n ? -1 : static_cast<uint8_t>(entry.first[n - 1]); };
+        first = std::partition_point(first, last, [&](const auto &entry) { return at_byte(entry) < byte; });
+        last = std::partition_point(first, last, [&](const auto &entry) { return at_byte(entry) <= byte; });
+        for (auto it = first; it != last && it->first.size() == n; ++it) out.push_back(it->second);
+    }
 }
 
 size_t Vocab::memory() const {
