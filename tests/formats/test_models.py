@@ -195,6 +195,14 @@ def test_any_format_serialises_back_to_the_same_json(given_format: dict[str, Any
     assert fmt == load_format(json.dumps(fmt.to_dict())) == load_format(fmt)
 
 
+def test_a_deep_schema_serialises_too() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(1000):
+        schema = {"items": schema}
+    written = load_format({"type": "json_schema", "json_schema": schema}).to_dict()
+    assert schema["items"] is written["json_schema"]["items"]
+
+
 def test_recorded_formats_serialise_back_to_the_same_json(conformance: Path) -> None:
     for file in ("structural_tag", "structural_tag_token", "model_tags"):
         for line in (conformance / "xgrammar" / f"{file}.jsonl").read_text().splitlines():

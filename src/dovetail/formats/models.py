@@ -62,7 +62,15 @@ class FormatModel(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object that loads as this format, without the fields that were left at their defaults."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        given = self.model_fields_set
+        return {field: _plain(getattr(self, field)) for field in type(self).model_fields if field in given}
+
+
+def _plain(value: Any) -> Any:
+    """A field as JSON; a schema is JSON already, however deep."""
+    if isinstance(value, FormatModel):
+        return value.to_dict()
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 class ConstStringFormat(FormatModel):

@@ -186,13 +186,9 @@ def _can_stop_at(ends: Ends, excludes: Sequence[bytes], triggers: Iterable[bytes
 
 def _runs_into(first: bytes, second: bytes) -> bool:
     """Whether `second` can begin inside `first`, after its start."""
-    at = first.find(second[:1], 1)
-    while at > 0:
-        rest = first[at:]
-        if second.startswith(rest) or rest.startswith(second):
-            return True
-        at = first.find(second[:1], at + 1)
-    return False
+    if first.find(second, 1) >= 0:
+        return True
+    return any(second.startswith(first[at:]) for at in range(max(1, len(first) - len(second) + 1), len(first)))
 
 
 # Composition.
