@@ -29,7 +29,7 @@ EXPECTED = {
     "max_chars": "a whole number from 0 to 2147483647, or null for no limit",
     "max_tokens": "a whole number from 0 to 2147483647, or null for no limit",
     "max_whitespace_cnt": "a whole number from 0 to 2147483647, or null for no limit",
-    "min": "a whole number from 0 on",
+    "min": "a whole number from 0 to 1073741824",
     "name": "a string that is not empty",
     "pattern": "a regular expression that is not empty",
     "rules": "an array of at least one pair [pattern, format object]",
@@ -66,8 +66,8 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def format_error(error: ValidationError, data: object, base: str = "") -> InputError:
-    """The first thing that pydantic found wrong in `data`, which stands at `base` in the caller's input."""
+def format_error(error: ValidationError, base: str = "") -> InputError:
+    """The first thing that pydantic found wrong in a value that stands at `base` in the caller's input."""
     first = error.errors(include_url=False)[0]
     # Our union tags carry a colon and field names never do, so what is left is the way through the caller's JSON.
     steps = [step for step in first["loc"] if isinstance(step, int) or ":" not in step]
@@ -80,7 +80,7 @@ def format_error(error: ValidationError, data: object, base: str = "") -> InputE
         case "recursion_loop":
             return too_deep(base)
         case "missing":
-            return FormatError(f"`{field}` is missing", path, f"add it: {EXPECTED.get(field, 'see the format reference')}")
+            return FormatError(f"`{field}` is missing", path, f"add it: {EXPECTED[field]}")
         case "union_tag_invalid" | "union_tag_not_found":
             return _unknown_format(value, path)
         case "literal_error" if field == "type":
@@ -93,7 +93,8 @@ def format_error(error: ValidationError, data: object, base: str = "") -> InputE
 
 def too_deep(path: str) -> LimitError:
     """The error for formats nested beyond the limit."""
-    return LimitError(f"formats are nested more than {MAX_DEPTH} levels deep", path, "flatten the sequences, choices and tags")
+    problem = f"formats are nested more than {MAX_DEPTH} levels deep"
+    return LimitError(problem, path, "flatten the sequences, choices and tags")
 
 
 def _subject(steps: Iterable[str | int]) -> str:

@@ -16,7 +16,6 @@ from dovetail.formats.models import (
     JsonSchemaFormat,
     StructuralTag,
     TagFormat,
-    TriggeredTagsFormat,
 )
 from dovetail.formats.rules import check
 
@@ -72,7 +71,7 @@ def _validated(obj: dict[str, Any], path: str) -> Format:
     try:
         fmt = _FORMAT.validate_python(obj)
     except ValidationError as error:
-        raise format_error(error, obj, path) from None
+        raise format_error(error, path) from None
     check(fmt, path)
     return fmt
 
@@ -114,7 +113,7 @@ def _structure(item: dict[str, Any], path: str) -> TagFormat:
     try:
         return TagFormat.model_validate(fields)
     except ValidationError as error:
-        raise format_error(error, fields, path) from None
+        raise format_error(error, path) from None
 
 
 def _is_openai_schema(inner: object) -> bool:

@@ -14,10 +14,12 @@ from dovetail.formats.explain import format_error
 
 _INT32_MAX = 2**31 - 1
 
-Str = Annotated[str, Strict()]
+# A constraint makes pydantic look into the string: half of a surrogate pair is refused here and not when it is encoded.
+Str = Annotated[str, StringConstraints(strict=True, min_length=0)]
 FullStr = Annotated[str, StringConstraints(strict=True, min_length=1)]
 Bool = Annotated[bool, Strict()]
 Count = Annotated[int, Field(strict=True, ge=0, le=_INT32_MAX)]
+Minimum = Annotated[int, Field(strict=True, ge=0, le=2**30)]
 Limit = Annotated[int, Field(strict=True, ge=-1, le=_INT32_MAX)]
 TokenRef = Annotated[
     Annotated[Count, Tag("token:id")] | Annotated[FullStr, Tag("token:text")],
@@ -51,7 +53,7 @@ class FormatModel(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise format_error(error, fields) from None
+            raise format_error(error) from None
         # Written out by `to_dict` although it is a default: most formats cannot be told without it.
         self.__pydantic_fields_set__.add("type")
 
@@ -60,7 +62,15 @@ class FormatModel(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object that loads as this format, without the fields that were left at their defaults."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        given = self.model_fields_set
+        return {field: _plain(getattr(self, field)) for field in type(self).model_fields if field in given}
+
+
+def _plain(value: Any) -> Any:
+    """A field as JSON; a schema is JSON already, however deep."""
+    if isinstance(value, FormatModel):
+        return value.to_dict()
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 class ConstStringFormat(FormatModel):
@@ -154,7 +164,7 @@ class RepeatFormat(FormatModel):
     """The content from `min` to `max` times; `max` -1 is unbounded."""
 
     type: Literal["repeat"] = "repeat"
-    min: Count
+    min: Minimum
     max: Limit
     content: Format
 
@@ -338,5 +348,6 @@ class StructuralTag(FormatModel):
 
 
 MODELS: tuple[type[FormatModel], ...] = tuple(get_args(member)[0] for member in get_args(get_args(Format)[0]))
-for _model in (*MODELS, StructuralTag):
+StructuralTag.model_rebuild()
+for _model in MODELS:
     _model.model_rebuild()

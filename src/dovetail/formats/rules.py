@@ -158,7 +158,8 @@ def _check_trigger_tokens(fmt: TokenTriggeredTagsFormat, path: str) -> None:
 
 def _check_one_trigger(begin: str | int, found: list[str] | list[str | int], field: str, path: str) -> None:
     if not found:
-        raise FormatError(f"no trigger begins {shown(begin)}", path, f"add its beginning to `{field}`, or change `begin`")
+        fix = f"add its beginning to `{field}`, or change `begin`"
+        raise FormatError(f"no trigger begins {shown(begin)}", path, fix)
     if len(found) > 1:
         both = " and ".join(shown(trigger) for trigger in found)
         raise FormatError(f"several triggers begin {shown(begin)}: {both}", path, f"keep one of them in `{field}`")

@@ -12,20 +12,22 @@ completes with it or before it wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dovetail import formats as f
-from dovetail.errors import GrammarError
+from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ebnf, ir, json_schema, regex
 
 # Beyond these sizes ends stay literals: looking for overlaps would cost more than it gains.
 _MAX_END_BYTES = 256
 _MAX_OTHERS = 1000
+# Strings against strings: the work that a dispatch may ask for.
+_MAX_PAIRS = 1_000_000
+# An upper bound from here on is none: no output is that long, and the core counts up to it.
+_MANY = 2**30
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(NamedTuple):
     """The ends of the nearest enclosing tag; `optional` where "" is one of them."""
 
     texts: tuple[bytes, ...] = ()
@@ -63,7 +65,7 @@ def _closing(ends: Ends) -> ir.Node:
         return ir.Tokens(ends.tokens)
     if not ends.texts:
         return ir.EMPTY
-    node = ir.alt(*(ir.Lit(text, special=True) for text in ends.texts))
+    node = ir.alt(*[ir.Lit(text, special=True) for text in ends.texts])
     return ir.optional(node) if ends.optional else node
 
 
@@ -76,17 +78,21 @@ def _unique(*groups: Iterable[bytes]) -> tuple[bytes, ...]:
 
 
 def _encoded(texts: Iterable[str]) -> tuple[bytes, ...]:
-    return tuple(text.encode() for text in texts)
+    return tuple([text.encode() for text in texts])
+
+
+def _bound(count: int | None) -> int | None:
+    return None if count is None or count >= _MANY else count
 
 
 # One text fragment.
 
 
-def _const_string(fmt: f.ConstStringFormat, ends: Ends, path: str) -> ir.Node:
+def _const_string(fmt: f.ConstStringFormat, _ends: Ends, _path: str) -> ir.Node:
     return _literal(fmt.value)
 
 
-def _json_schema(fmt: f.JsonSchemaFormat, ends: Ends, path: str) -> ir.Node:
+def _json_schema(fmt: f.JsonSchemaFormat, _ends: Ends, path: str) -> ir.Node:
     body = json_schema.lower(
         fmt.json_schema,
         style=fmt.style,
@@ -99,16 +105,16 @@ def _json_schema(fmt: f.JsonSchemaFormat, ends: Ends, path: str) -> ir.Node:
     return ir.Call(ir.Rule("json_schema", body))
 
 
-def _qwen_xml_parameter(fmt: f.QwenXmlParameterFormat, ends: Ends, path: str) -> ir.Node:
+def _qwen_xml_parameter(fmt: f.QwenXmlParameterFormat, _ends: Ends, path: str) -> ir.Node:
     body = json_schema.lower(fmt.json_schema, style="qwen_xml", path=path + "/json_schema")
     return ir.Call(ir.Rule("json_schema", body))
 
 
-def _grammar(fmt: f.GrammarFormat, ends: Ends, path: str) -> ir.Node:
+def _grammar(fmt: f.GrammarFormat, _ends: Ends, path: str) -> ir.Node:
     return ir.Call(_located(ebnf.parse, fmt.grammar, path + "/grammar"))
 
 
-def _regex(fmt: f.RegexFormat, ends: Ends, path: str) -> ir.Node:
+def _regex(fmt: f.RegexFormat, _ends: Ends, path: str) -> ir.Node:
     return ir.Call(ir.Rule("regex", _located(regex.parse, fmt.pattern, path + "/pattern")))
 
 
@@ -123,22 +129,23 @@ def _located(parse: Callable[[str], _Parsed], text: str, path: str) -> _Parsed:
 # Free text.
 
 
-def _any_text(fmt: f.AnyTextFormat, ends: Ends, path: str) -> ir.Node:
+def _any_text(fmt: f.AnyTextFormat, ends: Ends, _path: str) -> ir.Node:
     return _named_text(fmt, ends, ())
 
 
-def _any_text_closed(fmt: f.AnyTextFormat, ends: Ends, path: str) -> ir.Node:
+def _any_text_closed(fmt: f.AnyTextFormat, ends: Ends, _path: str) -> ir.Node:
     return _named_text_closed(fmt, ends, ())
 
 
 def _named_text(fmt: f.AnyTextFormat, ends: Ends, names: tuple[str, ...]) -> ir.Node:
     excludes = _unique(_encoded(fmt.excludes), ends.texts)
-    return ir.Text(excludes, captures=names, max_chars=fmt.max_chars, max_tokens=fmt.max_tokens)
+    return ir.Text(excludes, captures=names, max_chars=_bound(fmt.max_chars), max_tokens=_bound(fmt.max_tokens))
 
 
 def _named_text_closed(fmt: f.AnyTextFormat, ends: Ends, names: tuple[str, ...]) -> ir.Node:
     excludes = _encoded(fmt.excludes)
-    if fmt.max_chars is not None or fmt.max_tokens is not None or not _can_stop_at(ends, excludes):
+    bounded = _bound(fmt.max_chars) is not None or _bound(fmt.max_tokens) is not None
+    if bounded or not _can_stop_at(ends, excludes):
         return ir.seq(_named_text(fmt, ends, names), _closing(ends))
     return _stopping_text(excludes, (), ends, names)
 
@@ -179,13 +186,9 @@ def _can_stop_at(ends: Ends, excludes: Sequence[bytes], triggers: Iterable[bytes
 
 def _runs_into(first: bytes, second: bytes) -> bool:
     """Whether `second` can begin inside `first`, after its start."""
-    at = first.find(second[:1], 1)
-    while at > 0:
-        rest = first[at:]
-        if second.startswith(rest) or rest.startswith(second):
-            return True
-        at = first.find(second[:1], at + 1)
-    return False
+    if first.find(second, 1) >= 0:
+        return True
+    return any(second.startswith(first[at:]) for at in range(max(1, len(first) - len(second) + 1), len(first)))
 
 
 # Composition.
@@ -226,7 +229,7 @@ def _star(fmt: f.StarFormat, ends: Ends, path: str) -> ir.Node:
 
 
 def _repeat(fmt: f.RepeatFormat, ends: Ends, path: str) -> ir.Node:
-    return ir.Repeat(_open(fmt.content, ends, path + "/content"), fmt.min, None if fmt.max == -1 else fmt.max)
+    return ir.Repeat(_open(fmt.content, ends, path + "/content"), fmt.min, None if fmt.max == -1 else _bound(fmt.max))
 
 
 def _capture(fmt: f.CaptureFormat, ends: Ends, path: str) -> ir.Node:
@@ -258,11 +261,12 @@ def _captured(fmt: f.Format) -> tuple[tuple[str, ...], f.Format]:
 def _ends_of(tag: f.TagFormat) -> Ends:
     if isinstance(tag.end, f.TokenFormat):
         return Ends(tokens=(tag.end.token,))
-    texts = (tag.end,) if isinstance(tag.end, str) else tag.end
-    return Ends(_unique(_encoded(text for text in texts if text)), optional="" in texts)
+    if isinstance(tag.end, str):
+        return Ends((tag.end.encode(),)) if tag.end else _NO_ENDS
+    return Ends(_unique(_encoded(text for text in tag.end if text)), optional="" in tag.end)
 
 
-def _tag(fmt: f.TagFormat, ends: Ends, path: str) -> ir.Node:
+def _tag(fmt: f.TagFormat, _ends: Ends, path: str) -> ir.Node:
     begin = ir.Tokens((fmt.begin.token,)) if isinstance(fmt.begin, f.TokenFormat) else _literal(fmt.begin)
     return ir.seq(begin, _inside(fmt, path))
 
@@ -272,7 +276,7 @@ def _inside(tag: f.TagFormat, path: str) -> ir.Node:
     return _closed(tag.content, _ends_of(tag), path + "/content")
 
 
-def _tags_with_separator(fmt: f.TagsWithSeparatorFormat, ends: Ends, path: str) -> ir.Node:
+def _tags_with_separator(fmt: f.TagsWithSeparatorFormat, _ends: Ends, path: str) -> ir.Node:
     tags = ir.alt(*(_tag(tag, _NO_ENDS, f"{path}/tags/{i}") for i, tag in enumerate(fmt.tags)))
     if fmt.stop_after_first:
         return tags if fmt.at_least_one else ir.optional(tags)
@@ -301,7 +305,8 @@ def _triggered(fmt: f.TriggeredTagsFormat, ends: Ends, path: str, *, close: bool
         size = next(n for n in lengths if begin[:n] in arms)
         inside = _inside(tag, f"{path}/tags/{i}")
         arms[begin[:size]].append(ir.seq(_literal(begin[size:]), inside))
-        firsts.append(ir.seq(_literal(begin), inside))
+        if fmt.at_least_one:
+            firsts.append(ir.seq(_literal(begin), inside))
     if fmt.at_least_one and fmt.stop_after_first:
         return ir.seq(ir.alt(*firsts), _closing(ends) if close else ir.EMPTY)
     rest = _dispatching(fmt.type, fmt.excludes, arms, ends, loop=not fmt.stop_after_first, close=close)
@@ -331,6 +336,9 @@ def _dispatching(
 ) -> ir.Node:
     """Free text that goes on with an arm behind its trigger, and then, where `loop`, is free again."""
     forbidden = _unique(_encoded(excludes), ends.texts)
+    if len(arms) * len(forbidden) > _MAX_PAIRS:
+        problem = f"{len(arms)} triggers and {len(forbidden)} excluded strings are too many together"
+        raise LimitError(problem, "", "shorten one of the lists")
     triggers: list[tuple[bytes, ir.Node]] = []
     barred: list[bytes] = []
     for text, nodes in arms.items():
@@ -351,7 +359,7 @@ def _dispatching(
 # Tokens.
 
 
-def _token(fmt: f.TokenFormat, ends: Ends, path: str) -> ir.Node:
+def _token(fmt: f.TokenFormat, _ends: Ends, _path: str) -> ir.Node:
     return ir.Tokens((fmt.token,))
 
 
@@ -359,12 +367,12 @@ def _other_tokens(*groups: Iterable[int | str]) -> ir.Tokens:
     return ir.Tokens(tuple(dict.fromkeys(token for group in groups for token in group)), exclude=True)
 
 
-def _exclude_token(fmt: f.ExcludeTokenFormat, ends: Ends, path: str) -> ir.Node:
+def _exclude_token(fmt: f.ExcludeTokenFormat, ends: Ends, _path: str) -> ir.Node:
     return _other_tokens(fmt.exclude_tokens, ends.tokens)
 
 
-def _any_tokens(fmt: f.AnyTokensFormat, ends: Ends, path: str) -> ir.Node:
-    return ir.Repeat(_other_tokens(fmt.exclude_tokens, ends.tokens), 0, fmt.max_tokens)
+def _any_tokens(fmt: f.AnyTokensFormat, ends: Ends, _path: str) -> ir.Node:
+    return ir.Repeat(_other_tokens(fmt.exclude_tokens, ends.tokens), 0, _bound(fmt.max_tokens))
 
 
 def _token_triggered_tags(fmt: f.TokenTriggeredTagsFormat, ends: Ends, path: str) -> ir.Node:
