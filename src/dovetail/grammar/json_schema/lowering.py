@@ -170,9 +170,10 @@ class Lowering:
 
     def quoted(self, words: Iterable[str]) -> Node:
         """A JSON string that denotes one of `words`."""
-        inside = alt(*(text.spell_text(word) for word in dict.fromkeys(words) if word.isascii() or _speakable(word)))
-        if inside == NOTHING:
+        speakable = [word for word in dict.fromkeys(words) if word.isascii() or _speakable(word)]
+        if not speakable:
             return NOTHING
+        inside = text.spell_words(speakable)
         excludes = self.pieces.excludes
         return Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))
 
@@ -235,19 +236,25 @@ class Lowering:
                 members.append(member)
             elif required:
                 return NOTHING
-        extra = self._extra([name for name, _, _ in shape.declared], shape.extra) if shape.extra else ()
+        extra: tuple[Node, ...] = ()
+        if shape.extra:
+            # Where the member is written several times, its key is a rule of its own.
+            once = not self.free_order and any(member.required for member in members)
+            extra = self._extra([name for name, _, _ in shape.declared], shape.extra, once)
         if self.free_order:
             inside = located(parts[0][1], any_order, members, extra, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
         return Seq((_OPEN, *self.pieces.ws, *ordered(members, extra, self.pieces.comma), _CLOSE))
 
-    def _extra(self, names: list[str], groups: list[Extra]) -> tuple[Node, ...]:
+    def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
         ways: list[tuple[Node, ...]] = []
         for group in groups:
             value = self.value(group.nodes) if group.nodes else self.pieces.value
             if value != NOTHING:
                 key = quoted_key(group.keys) if group.keys is not None else json_key(names, self.pieces)
+                if not once and not isinstance(key, Call):
+                    key = Call(Rule("key", key))
                 ways.append((key, self.pieces.colon, value, *self.pieces.ws))
         return ways[0] if len(ways) == 1 else (Alt(tuple(map(Seq, ways))),) if ways else ()
 

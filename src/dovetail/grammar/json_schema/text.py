@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from os.path import commonprefix
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -153,6 +154,21 @@ def one(ranges: Ranges) -> Node:
 def spell_text(text: str) -> Node:
     """The inside of a JSON string that denotes `text`, in any spelling."""
     return concat(*(spell(((ord(char), ord(char)),)) for char in text))
+
+
+def spell_words(words: list[str], depth: int = 0) -> Node:
+    """The inside of a JSON string that denotes one of `words`; what several begin with is written once."""
+    if len(words) == 1 or depth > 50:
+        return alt(*map(spell_text, words))
+    groups: dict[str, list[str]] = {}
+    for word in words:
+        groups.setdefault(word[:1], []).append(word)
+    ways: list[Node] = []
+    for group in groups.values():
+        prefix = commonprefix(group)
+        rest = [word[len(prefix) :] for word in group]
+        ways.append(spell_text(prefix) if rest == [""] else concat(spell_text(prefix), spell_words(rest, depth + 1)))
+    return alt(*ways)
 
 
 CHAR = spell(ALL)
