@@ -6,8 +6,9 @@ all. Nothing here is fast. `oracles.py` puts these steps together into a matcher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from dovetail.grammar import ir
 
@@ -73,6 +74,9 @@ class HalfWithout:
     excludes: tuple[bytes, ...]
     tail: bytes
 
+
+_KIND_STARTS = (0, 0x80, 0x90, 0xA0, 0xC0, 0xC2, 0xE0, 0xE1, 0xED, 0xEE, 0xF0, 0xF1, 0xF4, 0xF5, 0x100)
+UTF8_KINDS = tuple(range(low, high) for low, high in pairwise(_KIND_STARTS))
 
 Rest = ir.Node | Mark | HalfChar | HalfText | HalfStop | HalfWithout
 Marks = tuple[Mark, ...]
@@ -238,12 +242,11 @@ class Grammar:
             yield (), grown
 
     def _without_steps(self, node: HalfWithout, edge: Edge) -> Iterator[Step]:
-        read = node.tail + (edge.special if edge.byte < 0 else bytes((edge.byte,)))
-        if any(exclude in read for exclude in node.excludes):
-            return
-        tail = read[len(read) - max((_overlap(read, exclude) for exclude in node.excludes), default=0) :]
         for marks, remains in self.steps(node.body, edge):
-            yield marks, HalfWithout(remains, node.excludes, tail)
+            read = node.tail + (edge.special if edge.byte < 0 else bytes((edge.byte,)))
+            if not any(exclude in read for exclude in node.excludes):
+                tail = read[len(read) - max((_overlap(read, word) for word in node.excludes), default=0) :]
+                yield marks, HalfWithout(remains, node.excludes, tail)
 
     # Captures.
 
@@ -356,7 +359,7 @@ class Grammar:
                         return True
                     continue
             token = current.token if isinstance(current, HalfText) else None
-            for byte in range(256):
+            for byte in _telling_bytes(current):
                 for _, rest in self.steps(current, Edge(byte, token=token)):
                     if rest not in seen:
                         seen.add(rest)
@@ -442,6 +445,20 @@ def _shortened(tail: bytes, text: ir.Text) -> bytes:
     """As much of the end as may begin a stop or an exclude."""
     words = (*text.excludes, *(stop for stop, _ in text.stops))
     return tail[len(tail) - max((_overlap(tail, word) for word in words), default=0) :]
+
+
+def _telling_bytes(node: Rest) -> Iterable[int]:
+    """Bytes enough to try: in free text, those of its words and one other of each kind that UTF-8 knows."""
+    match node:
+        case ir.Text() as text:
+            pass
+        case HalfText(text=text) | HalfStop(text=text):
+            pass
+        case _:
+            return range(256)
+    words = {byte for word in (*text.excludes, *(stop for stop, _ in text.stops)) for byte in word}
+    others = (next((byte for byte in kind if byte not in words), None) for kind in UTF8_KINDS)
+    return sorted(words | {byte for byte in others if byte is not None})
 
 
 def _overlap(read: bytes, word: bytes) -> int:

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from derivatives import Edge, Grammar, Marks, Rest, Tokenizer, at_boundary
-
 from dovetail.grammar import ir
+from tests.derivatives import Edge, Grammar, Marks, Rest, Tokenizer, at_boundary
 
 Span = tuple[str, int, int]  # capture name, first byte, byte after the last
 Item = tuple[int, Rest, int, Marks]  # id of the rule, what remains of it, its origin, the marks so far
