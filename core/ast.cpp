@@ -47,7 +47,7 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         break;
     case Code::Unroll:
     case Code::Count:
-        n.bounds = in.bounds();
+        n.bounds = in.repetition();
         children(1);
         break;
     case Code::CountParam: children(1); break;

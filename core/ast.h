@@ -28,7 +28,7 @@ struct Ast {
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
         Code op = Code::Seq;
-        bool flag = false;        // Tokens: exclude
+        bool flag = false;        // Tokens: exclude; Without: nothing is left
         uint32_t slot = 0;        // Call, Branch; Text: flags
         uint32_t first = 0;       // into the pool of kids or ranges
         uint32_t count = 0;
@@ -121,7 +121,7 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         for (const Ast::Arm &arm : ast.lists(n).arms)
             if (arm.node != kNone && is_productive(ast, arm.node, need, callee)) return true;
         return false;
-    case Code::Without: return is_productive(ast, ast.kids(n)[0], need, callee);
+    case Code::Without: return !n.flag && is_productive(ast, ast.kids(n)[0], need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0 || !ast.lists(n).stops.empty();
     default: return true;
     }

@@ -408,8 +408,12 @@ bool Automaton::loops_on_other_characters(DState &d, bool ticks) {
         expand(*at);
         for (int b = 0x80; b < 0x100; ++b) {
             const uint8_t next = utf8_next(utf8, static_cast<uint8_t>(b));
-            if (next == kUtf8Bad) continue;
             DState *to = at->next(static_cast<uint8_t>(b));
+            if (next == kUtf8Bad) {
+                // Inside a character nothing else may come: subtrees and profiles rely on it.
+                if (utf8 != 0 && to) return known[{at, utf8}] = false;
+                continue;
+            }
             const bool good = next == 0 ? arrives(to, d, ticks) : to && !to->has_steps && self(self, to, next);
             if (!good) return known[{at, utf8}] = false;
         }

@@ -32,7 +32,7 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
         return check_node(in, calls, depth + 1);
     case Code::Unroll:
     case Code::Count:
-        in.bounds();
+        in.repetition();
         return check_node(in, calls, depth + 1);
     case Code::CountParam:
         return check_node(in, calls, depth + 1);

@@ -110,6 +110,10 @@ class CodeReader {
         c.need = number32();
         const uint32_t high = number32();
         c.left = high == 0 ? kUnbounded : high - 1;
+        return c;
+    }
+    Counter repetition() {
+        const Counter c = bounds();
         if (c.left < c.need) throw InputError("a repetition in grammar code has its bounds reversed");
         return c;
     }

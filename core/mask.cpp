@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <span>
 
 #include "store.h"
 
@@ -11,152 +10,16 @@ namespace dovetail {
 
 namespace {
 
-constexpr uint64_t kMaxWalkSteps = 40'000'000;
-
-}  // namespace
-
-std::vector<uint32_t> &MaskParts::rest_of(uint32_t exit) {
-    for (MaskNode::Rest &r : rest)
-        if (r.exit == exit) return r.nodes;
-    rest.push_back({exit, {}});
-    return rest.back().nodes;
-}
-
-void MaskParts::add(const MaskNode &node, uint32_t mask_words) {
-    tokens.insert(tokens.end(), node.tokens.begin(), node.tokens.end());
+/// Appends the tokens of a finished node.
+void add_tokens(const MaskNode &node, uint32_t mask_words, std::vector<uint32_t> &out) {
+    out.insert(out.end(), node.tokens.begin(), node.tokens.end());
     if (!node.dense) return;
     for (uint32_t w = 0; w < mask_words; ++w)
         for (uint32_t bits = node.dense[w]; bits; bits &= bits - 1)
-            tokens.push_back(w * 32 + static_cast<uint32_t>(std::countr_zero(bits)));
+            out.push_back(w * 32 + static_cast<uint32_t>(std::countr_zero(bits)));
 }
 
-/// Walks the trie with a few stacks whose callers are unknown: leaving the lowest frame is noted, not followed.
-class MaskCache::Walker {
-  public:
-    explicit Walker(Store &store) : vocab_(store.vocab()), mover_(*this, frames_), levels_(vocab_.longest() + 2) {}
-
-    const Mark *opened(const CallSite &, const Mark *) { return nullptr; }
-    const Mark *closed(const CallSite &, uint32_t, const Mark *) { return nullptr; }
-    void bottom(uint32_t exit, const Mark *, Stacks &) {
-        if (std::find(exits_.begin(), exits_.end(), exit) == exits_.end()) exits_.push_back(exit);
-    }
-
-    /// Every token from the root of the trie.
-    void walk_all(const Config &top, MaskParts &out) {
-        begin(out);
-        levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
-        top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
-            for (int b = low; b <= high; ++b) {
-                const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
-                if (node != kNone) enter(node, 0);
-            }
-        });
-    }
-
-    /// What a return leads to before the next byte; the frames live until the walker is used again.
-    void arrive(DState *state, Counter counter, Stacks &out, std::vector<uint32_t> &exits) {
-        frames_.rewind(0);
-        exits_.clear();
-        out.clear();
-        mover_.arrive(state, counter, nullptr, nullptr, out);
-        exits = exits_;
-    }
-
-    /// The trie nodes in `from`, which are sorted by byte, with these tops as the lowest frames.
-    void walk_rest(const std::vector<uint32_t> &from, std::span<const Config> tops, MaskParts &out) {
-        begin(out);
-        levels_[0].tops.assign(tops.begin(), tops.end());
-        const auto &nodes = vocab_.nodes();
-        bool wanted[256] = {};
-        for (const Config &c : tops)
-            c.d->each_range([&](uint8_t low, uint8_t high, DState *) { std::fill(wanted + low, wanted + high + 1, true); });
-        for (auto it = from.begin(); it != from.end();) {
-            const uint8_t byte = nodes[*it].byte;
-            const auto end = std::upper_bound(it, from.end(), byte, [&](uint8_t b, uint32_t n) { return b < nodes[n].byte; });
-            if (wanted[byte])
-                for (auto at = it; at != end; ++at) enter(*at, 0);
-            it = end;
-        }
-    }
-
-  private:
-    /// The arena is not rewound: tops that came from `arrive` keep their frames.
-    void begin(MaskParts &out) {
-        out_ = &out;
-        levels_[0].clear();
-        steps_ = 0;
-    }
-
-    void take(uint32_t first, uint32_t last) {
-        out_->tokens.insert(out_->tokens.end(), vocab_.order().begin() + first, vocab_.order().begin() + last);
-    }
-
-    /// Takes the edge into `node`; says whether every token at and below it is allowed.
-    bool enter(uint32_t node, size_t level) {
-        const auto &nodes = vocab_.nodes();
-        const TrieNode &at = nodes[node];
-        if (++steps_ > kMaxWalkSteps) throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
-        const size_t frames = frames_.used();
-        exits_.clear();
-        Stacks &to = levels_[level + 1];
-        mover_.step(levels_[level], at.byte, true, to);
-        if (to.tops.empty() && exits_.empty()) {
-            frames_.rewind(frames);
-            return false;
-        }
-        bool whole = true;
-        const bool leaf = node + 1 == at.end;
-        if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); })) {
-            // What other stacks could add below is allowed already.
-            take(at.first, nodes[at.end].first);
-        } else {
-            take(at.first, nodes[node + 1].first);
-            const std::vector<uint32_t> exits = exits_;
-            whole = children(node, level + 1, exits);
-        }
-        frames_.rewind(frames);
-        return whole;
-    }
-
-    /// Enters every child; a child that is not wholly allowed is left to the callers behind `exits`.
-    bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits) {
-        const auto &nodes = vocab_.nodes();
-        const Stacks &stacks = levels_[level];
-        const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
-        bool all = true;
-        for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-            const bool possible = only ? only->next(nodes[c].byte) != nullptr : !stacks.tops.empty();
-            if (possible && enter(c, level)) continue;
-            all = false;
-            for (uint32_t exit : exits) out_->rest_of(exit).push_back(c);
-        }
-        return all;
-    }
-
-    /// Does every path below the node lead from this state back to itself?
-    bool covers(const Config &c, uint32_t node) {
-        if (c.d->has_steps || !c.d->has_bytes) return false;
-        const TrieNode &at = vocab_.nodes()[node];
-        // Most states do not loop at all: one byte tells before the loops are worked out.
-        const uint8_t byte = vocab_.nodes()[node + 1].byte;
-        const DState *sample = c.d->next(byte);
-        if (!sample || (sample != c.d && !sample->has_steps && byte < 0x80)) return false;
-        const SubtreeBytes &below = vocab_.below()[node];
-        const Loops &loops = c.d->owner->loops(*c.d);
-        if ((below.low & ~loops.low) || (below.high & ~loops.high)) return false;
-        if (below.other && !(loops.others && (at.utf8_ok & 1))) return false;
-        if (!loops.ticks) return true;
-        return c.counter.left > at.height && (c.counter.need == 0 || c.counter.need > at.height + 1u);
-    }
-
-    const Vocab &vocab_;
-    Arena<Frame> frames_;
-    Mover<Walker> mover_;
-    std::vector<Stacks> levels_;
-    std::vector<uint32_t> exits_;
-    MaskParts *out_ = nullptr;
-    uint64_t steps_ = 0;
-};
+}  // namespace
 
 MaskRoots::MaskRoots(MaskCache &c) : cache(c), after(c.first_) {
     if (after) after->before = this;
@@ -165,12 +28,13 @@ MaskRoots::MaskRoots(MaskCache &c) : cache(c), after(c.first_) {
 
 MaskRoots::~MaskRoots() {
     each([&](MaskNode &node) { cache.drop(node); });
+    if (profile) cache.bytes_ -= profile->memory();
     (before ? before->after : cache.first_) = after;
     if (after) after->before = before;
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), walker_(std::make_unique<Walker>(store)) {}
+    : store_(store), limit_(limit), walker_(std::make_unique<Walker>(store.vocab())) {}
 
 MaskCache::~MaskCache() = default;
 
@@ -178,7 +42,8 @@ Counter MaskCache::clamp(Counter c, bool counts_tokens) const {
     // No token makes more steps than it has bytes, so larger counters behave alike.
     const uint32_t enough = store_.vocab().longest() + 2;
     c.left = std::min(c.left, enough);
-    c.need = counts_tokens ? std::min(c.need, 1u) : std::min(c.need, enough);
+    // A token budget is spent once per token, and masks are asked for between tokens.
+    c.need = counts_tokens ? std::min(c.need & ~kTokenCounted, 1u) : std::min(c.need, enough);
     return c;
 }
 
@@ -217,12 +82,26 @@ MaskNode &MaskCache::root(const Config &top) {
 
 std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     MaskParts parts;
-    walker_->walk_all({&d, counter, nullptr, nullptr}, parts);
+    const Config top{&d, counter, nullptr, nullptr};
+    if (!walk_profiled(top, parts)) {
+        parts.clear();
+        walker_->walk_all(top, parts);
+    }
     if (d.extra)
         for (const TokenEdge &e : d.extra->tokens)
             for (uint32_t t = 0; t < store_.vocab().size(); ++t)
                 if (e.set->has(t, store_.vocab())) parts.tokens.push_back(t);
     return finished(parts);
+}
+
+bool MaskCache::walk_profiled(const Config &top, MaskParts &parts) {
+    if (!top.d->counter_live || top.d->owner->counts_tokens()) return false;
+    std::unique_ptr<LoopProfile> &profile = top.d->masks->profile;
+    if (!profile) {
+        profile = std::make_unique<LoopProfile>(walker_->profile(*top.d));
+        bytes_ += profile->memory();
+    }
+    return profile->usable && walker_->walk_loop(top, *profile, parts);
 }
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
@@ -241,7 +120,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
     MaskParts parts, walked;
     Stacks stacks;
     std::vector<uint32_t> exits;
-    for (const MaskNode::Rest &rest : node.rest) {
+    for (const Rest &rest : node.rest) {
         const auto &returns = frame.site->returns;
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
         DState *state = returns[rest.exit].state;
@@ -256,10 +135,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
         walked.clear();
         walker_->walk_rest(rest.nodes, {stacks.tops.begin(), foreign}, walked);
         parts.tokens.insert(parts.tokens.end(), walked.tokens.begin(), walked.tokens.end());
-        for (const MaskNode::Rest &r : walked.rest) {
-            std::vector<uint32_t> &to = parts.rest_of(r.exit);
-            to.insert(to.end(), r.nodes.begin(), r.nodes.end());
-        }
+        parts.add_rest(walked.rest);
         const std::vector<Config> others(foreign, stacks.tops.end());
         std::vector<std::vector<Frame>> callers;
         for (const Config &c : others) {
@@ -268,23 +144,19 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
         }
         for (size_t i = 0; i < others.size(); ++i) {
             MaskNode *at = &go_on(node, rest, others[i]);
-            parts.add(*at, store_.vocab().mask_words());
+            add_tokens(*at, store_.vocab().mask_words(), parts.tokens);
             size_t up = 0;
             for (; up < callers[i].size() && !at->rest.empty(); ++up) {
                 at = &below(*at, callers[i][up]);
-                parts.add(*at, store_.vocab().mask_words());
+                add_tokens(*at, store_.vocab().mask_words(), parts.tokens);
             }
-            if (up < callers[i].size()) continue;
-            for (const MaskNode::Rest &r : at->rest) {
-                std::vector<uint32_t> &to = parts.rest_of(r.exit);
-                to.insert(to.end(), r.nodes.begin(), r.nodes.end());
-            }
+            if (up == callers[i].size()) parts.add_rest(at->rest);
         }
     }
     return finished(parts);
 }
 
-MaskNode &MaskCache::go_on(MaskNode &node, const MaskNode::Rest &rest, const Config &top) {
+MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
     const MaskKey key{top.d->id, clamp(top.counter, top.d->owner->counts_tokens()), rest.exit};
     auto slot = node.below.find(key);
     if (slot == node.below.end()) {
@@ -312,7 +184,7 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
         node->bytes += static_cast<uint32_t>(node->tokens.size() * 4);
     }
     const auto &nodes = store_.vocab().nodes();
-    for (MaskNode::Rest &r : parts.rest) {
+    for (Rest &r : parts.rest) {
         std::sort(r.nodes.begin(), r.nodes.end(), [&](uint32_t a, uint32_t b) {
             return nodes[a].byte != nodes[b].byte ? nodes[a].byte < nodes[b].byte : a < b;
         });
@@ -320,7 +192,7 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
         r.nodes.shrink_to_fit();
         node->bytes += static_cast<uint32_t>(sizeof(r) + r.nodes.size() * 4);
     }
-    std::erase_if(parts.rest, [](const MaskNode::Rest &r) { return r.nodes.empty(); });
+    std::erase_if(parts.rest, [](const Rest &r) { return r.nodes.empty(); });
     node->rest = std::move(parts.rest);
     bytes_ += node->bytes;
     return node;

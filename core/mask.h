@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "stack.h"
+#include "walker.h"
 
 namespace dovetail {
 
@@ -33,10 +33,6 @@ struct MaskKeyHash {
 /// and for states of other rules that a call site leads to at once: those are shared by all grammars, so that a new
 /// caller of free text or of a string has little to walk itself.
 struct MaskNode {
-    struct Rest {
-        uint32_t exit;
-        std::vector<uint32_t> nodes;
-    };
     std::vector<uint32_t> tokens;
     std::unique_ptr<uint32_t[]> dense;  // instead of `tokens` where they are many
     std::vector<Rest> rest;
@@ -45,19 +41,6 @@ struct MaskNode {
     MaskNode *last = nullptr;  // of `below`
     uint64_t used = 0;         // the fill that last looked at it
     uint32_t bytes = 0;
-};
-
-/// A mask node in the making.
-struct MaskParts {
-    std::vector<uint32_t> tokens;
-    std::vector<MaskNode::Rest> rest;
-
-    std::vector<uint32_t> &rest_of(uint32_t exit);
-    void add(const MaskNode &node, uint32_t mask_words);
-    void clear() {
-        tokens.clear();
-        rest.clear();
-    }
 };
 
 /// The masks of one automaton state, by counter; linked so that the cache can find all of them.
@@ -71,6 +54,7 @@ struct MaskRoots {
     MaskRoots *before = nullptr, *after = nullptr;
     std::unique_ptr<MaskNode> plain;  // for counter zero
     std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> counted;
+    std::unique_ptr<LoopProfile> profile;  // for all of `counted`
 
     template <class Visit> void each(Visit visit) {
         if (plain) visit(*plain);
@@ -90,13 +74,13 @@ class MaskCache {
 
   private:
     friend struct MaskRoots;
-    class Walker;
 
     MaskNode &root(const Config &top);
     std::unique_ptr<MaskNode> make_root(DState &d, Counter counter);
+    bool walk_profiled(const Config &top, MaskParts &parts);
     MaskNode &below(MaskNode &node, const Frame &frame);
     std::unique_ptr<MaskNode> make_below(MaskNode &node, const Frame &frame, Counter counter);
-    MaskNode &go_on(MaskNode &node, const MaskNode::Rest &rest, const Config &top);
+    MaskNode &go_on(MaskNode &node, const Rest &rest, const Config &top);
     Counter clamp(Counter c, bool counts_tokens) const;
     std::unique_ptr<MaskNode> finished(MaskParts &parts);
     void drop(MaskNode &node);

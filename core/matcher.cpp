@@ -90,6 +90,7 @@ bool Matcher::take_token(uint32_t token) {
     Stacks next;
     at_ = position();
     if (!vocab.in_trie(token) || !take_bytes(from, bytes, true, next)) next.clear();
+    std::erase_if(next.tops, is_stuck);
     at_ = position() + bytes.size();
     for (const Config &c : from.tops) {
         if (!c.d->extra) continue;

@@ -124,10 +124,14 @@ template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, 
     return marked;
 }
 
+std::vector<bool> live_states(const Nfa &nfa) {
+    return reaching(
+        nfa, [](const Nfa::State &s) { return s.kind == Nfa::Accept; }, [](const Nfa::State &) { return true; });
+}
+
 /// Cuts the edges into states that cannot reach an end, so that no walk enters a dead end.
 void trim(Nfa &nfa) {
-    const std::vector<bool> live = reaching(
-        nfa, [](const Nfa::State &s) { return s.kind == Nfa::Accept; }, [](const Nfa::State &) { return true; });
+    const std::vector<bool> live = live_states(nfa);
     if (std::find(live.begin(), live.end(), false) == live.end()) return;
     for (Nfa::State &s : nfa.states) {
         if (s.kind == Nfa::Bytes) {
@@ -156,6 +160,13 @@ void find_counter_live(Nfa &nfa, bool always) {
 }
 
 }  // namespace
+
+bool can_match(const Rule &rule, const Ast &ast, uint32_t node, const Vocab &vocab) {
+    Nfa nfa;
+    NfaBuilder build(nfa, vocab);
+    const uint32_t start = build.node(rule, ast, node, build.accept(0));
+    return start != kDead && live_states(nfa)[start];
+}
 
 Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
     Nfa nfa;

@@ -8,6 +8,7 @@
 
 namespace dovetail {
 
+struct Ast;
 struct Rule;
 class Vocab;
 
@@ -88,6 +89,9 @@ struct Nfa {
 
 /// Builds the automaton of `rule`; every state of the result can reach an end.
 Nfa build_nfa(const Rule &rule, const Vocab &vocab);
+
+/// Can this node of a rule, which calls nothing, match anything at all?
+bool can_match(const Rule &rule, const Ast &ast, uint32_t node, const Vocab &vocab);
 
 inline constexpr uint32_t kMaxNfaStates = 4u << 20;
 

@@ -316,8 +316,21 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
         case Nfa::Tick:
         case Nfa::Leave: fill_split(self, {add(s.kind, pair(s.a, node), s.b)}); break;
         case Nfa::Accept: fill_split(self, {next}); break;
-        case Nfa::Call:
-        case Nfa::Token: throw InputError("excluded strings need a body without calls and tokens");
+        case Nfa::Token: {
+            // Only special tokens that stand for their text in a literal get here.
+            const TokenSet &set = inner.token_sets[s.a];
+            if (set.exclude) throw InputError("excluded strings need a body without calls and tokens");
+            std::vector<uint32_t> ways;
+            for (uint32_t id : set.ids) {
+                uint32_t to = node;
+                for (const char c : vocab_.bytes(id))
+                    if (!bad.hit(to)) to = bad.next(to, static_cast<uint8_t>(c));
+                if (!bad.hit(to)) ways.push_back(token({id}, false, pair(s.b, to)));
+            }
+            fill_split(self, ways);
+            break;
+        }
+        case Nfa::Call: throw InputError("excluded strings need a body without calls and tokens");
         }
     }
     return first;

@@ -60,6 +60,12 @@ inline bool same_stack(const Frame *a, const Frame *b) {
     return true;
 }
 
+/// Inside a character of a text that has no tokens left: the token that reads this may go on but not end here.
+inline bool is_stuck(const Config &c) {
+    return c.d->owner->counts_tokens() && (c.counter.need & ~kTokenCounted) == 0 &&
+           (!c.d->extra || c.d->extra->exits.empty());
+}
+
 /// A set of stacks that have all read the same bytes. `complete`: one of them may end here.
 struct Stacks {
     std::vector<Config> tops;

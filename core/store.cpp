@@ -90,7 +90,10 @@ class Facts {
     Facts(Unit &unit, const Vocab &vocab) : unit_(unit) {
         for (const auto &r : unit.rules) {
             asts_.emplace_back(r->code);
-            check_tokens(asts_.back(), vocab);
+            Ast &ast = asts_.back();
+            check_tokens(ast, vocab);
+            for (uint32_t n = 0; n < ast.nodes.size(); ++n)
+                if (ast.nodes[n].op == Code::Without) ast.nodes[n].flag = !can_match(*r, ast, n, vocab);
         }
     }
 

@@ -66,6 +66,8 @@ Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::s
         if (t.size() > kMaxTokenBytes) throw InputError("a token is longer than 4096 bytes");
         longest_ = std::max(longest_, static_cast<uint32_t>(t.size()));
     }
+    for (const std::string &t : tokens_)
+        chars_.push_back(static_cast<uint16_t>(std::count_if(t.begin(), t.end(), [](char c) { return (c & 0xC0) != 0x80; })));
     build_trie();
     describe_subtrees();
 }

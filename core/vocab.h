@@ -39,6 +39,8 @@ class Vocab {
     uint32_t mask_words() const { return (size() + 31) / 32; }
     /// What a token adds to the output: its bytes, or its text where it is special.
     std::string_view bytes(uint32_t token) const { return tokens_[token]; }
+    /// Characters that begin in a token.
+    uint32_t chars(uint32_t token) const { return chars_[token]; }
     bool in_trie(uint32_t token) const { return kind_[token] == Ordinary; }
     bool is_stop(uint32_t token) const { return kind_[token] == Stop; }
     const std::vector<uint32_t> &stops() const { return stops_; }
@@ -64,6 +66,7 @@ class Vocab {
 
     std::vector<std::string> tokens_;
     std::vector<uint8_t> kind_;
+    std::vector<uint16_t> chars_;
     std::vector<uint32_t> stops_;
     std::vector<std::pair<std::string, uint32_t>> special_;  // sorted by text
     uint32_t longest_ = 0;
