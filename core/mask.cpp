@@ -42,8 +42,8 @@ Counter MaskCache::clamp(Counter c, bool counts_tokens) const {
     // No token makes more steps than it has bytes, so larger counters behave alike.
     const uint32_t enough = store_.vocab().longest() + 2;
     c.left = std::min(c.left, enough);
-    // A token budget is spent once per token, and masks are asked for between tokens.
-    c.need = counts_tokens ? std::min(c.need & ~kTokenCounted, 1u) : std::min(c.need, enough);
+    // A token spends one of its budget; whether another is left matters inside a character. Masks are between tokens.
+    c.need = counts_tokens ? std::min(c.need & ~kTokenCounted, 2u) : std::min(c.need, enough);
     return c;
 }
 

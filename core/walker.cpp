@@ -158,6 +158,8 @@ bool Walker::covers(const Config &c, uint32_t node) {
 LoopProfile Walker::profile(DState &d) {
     LoopProfile result;
     const Loops &loops = d.owner->loops(d);
+    // A loop that may be left for the caller at any point has rests everywhere; it is walked.
+    if (d.extra && !d.extra->exits.empty()) return result;
     constexpr int kWorthIt = 10;  // bytes; the few that white space takes are walked faster than described
     if (!loops.ticks || std::popcount(loops.low) + std::popcount(loops.high) < kWorthIt) return result;
     result.usable = true;
@@ -204,6 +206,7 @@ bool Walker::walk_loop(const Config &top, const LoopProfile &profile, MaskParts 
         levels_[0].tops = stages[k];
         exits_.clear();
         mover_.step(levels_[0], profile.sample, true, levels_[1]);
+        if (!exits_.empty()) return false;
         stages.push_back(levels_[1].tops);
         // Inside the loop there is one state, which takes at least the same bytes; outside, none that takes them.
         const bool done = k == top.counter.left;
