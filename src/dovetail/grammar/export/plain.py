@@ -13,6 +13,7 @@ from dovetail.grammar.regex.elimination import chars, direct
 from dovetail.grammar.regex.minimal import minimise
 
 MAX_DEPTH = 200
+MAX_HEIGHT = 12
 
 
 def plain(root: ir.Rule) -> ir.Rule:
@@ -122,8 +123,32 @@ def _pruned(root: ir.Rule) -> ir.Rule:
             "no text matches the grammar", f"rule {root.name}", "remove the part that contradicts the rest"
         )
     for rule in rules:
-        rule.body = _cleaned(rule.body, alive)
+        rule.body = _Shallow(rule.name).of(_cleaned(rule.body, alive))
     return root
+
+
+class _Shallow:
+    """Moves what nests deep into rules of its own: parsers of the target languages bound their depth."""
+
+    def __init__(self, name: str) -> None:
+        self._name = f"{name}-part"
+
+    def of(self, body: ir.Node) -> ir.Node:
+        return self._measured(body)[0]
+
+    def _measured(self, node: ir.Node) -> tuple[ir.Node, int]:
+        match node:
+            case ir.Seq(parts) | ir.Alt(parts):
+                found = [self._measured(part) for part in parts]
+                height = 1 + max((height for _, height in found), default=0)
+                node = type(node)(tuple(part for part, _ in found))
+            case ir.Repeat(body, low, high):
+                inner, height = self._measured(body)
+                height += 1
+                node = ir.Repeat(inner, low, high)
+            case _:
+                return node, 0
+        return (node, height) if height < MAX_HEIGHT else (ir.Call(ir.Rule(self._name, node)), 0)
 
 
 def _matches(node: ir.Node, alive: set[int]) -> bool:

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.errors import ExportError, InputError
-from dovetail.formats import FormatModel, StructuralTag
+from dovetail.formats import (
+    CaptureFormat,
+    FormatModel,
+    GrammarFormat,
+    JsonSchemaFormat,
+    RegexFormat,
+    StructuralTag,
+)
 from dovetail.grammar import ebnf, ir, regex
 from dovetail.grammar.ebnf.scanner import scan
 from dovetail.grammar.export import languages
@@ -18,38 +25,32 @@ _OURS = re.compile(r"\(\?(?!:)|\\[pPbBAZsSU]|(?<!^)\^|\$(?!$)|[{}]")
 
 def structural_tag(fmt: FormatModel) -> dict[str, Any]:
     """The structural tag of `fmt`: captures are transparent, and what xgrammar cannot read is written as a grammar."""
-    given = fmt.to_dict()
-    inner = given["format"] if isinstance(fmt, StructuralTag) else given
+    inner = fmt.format if isinstance(fmt, StructuralTag) else fmt
     return {"type": "structural_tag", "format": _tag(inner, "/format")}
 
 
-def _tag(fmt: dict[str, Any], path: str) -> dict[str, Any]:
-    match fmt["type"]:
-        case "capture":
-            return _tag(fmt["content"], f"{path}/content")
-        case "json_schema":
-            if not fmt.get("strict", True):
-                problem = "xgrammar closes objects that are silent on additionalProperties"
-                raise ExportError(problem, f"{path}/strict", "write additionalProperties into the schema")
-            return {key: value for key, value in fmt.items() if key != "strict"}
-        case "regex" if _OURS.search(fmt["pattern"]):
-            return _grammar(lambda: ir.Rule("root", regex.parse(fmt["pattern"])), path)
-        case "grammar" if any(token.kind in ("token", ".") for token in scan(fmt["grammar"])[1]):
-            return _grammar(lambda: ebnf.parse(fmt["grammar"]), path)
+def _tag(fmt: FormatModel, path: str) -> dict[str, Any]:
+    match fmt:
+        case CaptureFormat(content=content):
+            return _tag(content, f"{path}/content")
+        case JsonSchemaFormat(strict=False):
+            problem = "xgrammar closes objects that are silent on additionalProperties"
+            raise ExportError(problem, f"{path}/strict", "write additionalProperties into the schema")
+        case RegexFormat(pattern=pattern) if _OURS.search(pattern):
+            return _grammar(lambda: ir.Rule("root", regex.parse(pattern)), path)
+        case GrammarFormat(grammar=grammar) if any(token.kind in ("token", ".") for token in scan(grammar)[1]):
+            return _grammar(lambda: ebnf.parse(grammar), path)
         case _:
-            return {key: _field(key, value, f"{path}/{key}") for key, value in fmt.items()}
+            given = [name for name in fmt.model_fields_set if name not in ("type", "strict")]
+            return {"type": fmt.type} | {name: _value(getattr(fmt, name), f"{path}/{name}") for name in sorted(given)}
 
 
-def _field(key: str, value: Any, path: str) -> Any:
-    match key:
-        case "content":
-            return _tag(value, path)
-        case "elements" | "tags":
-            return [_tag(inner, f"{path}/{index}") for index, inner in enumerate(value)]
-        case "rules":
-            return [[pattern, _tag(inner, f"{path}/{index}/1")] for index, (pattern, inner) in enumerate(value)]
-        case _:
-            return value
+def _value(value: Any, path: str) -> Any:
+    if isinstance(value, FormatModel):
+        return _tag(value, path)
+    if isinstance(value, tuple):
+        return [_value(inner, f"{path}/{index}") for index, inner in enumerate(value)]
+    return value
 
 
 def _grammar(parse: Callable[[], ir.Rule], path: str) -> dict[str, Any]:
