@@ -345,26 +345,31 @@ class Grammar:
         pending, seen = [node], {node}
         while pending:
             current = pending.pop()
-            match current:
-                case ir.Without() | HalfWithout():
-                    if self.nullable(current):
-                        return True
-                case ir.Text(after=after) | HalfText(text=ir.Text(after=after), char=b""):
-                    if after is not None and self._can_finish(after):
-                        return True
-                case HalfText() | HalfStop():
-                    pass
-                case _:  # the text has ended; what follows it decides
-                    if self._can_finish(current):
-                        return True
-                    continue
+            if self._ends(current):
+                return True
             token = current.token if isinstance(current, HalfText) else None
             for byte in _telling_bytes(current):
                 for _, rest in self.steps(current, Edge(byte, token=token)):
                     if rest not in seen:
+                        # Asked at once, so that half characters are not all tried before the first whole one.
+                        if self._ends(rest):
+                            return True
                         seen.add(rest)
-                        pending.append(rest)
+                        if isinstance(rest, ir.Text | ir.Without | HalfText | HalfStop | HalfWithout):
+                            pending.append(rest)
         return False
+
+    def _ends(self, node: Rest) -> bool:
+        """Whether a text or a body with excludes may end here; what follows a text decides for it."""
+        match node:
+            case ir.Without() | HalfWithout():
+                return self.nullable(node)
+            case ir.Text(after=after) | HalfText(text=ir.Text(after=after), char=b""):
+                return after is not None and self._can_finish(after)
+            case HalfText() | HalfStop():
+                return False
+            case _:
+                return self._can_finish(node)
 
 
 def then(first: Rest, rest: tuple[Rest, ...]) -> Rest:
