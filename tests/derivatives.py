@@ -58,12 +58,16 @@ class HalfText:
 
 @dataclass(frozen=True, slots=True)
 class HalfStop:
-    """The first `read` bytes of a stop; `tail` is what was read up to here, to see other stops that end before."""
+    """The first `read` bytes of a stop; `tail` is what was read up to here, to see other stops that end before.
+
+    `closed` counts the bytes since an exclude was complete: no other stop can have begun among them.
+    """
 
     text: ir.Text
     stop: int
     read: int
     tail: bytes
+    closed: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,26 +349,31 @@ class Grammar:
         pending, seen = [node], {node}
         while pending:
             current = pending.pop()
-            match current:
-                case ir.Without() | HalfWithout():
-                    if self.nullable(current):
-                        return True
-                case ir.Text(after=after) | HalfText(text=ir.Text(after=after), char=b""):
-                    if after is not None and self._can_finish(after):
-                        return True
-                case HalfText() | HalfStop():
-                    pass
-                case _:  # the text has ended; what follows it decides
-                    if self._can_finish(current):
-                        return True
-                    continue
+            if self._ends(current):
+                return True
             token = current.token if isinstance(current, HalfText) else None
             for byte in _telling_bytes(current):
                 for _, rest in self.steps(current, Edge(byte, token=token)):
                     if rest not in seen:
+                        # Asked at once, so that half characters are not all tried before the first whole one.
+                        if self._ends(rest):
+                            return True
                         seen.add(rest)
-                        pending.append(rest)
+                        if isinstance(rest, ir.Text | ir.Without | HalfText | HalfStop | HalfWithout):
+                            pending.append(rest)
         return False
+
+    def _ends(self, node: Rest) -> bool:
+        """Whether a text or a body with excludes may end here; what follows a text decides for it."""
+        match node:
+            case ir.Without() | HalfWithout():
+                return self.nullable(node)
+            case ir.Text(after=after) | HalfText(text=ir.Text(after=after), char=b""):
+                return after is not None and self._can_finish(after)
+            case HalfText() | HalfStop():
+                return False
+            case _:
+                return self._can_finish(node)
 
 
 def then(first: Rest, rest: tuple[Rest, ...]) -> Rest:
@@ -400,7 +409,8 @@ def _char_steps(node: HalfChar, edge: Edge) -> Iterator[Step]:
 def _stop_steps(node: HalfStop, edge: Edge) -> Iterator[Step]:
     """What remains of a stop and of what follows it; another stop that ends first takes its place."""
     stop, arm = node.text.stops[node.stop]
-    read, tail, others = node.read, node.tail, [other for other, _ in node.text.stops]
+    read, tail, closed = node.read, node.tail, node.closed
+    others = [other for other, _ in node.text.stops]
     data = bytes((edge.byte,)) if edge.byte >= 0 else edge.special
     if not data or not stop.startswith(data, read):
         return
@@ -412,9 +422,11 @@ def _stop_steps(node: HalfStop, edge: Edge) -> Iterator[Step]:
             rest = stop[node.read + len(data) :]
             yield (), then(_literal(rest), (arm,)) if rest else arm
             return
-        if any(tail.endswith(other) for other in others):
+        if closed >= 0 or any(tail.endswith(exclude) for exclude in node.text.excludes):
+            closed += 1
+        if any(tail.endswith(other) and len(other) > closed for other in others):
             return
-    yield (), HalfStop(node.text, node.stop, read, _shortened(tail, node.text))
+    yield (), HalfStop(node.text, node.stop, read, _shortened(tail, node.text), closed)
 
 
 def _one_more(node: HalfText, edge: Edge) -> HalfText | None:

@@ -146,7 +146,8 @@ class _Nodes:
             case 6:
                 return self.text(0)
             case _:
-                chosen = tuple(dice.pick((0, 1, 2, 3, *SPECIAL)) for _ in range(dice.number(1, 2)))
+                names: tuple[int | str, ...] = (0, 1, 2, 3, *SPECIAL)
+                chosen = tuple(dice.pick(names) for _ in range(dice.number(1, 2)))
                 return ir.Tokens(chosen, dice.number(0, 1) == 1)
 
     def flat(self, depth: int) -> ir.Node:

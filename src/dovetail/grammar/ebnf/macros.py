@@ -149,12 +149,14 @@ def _tag_dispatch(call: _Call) -> ir.Node:
     arms: dict[str, list[ir.Node]] = {}
     for item, body in call.rules():
         trigger = call.string(item, "a trigger")
-        arms.setdefault(trigger, []).append(body)
         for exclude in excludes:
             if trigger.startswith(exclude):
                 call.fail(f"the exclude {exclude!r} begins the trigger {trigger!r}, which can then never come")
+        arms.setdefault(trigger, []).append(body)
     if "" in arms or "" in excludes:
         call.fail("a trigger or exclude is empty", fix="drop it, or write the text that it should match")
+    # A trigger that holds an exclude never comes: the exclude ends all hope before it is complete.
+    arms = {trigger: bodies for trigger, bodies in arms.items() if not any(word in trigger for word in excludes)}
     again = ir.Rule("dispatch", ir.NOTHING)
     follow: tuple[ir.Node, ...] = (ir.Call(again),) if loop else ()
     stops = tuple((trigger.encode(), ir.seq(ir.alt(*bodies), *follow)) for trigger, bodies in arms.items())

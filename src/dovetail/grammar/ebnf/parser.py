@@ -149,18 +149,19 @@ class _Parser:
 
     def _bounds(self) -> tuple[int, int | None]:
         opening = self._next()
-        low = high = self._count()
-        upper: int | None = high
+        low = self._count()
+        high: int | None = low
         if self._peek().kind == ",":
             self._next()
-            upper = None
-            if self._peek().kind == "number":
-                # xgrammar prints an open end as -1.
-                upper = None if self._peek().value == "-1" and self._next() else self._count()
+            if self._peek().value == "-1":  # how xgrammar prints an open end
+                self._next()
+                high = None
+            else:
+                high = self._count() if self._peek().kind == "number" else None
         self._take("}", "`,` or `}` in a repetition")
-        if upper is not None and upper < low:
-            self._source.fail(f"the repetition {{{low},{upper}}} runs backwards", opening.offset, "swap its bounds")
-        return low, upper
+        if high is not None and high < low:
+            self._source.fail(f"the repetition {{{low},{high}}} runs backwards", opening.offset, "swap its bounds")
+        return low, high
 
     def _count(self) -> int:
         token = self._take("number", "a whole number of repetitions")

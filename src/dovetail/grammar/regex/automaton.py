@@ -77,6 +77,8 @@ class _Search:
         self._behind: list[tuple[int, int]] = []
         self._behind_of: dict[Syntax, int] = {}
         self._work = 0
+        # The same thread comes by in many states.
+        self._stepped: dict[tuple[Config, Behind, int], tuple[Config, ...]] = {}
         self._start, self._final = self._places.new(), self._places.new()
         self._build(pattern, self._start, self._final, ())
 
@@ -206,7 +208,14 @@ class _Search:
             states.append(frozenset(found))
         return tuple(states)
 
-    def _step(self, config: Config, behind: Behind, symbol: int) -> Iterator[Config]:
+    def _step(self, config: Config, behind: Behind, symbol: int) -> tuple[Config, ...]:
+        key = (config, behind, symbol)
+        known = self._stepped.get(key)
+        if known is None:
+            known = self._stepped[key] = tuple(self._moves(config, behind, symbol))
+        return known
+
+    def _moves(self, config: Config, behind: Behind, symbol: int) -> Iterator[Config]:
         place, must, never = config
         forbidden = self._prune(found for inner in never for found in self._step(inner, behind, symbol))
         if _matched(forbidden):
@@ -272,8 +281,11 @@ class _Search:
 
     def _prune(self, configs: Iterable[Config]) -> frozenset[Config]:
         """Without the configs that ask for more than another one at the same place."""
+        distinct = frozenset(configs)
+        if len({config[0] for config in distinct}) == len(distinct):
+            return distinct
         kept: dict[int, list[Config]] = {}
-        for config in set(configs):
+        for config in distinct:
             same = kept.setdefault(config[0], [])
             self._spend(len(same))
             if any(other[1] <= config[1] and other[2] <= config[2] for other in same):

@@ -170,7 +170,7 @@ def _choose(left: _Expr, right: _Expr) -> _Expr:
         other = right if left is _EMPTY else left
         nullable = isinstance(other.node, ir.Repeat) and other.node.low == 0
         return other if nullable else _Expr(ir.optional(other.node), other.size + 1, other.depth + 1)
-    branches = dict.fromkeys((*_parts(left, ir.Alt), *_parts(right, ir.Alt)))
+    branches = (*_parts(left, ir.Alt), *_parts(right, ir.Alt))
     return _Expr(ir.alt(*branches), left.size + right.size, _depth(left, right, ir.Alt))
 
 

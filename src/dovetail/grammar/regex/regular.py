@@ -16,11 +16,13 @@ from dovetail.grammar.regex.syntax import Edge, Look, Or, Rep, Syntax, asserts
 def resolved(pattern: Syntax) -> ir.Node:
     """A node for the texts that `pattern` matches as a whole, its assertions worked into it."""
     if not asserts(pattern):
-        return direct(pattern)
+        node = direct(pattern)
+        return ir.NOTHING if is_empty(node) else node
     try:
-        return to_node(minimise(determinise(pattern, exits=True)))
+        node = to_node(minimise(determinise(pattern, exits=True)))
     except LimitError:
-        return to_node(unfold(pattern))
+        node = to_node(unfold(pattern))
+    return ir.NOTHING if is_empty(node) else node
 
 
 def intersect(*nodes: ir.Node) -> ir.Node:

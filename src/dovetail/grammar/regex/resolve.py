@@ -14,7 +14,7 @@ def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
     tree = read(pattern, _flags(flags, dotall))
     _refuse_outlook(tree, before=False, after=False)
     node = regular.resolved(_trimmed(tree, left=True, right=True))
-    if regular.is_empty(node):
+    if node == ir.NOTHING:
         raise GrammarError("no text can match the pattern", "offset 0", "remove the part that contradicts the rest")
     return node
 
@@ -30,8 +30,7 @@ def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
     whole = syntax.union(*(option for option in options if not _is_nothing(option)))
     if syntax.asserts(whole):
         whole = syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING)
-    node = regular.resolved(whole)
-    return ir.NOTHING if regular.is_empty(node) else node
+    return regular.resolved(whole)
 
 
 def _flags(letters: str, dotall: bool) -> Flags:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from functools import cache
+from itertools import groupby
 
 from dovetail.grammar import ir
 
@@ -60,13 +61,11 @@ def _category(name: str) -> Ranges | None:
 @cache
 def _categories() -> dict[str, Ranges]:
     spans: dict[str, list[tuple[int, int]]] = {}
-    category, start = unicodedata.category("\0"), 0
-    for code in range(1, sys.maxunicode + 1):
-        other = unicodedata.category(chr(code))
-        if other != category:
-            spans.setdefault(category, []).append((start, code - 1))
-            category, start = other, code
-    spans.setdefault(category, []).append((start, sys.maxunicode))
+    start = 0
+    for category, run in groupby(map(unicodedata.category, map(chr, range(sys.maxunicode + 1)))):
+        end = start + sum(1 for _ in run)
+        spans.setdefault(category, []).append((start, end - 1))
+        start = end
     return {name: tuple(found) for name, found in spans.items()}
 
 
@@ -93,13 +92,9 @@ def _variants() -> dict[int, tuple[int, ...]]:
 def any_case(node: ir.Chars) -> ir.Chars:
     """`node` and every character that differs from one in it by case only."""
     variants = _variants()
-    extra = [
-        (other, other)
-        for low, high in node.ranges
-        for code in (range(low, min(high, _LAST_CASED) + 1) if high - low < len(variants) else ())
-        for other in variants.get(code, ())
-    ]
+    extra: list[tuple[int, int]] = []
     for low, high in node.ranges:
-        if high - low >= len(variants):
-            extra += [(other, other) for code in variants if low <= code <= high for other in variants[code]]
+        # Whichever is shorter: the range, or all characters with case.
+        codes = range(low, high + 1) if high - low < len(variants) else (c for c in variants if low <= c <= high)
+        extra += [(other, other) for code in codes for other in variants.get(code, ())]
     return ir.chars([*node.ranges, *extra])

@@ -1,0 +1,182 @@
+"""A grammar in the words that all target languages know: literals, classes, sequences, choices, counts, calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dovetail.errors import ExportError, GrammarError, LimitError
+from dovetail.grammar import ir
+from dovetail.grammar.export.text import free_text
+from dovetail.grammar.regex import regular
+from dovetail.grammar.regex.automaton import Automaton, determinise
+from dovetail.grammar.regex.elimination import chars, direct
+from dovetail.grammar.regex.minimal import minimise
+
+MAX_DEPTH = 200
+MAX_HEIGHT = 12
+
+
+def plain(root: ir.Rule) -> ir.Rule:
+    """A copy of `root` without captures, free text and `Without`, and without parts that match nothing."""
+    return _pruned(_Copy().of(root))
+
+
+class _Copy:
+    def __init__(self) -> None:
+        self._rules: dict[int, ir.Rule] = {}
+        self._expanded: dict[ir.Node, ir.Node] = {}
+        self._current = ""
+
+    def of(self, root: ir.Rule) -> ir.Rule:
+        reachable = ir.reachable(root)
+        self._rules = {id(rule): ir.Rule(rule.name, ir.NOTHING) for rule in reachable}
+        for rule in reachable:
+            self._current = rule.name
+            self._rules[id(rule)].body = self._node(rule.body, 0)
+        return self._rules[id(root)]
+
+    def _fail(self, problem: str, fix: str) -> ExportError:
+        return ExportError(problem, f"rule {self._current}", fix)
+
+    def _node(self, node: ir.Node, depth: int) -> ir.Node:
+        if depth > MAX_DEPTH:
+            raise self._fail(f"nodes nest deeper than {MAX_DEPTH}", "name inner parts as rules")
+        match node:
+            case ir.Lit(data, special):
+                return ir.Lit(self._decoded(data).encode(), special)
+            case ir.Chars(ranges):
+                return ir.Chars(_without_surrogates(ranges))
+            case ir.Bytes(ranges):
+                if any(high > 0x7F for _, high in ranges):
+                    raise self._fail("single bytes above 7F are no characters", "describe the text in characters")
+                return ir.Chars(ranges)
+            case ir.Seq(parts):
+                return ir.seq(*(self._node(part, depth + 1) for part in parts))
+            case ir.Alt(parts):
+                return ir.alt(*(self._node(part, depth + 1) for part in parts))
+            case ir.Repeat(body, low, high):
+                return ir.EMPTY if high == 0 else ir.Repeat(self._node(body, depth + 1), low, high)
+            case ir.Call(rule):
+                return ir.Call(self._rules[id(rule)])
+            case ir.Capture(_, body):
+                return self._node(body, depth + 1)
+            case ir.Text() | ir.Without():
+                if node not in self._expanded:
+                    self._expanded[node] = self._expand(node, depth)
+                return self._expanded[node]
+            case ir.Tokens():
+                return node
+
+    def _decoded(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise self._fail(f"the literal {data!r} is not well-formed UTF-8", "use whole characters") from None
+
+    def _expand(self, node: ir.Text | ir.Without, depth: int) -> ir.Node:
+        try:
+            if isinstance(node, ir.Without):
+                pattern = regular.without(regular.from_node(node.body), node.excludes)
+                return right_linear(minimise(determinise(pattern, exits=True)), f"{self._current}-part")
+            stops = tuple((stop, self._node(arm, depth + 1)) for stop, arm in node.stops)
+            after = None if node.after is None else self._node(node.after, depth + 1)
+            return free_text(replace(node, stops=stops, after=after), f"{self._current}-text")
+        except (GrammarError, LimitError) as error:
+            raise self._fail(f"free text cannot be written out: {error.problem}", error.fix) from None
+
+
+def right_linear(automaton: Automaton, name: str) -> ir.Node:
+    """One rule per state, each a character and then the rule of the next state."""
+    rules = [ir.Rule(f"{name}-{state}", ir.NOTHING) for state in range(len(automaton.edges))]
+    for state, rule in enumerate(rules):
+        by_target: dict[int, list[tuple[int, int]]] = {}
+        for symbol, target in automaton.edges[state]:
+            by_target.setdefault(target, []).extend(automaton.alphabet[symbol])
+        ends: list[ir.Node] = [ir.EMPTY] if state in automaton.accepting else []
+        leaving = [direct(rest) for rest in automaton.exits.get(state, ())]
+        steps = [ir.seq(chars(spans), ir.Call(rules[target])) for target, spans in by_target.items()]
+        rule.body = ir.alt(*ends, *leaving, *steps)
+    return ir.Call(rules[0])
+
+
+def _without_surrogates(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Ranges whose ends are characters; that surrogates lie inside of one does no harm."""
+    kept = []
+    for low, high in ranges:
+        low = 0xE000 if 0xD800 <= low <= 0xDFFF else low
+        high = 0xD7FF if 0xD800 <= high <= 0xDFFF else high
+        if low <= high:
+            kept.append((low, high))
+    return tuple(kept)
+
+
+def _pruned(root: ir.Rule) -> ir.Rule:
+    rules = ir.reachable(root)
+    alive: set[int] = set()
+    grown = True
+    while grown:
+        found = {id(rule) for rule in rules if id(rule) not in alive and _matches(rule.body, alive)}
+        alive |= found
+        grown = bool(found)
+    if id(root) not in alive:
+        raise ExportError(
+            "no text matches the grammar", f"rule {root.name}", "remove the part that contradicts the rest"
+        )
+    for rule in rules:
+        rule.body = _Shallow(rule.name).of(_cleaned(rule.body, alive))
+    return root
+
+
+class _Shallow:
+    """Moves what nests deep into rules of its own: parsers of the target languages bound their depth."""
+
+    def __init__(self, name: str) -> None:
+        self._name = f"{name}-part"
+
+    def of(self, body: ir.Node) -> ir.Node:
+        return self._measured(body)[0]
+
+    def _measured(self, node: ir.Node) -> tuple[ir.Node, int]:
+        match node:
+            case ir.Seq(parts) | ir.Alt(parts):
+                found = [self._measured(part) for part in parts]
+                height = 1 + max((height for _, height in found), default=0)
+                node = type(node)(tuple(part for part, _ in found))
+            case ir.Repeat(body, low, high):
+                inner, height = self._measured(body)
+                height += 1
+                node = ir.Repeat(inner, low, high)
+            case _:
+                return node, 0
+        return (node, height) if height < MAX_HEIGHT else (ir.Call(ir.Rule(self._name, node)), 0)
+
+
+def _matches(node: ir.Node, alive: set[int]) -> bool:
+    """Whether something matches `node`, given the rules that something is known to match."""
+    match node:
+        case ir.Chars(ranges):
+            return bool(ranges)
+        case ir.Seq(parts):
+            return all(_matches(part, alive) for part in parts)
+        case ir.Alt(parts):
+            return any(_matches(part, alive) for part in parts)
+        case ir.Repeat(body, low):
+            return low == 0 or _matches(body, alive)
+        case ir.Call(rule):
+            return id(rule) in alive
+        case ir.Tokens(tokens, exclude):
+            return exclude or bool(tokens)
+        case _:
+            return True
+
+
+def _cleaned(node: ir.Node, alive: set[int]) -> ir.Node:
+    match node:
+        case ir.Seq(parts):
+            return ir.seq(*(_cleaned(part, alive) for part in parts))
+        case ir.Alt(parts):
+            return ir.alt(*(_cleaned(part, alive) for part in parts if _matches(part, alive)))
+        case ir.Repeat(body, low, high):
+            return ir.Repeat(_cleaned(body, alive), low, high) if _matches(body, alive) else ir.EMPTY
+        case _:
+            return node

@@ -1,0 +1,61 @@
+"""The engine and the slow matcher side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from hypothesis import assume
+
+import dovetail as dt
+from dovetail.grammar import ir
+from tests.derivatives import Grammar, Tokenizer
+from tests.oracles import Run
+from tests.strategies import Dice, Tokens
+
+BYTES = dt.Vocabulary([bytes([byte]) for byte in range(256)])
+
+
+def vocabulary(table: Tokens, **options: int) -> dt.Vocabulary:
+    """The engine's form of a table of tokens."""
+    return dt.Vocabulary(table.tokens, table.special_tokens, table.stop_token_ids, **options)
+
+
+def compiled(rule: ir.Rule, known: dt.Vocabulary = BYTES) -> dt.CompiledGrammar:
+    """The compiled rule; one that is refused (it matches nothing, or is too ambiguous) proves nothing here."""
+    try:
+        grammar = dt.compile(rule, known)
+        grammar.matcher()
+    except (dt.GrammarError, dt.LimitError):
+        assume(False)
+    return grammar
+
+
+def slow_run(rule: ir.Rule, table: Tokens | None = None) -> Run:
+    """The slow matcher at the start of an output."""
+    if table is None:
+        return Run(Grammar(rule))
+    return Run(Grammar(rule, Tokenizer(table.tokens, table.special_tokens, table.stop_token_ids)))
+
+
+def mask(matcher: dt.Matcher) -> set[int]:
+    """The tokens that the matcher allows."""
+    row = np.full(matcher.mask_words, -1, dtype=np.int32)
+    matcher.fill_mask(row)
+    return bits(row)
+
+
+def bits(row: np.ndarray) -> set[int]:
+    """The numbers of the bits that are set."""
+    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
+
+
+def walk(matcher: dt.Matcher, dice: Dice, steps: int) -> Iterator[tuple[set[int], int]]:
+    """Take random allowed tokens, giving before each step the mask and the token that will be taken."""
+    for _ in range(steps):
+        allowed = mask(matcher)
+        if not allowed:
+            return
+        token = dice.pick(sorted(allowed))
+        yield allowed, token
+        assert matcher.accept(token)
