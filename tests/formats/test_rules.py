@@ -34,7 +34,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"invalid": 1}, "", "no format has just these fields: invalid"),
     ({"type": "const_string"}, "/value", "`value` is missing"),
     ({"type": "const_string", "value": "\ud800"}, "/value", "half of a surrogate pair"),
-    ({"type": "regex", "pattern": ""}, "/pattern", '`pattern` is ""'),
     ({"type": "grammar", "grammar": ""}, "/grammar", '`grammar` is ""'),
     ({"type": "json_schema", "json_schema": 3}, "/json_schema", "`json_schema` is 3"),
     ({"type": "json_schema", "json_schema": {}, "style": "yaml"}, "/style", '`style` is "yaml"'),

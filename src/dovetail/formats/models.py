@@ -110,10 +110,10 @@ class GrammarFormat(FormatModel):
 
 
 class RegexFormat(FormatModel):
-    """What a regular expression matches as a whole."""
+    """What a regular expression matches as a whole; an empty one matches the empty text."""
 
     type: Literal["regex"] = "regex"
-    pattern: FullStr
+    pattern: Str
 
 
 class AnyTextFormat(FormatModel):
