@@ -10,7 +10,7 @@ namespace dovetail {
 
 namespace {
 
-constexpr size_t kMaxStates = 1u << 20;    // deterministic states of one rule
+constexpr size_t kMaxStates = 1u << 18;    // deterministic states of one rule
 constexpr uint16_t kSparseRanges = 6;
 
 uint32_t counter_class(uint32_t v) { return v < 2 ? v : 2; }
@@ -122,7 +122,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
         const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
         if (it != interned_.end()) return it->second;
     }
-    if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 1,048,576 deterministic states");
+    if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
     DState &d = states_.emplace_back();
     d.id = store_.next_id();
     d.owner = this;

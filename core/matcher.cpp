@@ -212,7 +212,7 @@ void Matcher::copy_live(const std::vector<Stacks> &from) {
             f = f->parent;
         }
         for (size_t i = path.size(); i-- > 0;)
-            frame_of[path[i]] = frames_->make({frame_of[path[i]->parent], path[i]->site, path[i]->counter});
+            frame_of[path[i]] = frames_->make({frame_of[path[i]->parent], path[i]->site, path[i]->counter, path[i]->hash});
         return path.empty() ? frame_of[f] : frame_of[path[0]];
     };
     auto copy_mark = [&](const Mark *m) {

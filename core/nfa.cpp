@@ -31,7 +31,7 @@ namespace {
 class SpineBuilder {
   public:
     SpineBuilder(Nfa &nfa, const Vocab &vocab, const Rule &entered)
-        : nfa_(nfa), build_(nfa, vocab), entered_(entered), group_(entered.left_group) {}
+        : nfa_(nfa), build_(nfa, vocab, true), entered_(entered), group_(entered.left_group) {}
 
     uint32_t build() {
         std::vector<uint32_t> starts, ends;
@@ -44,7 +44,7 @@ class SpineBuilder {
         std::vector<std::vector<uint32_t>> bases(group_.size());
         std::vector<std::vector<uint32_t>> callees(group_.size());
         for (size_t i = 0; i < group_.size(); ++i)
-            if (starts[i] != kDead) sort_left(i, starts[i], returns, bases[i], callees[i]);
+            if (starts[i] != kDead) sort_left(starts[i], returns, bases[i], callees[i]);
         std::vector<uint32_t> first;
         for (uint32_t member : reached_on_the_left(callees))
             first.insert(first.end(), bases[member].begin(), bases[member].end());
@@ -63,8 +63,8 @@ class SpineBuilder {
     }
 
     /// Sorts what a body can do before it has consumed anything into left calls and the rest.
-    void sort_left(size_t self, uint32_t start, std::vector<std::vector<uint32_t>> &returns,
-                   std::vector<uint32_t> &bases, std::vector<uint32_t> &callees) const {
+    void sort_left(uint32_t start, std::vector<std::vector<uint32_t>> &returns, std::vector<uint32_t> &bases,
+                   std::vector<uint32_t> &callees) const {
         std::vector<bool> seen(nfa_.states.size());
         std::vector<uint32_t> pending{start};
         while (!pending.empty()) {
@@ -82,9 +82,6 @@ class SpineBuilder {
                 const uint32_t callee = member(call.callee);
                 returns[callee].push_back(call.arms[0].to);
                 callees.push_back(callee);
-            } else if (s.kind == Nfa::Enter || s.kind == Nfa::Tick || s.kind == Nfa::Leave) {
-                throw LimitError("rule " + std::to_string(self) +
-                                 " of a left recursion begins with a large repetition; write it without left recursion");
             } else {
                 bases.push_back(at);
             }

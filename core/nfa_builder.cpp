@@ -208,6 +208,7 @@ uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n
 }
 
 uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    if (unroll_ && n.op == Code::Count) return repeat(rule, ast, n, next);
     const bool nullable = is_nullable(ast, ast.kids(n)[0], false, [&](uint32_t slot, const Counter &bounds) {
         const Rule &callee = *rule.calls[slot];
         return CalleeFacts{callee.nullable[bounds.need > 0], callee.productive[bounds.need > 0]};
@@ -259,7 +260,7 @@ uint32_t NfaBuilder::tokens(const Ast &ast, const Ast::Node &n, uint32_t next) {
 
 uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Nfa inner;
-    NfaBuilder sub(inner, vocab_);
+    NfaBuilder sub(inner, vocab_, unroll_);
     const uint32_t start = sub.node(rule, ast, ast.kids(n)[0], sub.accept(0));
     if (start == kDead) return kDead;
     const StringSet bad(ast.lists(n).names);

@@ -17,7 +17,8 @@ inline constexpr uint32_t kDead = kNone;
 
 class NfaBuilder {
   public:
-    NfaBuilder(Nfa &nfa, const Vocab &vocab) : nfa_(nfa), vocab_(vocab) {}
+    /// `unroll`: without counters, for automata that go round in one frame.
+    NfaBuilder(Nfa &nfa, const Vocab &vocab, bool unroll = false) : nfa_(nfa), vocab_(vocab), unroll_(unroll) {}
 
     uint32_t add(Nfa::Kind kind, uint32_t a, uint32_t b = 0);
     uint32_t accept(uint32_t exit) { return add(Nfa::Accept, exit); }
@@ -49,6 +50,7 @@ class NfaBuilder {
 
     Nfa &nfa_;
     const Vocab &vocab_;
+    const bool unroll_;
 };
 
 }  // namespace dovetail

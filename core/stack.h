@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "automaton.h"
@@ -13,7 +14,14 @@ struct Frame {
     Frame *parent;
     const CallSite *site;
     Counter counter;  // of the caller
+    uint64_t hash;    // of the whole stack
 };
+
+inline uint64_t pack(Counter c) { return static_cast<uint64_t>(c.left) << 32 | c.need; }
+
+inline Frame make_frame(Frame *parent, const CallSite *site, Counter counter) {
+    return {parent, site, counter, mix(mix(parent ? parent->hash : 0, site->id), pack(counter))};
+}
 
 /// A capture opened or closed; a list that shares its tail with other stacks.
 struct Mark {
@@ -51,12 +59,13 @@ template <class T> class Arena {
 };
 
 inline constexpr uint32_t kTokenCounted = 1u << 31;
-inline constexpr size_t kMaxStacks = 2048;
+inline constexpr size_t kMaxStacks = 512;
 inline constexpr size_t kMaxArrivals = 1u << 16;
+inline constexpr size_t kFewArrivals = 16;
 
 inline bool same_stack(const Frame *a, const Frame *b) {
     for (; a != b; a = a->parent, b = b->parent)
-        if (!a || !b || a->site != b->site || !(a->counter == b->counter)) return false;
+        if (!a || !b || a->hash != b->hash || a->site != b->site || !(a->counter == b->counter)) return false;
     return true;
 }
 
@@ -88,17 +97,64 @@ template <class World> class Mover {
 
     /// Everything that `d` can do without a byte: counter steps, returns and calls.
     void arrive(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
+        begin();
+        go(d, counter, parent, marks, out);
+    }
+
+    /// `count_tokens`: a text with a token budget spends one at the first byte that it takes of a token.
+    void step(const Stacks &from, uint8_t byte, bool count_tokens, Stacks &out) {
+        out.clear();
+        begin();
+        for (const Config &c : from.tops) {
+            DState *to = c.d->next(byte);
+            if (!to) continue;
+            Counter counter = c.counter;
+            if (count_tokens && c.d->owner->counts_tokens() && !(counter.need & kTokenCounted)) {
+                if (counter.need == 0) continue;
+                counter.need = (counter.need - 1) | kTokenCounted;
+            }
+            go(to, counter, c.parent, c.marks, out);
+        }
+    }
+
+  private:
+    struct Place {
+        const DState *d;
+        Counter counter;
+        const Frame *parent;
+
+        bool operator==(const Place &o) const {
+            return d == o.d && counter == o.counter && same_stack(parent, o.parent);
+        }
+    };
+    struct PlaceHash {
+        size_t operator()(const Place &p) const {
+            return mix(mix(p.d->id, pack(p.counter)), p.parent ? p.parent->hash : 0);
+        }
+    };
+
+    void begin() {
+        arrivals_ = 0;
+        if (!seen_.empty()) seen_.clear();
+    }
+
+    /// Ambiguous grammars come to the same place by many ways; past a few arrivals it pays to notice.
+    bool is_new(const Config &c) {
+        if (++arrivals_ > kMaxArrivals) throw LimitError("the grammar is too ambiguous: over 65,536 moves at one byte");
+        return arrivals_ <= kFewArrivals || seen_.insert({c.d, c.counter, c.parent}).second;
+    }
+
+    void go(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
         if (d->expanded && d->plain) {
             add({d, d->counter_live ? counter : Counter{}, parent, marks}, out);
             return;
         }
         pending_.clear();
         pending_.push_back({d, counter, parent, marks});
-        size_t arrivals = 0;
         while (!pending_.empty()) {
-            if (++arrivals > kMaxArrivals) throw LimitError("the grammar is too ambiguous: over 65,536 moves at one byte");
             const Config c = pending_.back();
             pending_.pop_back();
+            if (!is_new(c)) continue;
             c.d->owner->expand(*c.d);
             if (!c.d->has_steps) {
                 settle(c, out);
@@ -113,22 +169,6 @@ template <class World> class Mover {
         }
     }
 
-    /// `count_tokens`: a text with a token budget spends one at the first byte that it takes of a token.
-    void step(const Stacks &from, uint8_t byte, bool count_tokens, Stacks &out) {
-        out.clear();
-        for (const Config &c : from.tops) {
-            DState *to = c.d->next(byte);
-            if (!to) continue;
-            Counter counter = c.counter;
-            if (count_tokens && c.d->owner->counts_tokens() && !(counter.need & kTokenCounted)) {
-                if (counter.need == 0) continue;
-                counter.need = (counter.need - 1) | kTokenCounted;
-            }
-            arrive(to, counter, c.parent, c.marks, out);
-        }
-    }
-
-  private:
     void settle(Config c, Stacks &out) {
         const DState &d = *c.d;
         if (!d.counter_live) c.counter = {};
@@ -139,7 +179,7 @@ template <class World> class Mover {
         for (size_t i = extra.calls.size(); i-- > 0;) {
             const CallSite &site = *extra.calls[i];
             Frame *parent = c.parent;
-            if (!site.tail) parent = frames_.make({c.parent, &site, c.counter});
+            if (!site.tail) parent = frames_.make(make_frame(c.parent, &site, c.counter));
             pending_.push_back({site.callee->entry(), site.init, parent, world_.opened(site, c.marks)});
         }
         for (size_t i = extra.exits.size(); i-- > 0;) leave(extra.exits[i], c, out);
@@ -168,13 +208,15 @@ template <class World> class Mover {
                 return;
             }
         }
-        if (out.tops.size() >= kMaxStacks) throw LimitError("the grammar is too ambiguous: over 2,048 stacks at one byte");
+        if (out.tops.size() >= kMaxStacks) throw LimitError("the grammar is too ambiguous: over 512 stacks at one byte");
         out.tops.push_back(c);
     }
 
     World &world_;
     Arena<Frame> &frames_;
     std::vector<Config> pending_;
+    std::unordered_set<Place, PlaceHash> seen_;
+    size_t arrivals_ = 0;
 };
 
 }  // namespace dovetail

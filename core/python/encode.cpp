@@ -143,13 +143,12 @@ class Encoder {
         if (drafts_.size() >= kMaxRules) throw LimitError("a grammar has more than 1,048,576 rules");
     }
 
-    /// Where a rule counts once, its callers pass the bounds: rules that differ in them alone become one.
+    /// Where a rule counts once, its callers pass the bounds: rules that differ in them alone become one. A rule that
+    /// calls others may be left-recursive, and then it counts more than once in one frame.
     static void settle_count(Draft &d) {
-        if (d.counts != 1 || d.count_at == std::string::npos) return;
+        if (d.counts != 1 || d.count_at == std::string::npos || !d.gaps.empty()) return;
         d.init = d.count_bounds;
         d.code.replace(d.count_at, d.count_size, 1, static_cast<char>(Code::CountParam));
-        for (Draft::Gap &g : d.gaps)
-            if (g.at > d.count_at) g.at -= d.count_size - 1;
     }
 
     void node(nb::handle o, Draft &d, size_t depth) {
