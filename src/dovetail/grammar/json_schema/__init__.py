@@ -77,7 +77,7 @@ def _lower(
     else:
         node = Tagged(lowering, _layout(style, excludes)).arguments(((schema, ()),))
     if lowering.doubtful:
-        node = prune(node, lowering.rules)
+        node = prune(node)
     if node == NOTHING:
         raise SchemaError("no value can satisfy this schema", "", "loosen the keywords that contradict each other")
     return node

@@ -7,6 +7,7 @@ from itertools import combinations
 from dovetail.errors import LimitError, SchemaError
 
 from .admission import admits
+from .pointers import render
 from .reading import NUMBER, OBJECT, Facts, Reader
 from .shapes import properties
 from .values import identity
@@ -19,13 +20,15 @@ def check_one_of(reader: Reader, branches: list[Facts], strict: bool) -> None:
     """Refuse branches of one `oneOf` that may overlap: a union would then accept what the schema does not."""
     chosen = [facts for facts in branches if facts.chosen]
     if len(chosen) * len(chosen) > MAX_PAIRS:
-        raise LimitError(f"oneOf has {len(chosen)} branches, too many to compare", "", "use anyOf")
+        where = render(chosen[0].chosen[0][0])
+        raise LimitError(f"oneOf has {len(chosen)} branches, too many to compare", where, "use anyOf")
     for left, right in combinations(chosen, 2):
         arms = dict(left.chosen)
-        rivals = any(arms.get(choice, arm) != arm for choice, arm in right.chosen)
+        rivals = [choice for choice, arm in right.chosen if arms.get(choice, arm) != arm]
         if rivals and not disjoint(reader, left, right, strict, 0):
             problem = "two branches of oneOf may hold for the same value"
-            raise SchemaError(problem, "", "use anyOf, or give the branches a property with different constants")
+            fix = "use anyOf, or give the branches a property with different constants"
+            raise SchemaError(problem, render(rivals[0]), fix)
 
 
 def disjoint(reader: Reader, left: Facts, right: Facts, strict: bool, depth: int) -> bool:

@@ -44,7 +44,6 @@ class Lowering:
         self.pieces = pieces
         self.strict = strict
         self.free_order = free_order
-        self.rules: list[Rule] = []
         self.doubtful = False  # whether some rule may match nothing
         self._done: dict[Any, Node] = {}
         self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
@@ -128,7 +127,7 @@ class Lowering:
         return alt(*dict.fromkeys(way for way in ways if way != NOTHING))
 
     def _composite(self, kinds: list[tuple[int, Parts]]) -> Node:
-        rule = self.new_rule("object" if kinds[0][0] == OBJECT else "array")
+        rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
         self._pending.append((rule, kinds))
         return Call(rule)
 
@@ -200,12 +199,6 @@ class Lowering:
                 return concat(_OPEN, *self.pieces.ws, *pairs, _CLOSE)
 
     # Objects and arrays.
-
-    def new_rule(self, name: str) -> Rule:
-        """A rule whose body comes later."""
-        rule = Rule(name, EMPTY)
-        self.rules.append(rule)
-        return rule
 
     def finish(self) -> None:
         """Make the bodies of all rules."""
@@ -285,9 +278,7 @@ class Lowering:
         body = Seq((COMMA, *self.pieces.ws, item, *self.pieces.ws))
         if low == 0 and high is None:
             return Repeat(body, 0, None)
-        rule = self.new_rule("item")
-        rule.body = body
-        return Repeat(Call(rule), low, high)
+        return Repeat(Call(Rule("item", body)), low, high)
 
     def _sequence(self, first: list[Node], tail: Node, low: int) -> Node:
         """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""

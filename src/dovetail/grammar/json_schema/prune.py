@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dovetail.grammar.ir import NOTHING, Alt, Call, Chars, Node, Repeat, Rule, Seq, Without, alt, walk
+from dovetail.grammar.ir import NOTHING, Alt, Call, Chars, Node, Repeat, Rule, Seq, Without, alt, reachable, walk
 
 
-def prune(root: Node, rules: list[Rule]) -> Node:
-    """`root` without the branches that match nothing; rules outside of `rules` are taken to match something."""
+def prune(root: Node) -> Node:
+    """`root` without the branches that match nothing."""
+    rules = reachable(Rule("root", root))[1:]
     empty = {id(rule) for rule in rules}
     growing = True
     while growing:

@@ -15,12 +15,13 @@ from typing import Any
 from dovetail.errors import LimitError, SchemaError
 
 from .formats import FORMATS
-from .pointers import Where, render, resolve
-from .values import identity
+from .pointers import Where, located, render, resolve
+from .values import check_depth, identity
 
 Located = tuple[Any, Where]
-Task = tuple[Any, Where, frozenset[int]]  # a schema to apply, its place, and what it was reached through
-Choice = tuple[str, Sequence[Any], Where, frozenset[int]]
+Above = dict[int, int]  # the schemas that led here, with the number of choices made before each
+Task = tuple[Any, Where, Above, int]  # a schema to apply, its place, what led there, the number of choices made
+Choice = tuple[str, Sequence[Any], Where, Above, int]
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 
 NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
@@ -78,7 +79,7 @@ class Facts:
         self.patterns: tuple[tuple[str, Where], ...] = ()
         self.objects: tuple[Located, ...] = ()
         self.arrays: tuple[Located, ...] = ()
-        self.chosen: tuple[tuple[int, int], ...] = ()  # which branch of which oneOf
+        self.chosen: tuple[tuple[Where, int], ...] = ()  # which branch of which oneOf
 
 
 def count(value: Any, keyword: str, where: Where) -> int:
@@ -112,6 +113,7 @@ def _type(facts: Facts, value: Any, where: Where) -> None:
 def _enum(facts: Facts, value: Any, where: Where) -> None:
     if not isinstance(value, list):
         raise SchemaError("enum must be a list of values", render((where, "enum")), "write the values as a list")
+    located((where, "enum"), check_depth, value)
     if facts.values is None:
         facts.values = value
     else:
@@ -188,8 +190,8 @@ class _Branch:
 
     def key(self) -> Any:
         """Equal for branches from which the same follows."""
-        todo = frozenset(id(schema) for schema, _, _ in self.todo)
-        return self.applied, todo, tuple(id(arms) for _, arms, _, _ in self.choices), self.facts.chosen
+        todo = frozenset(id(schema) for schema, _, _, _ in self.todo)
+        return self.applied, todo, tuple(id(choice[1]) for choice in self.choices), self.facts.chosen
 
 
 class Reader:
@@ -203,14 +205,15 @@ class Reader:
         """What a `$ref` at `where` names."""
         found = self._targets.get(reference) if isinstance(reference, str) else None
         if found is None:
-            found = self._targets[reference] = resolve(self.root, reference, where)
+            found = resolve(self.root, reference, (where, "$ref"))
+            self._targets[reference] = found
         return found
 
     def read(self, nodes: Sequence[Located]) -> list[Facts]:
         """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
         done: list[Facts] = []
         cycle: Where | None = None
-        first = [(schema, where, frozenset((id(schema),))) for schema, where in reversed(nodes)]
+        first = [(schema, where, {id(schema): 0}, 0) for schema, where in reversed(nodes)]
         todo = [_Branch(Facts(), first, [], frozenset())]
         known: set[Any] = set()
         while todo:
@@ -230,14 +233,17 @@ class Reader:
             elif branch.facts.types:
                 done.append(branch.facts)
         if cycle is not None and not done:
-            raise SchemaError("this $ref leads back to itself and describes no value", render(cycle), "break the cycle")
+            raise _circular(cycle)
         return done
 
     def _apply(self, branch: _Branch) -> Where | None:
-        """Apply every schema in hand; gives the place of a reference that leads back to itself."""
+        """Apply every schema in hand; gives the place of a reference that leads back to a choice it is part of.
+
+        Such a branch adds nothing to the choice. Without a choice on the way, the reference means nothing at all.
+        """
         facts = branch.facts
         while branch.todo:
-            schema, where, above = branch.todo.pop()
+            schema, where, above, depth = branch.todo.pop()
             if schema is True:
                 continue
             if schema is False:
@@ -259,14 +265,16 @@ class Reader:
                 elif keyword == "$ref":
                     target, place = self.target(value, where)
                     if id(target) in above:
+                        if above[id(target)] == depth:
+                            raise _circular((where, "$ref"))
                         return (where, "$ref")
-                    branch.todo.append((target, place, above | {id(target)}))
+                    branch.todo.append((target, place, {**above, id(target): depth}, depth))
                 elif keyword == "allOf":
                     at = (where, "allOf")
-                    parts = [(part, (at, i), above) for i, part in enumerate(schemas(value, keyword, where))]
+                    parts = [(part, (at, i), above, depth) for i, part in enumerate(schemas(value, keyword, where))]
                     branch.todo += reversed(parts)
                 elif keyword in ("anyOf", "oneOf"):
-                    branch.choices.append((keyword, schemas(value, keyword, where), (where, keyword), above))
+                    branch.choices.append((keyword, schemas(value, keyword, where), (where, keyword), above, depth))
                 elif keyword in REFUSED:
                     problem = f"the keyword {keyword} is not supported"
                     raise SchemaError(problem, render((where, keyword)), "leave it out")
@@ -279,13 +287,18 @@ class Reader:
         return None
 
 
+def _circular(where: Where) -> SchemaError:
+    return SchemaError("this $ref leads back to itself and describes no value", render(where), "break the cycle")
+
+
 def _choose(branch: _Branch) -> list[_Branch]:
     """One branch for each arm of the choice that came first."""
-    keyword, arms, where, above = branch.choices[0]
+    keyword, arms, where, above, depth = branch.choices[0]
     branches = []
     for index, arm in enumerate(arms):
         facts = copy.copy(branch.facts)
         if keyword == "oneOf":
-            facts.chosen += ((id(arms), index),)
-        branches.append(_Branch(facts, [(arm, (where, index), above)], branch.choices[1:], branch.applied))
+            facts.chosen += ((where, index),)
+        task = (arm, (where, index), above, depth + 1)
+        branches.append(_Branch(facts, [task], branch.choices[1:], branch.applied))
     return branches

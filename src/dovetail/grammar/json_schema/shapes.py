@@ -56,7 +56,7 @@ def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properti
             for name in _mapping(schema, "properties", where):
                 names.setdefault(name, False)
         silent = silent and "additionalProperties" not in schema
-        simple = simple and "patternProperties" not in schema and "propertyNames" not in schema
+        simple = simple and not schema.get("patternProperties") and "propertyNames" not in schema
     for schema, where in parts:
         if "required" in schema:
             for name in _required(schema["required"], where):

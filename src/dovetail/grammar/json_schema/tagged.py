@@ -145,7 +145,7 @@ class Tagged:
     def _composite(self, facts: Facts) -> Node:
         if not self._layout.item:
             return self._json.union([facts])
-        rule = self._json.new_rule("value")
+        rule = Rule("value", EMPTY)
         self._pending.append((rule, [facts]))
         return Call(rule)
 
@@ -191,9 +191,7 @@ class Tagged:
         value = self._value(kinds, end)
         if value == NOTHING:
             return NOTHING
-        rule = self._json.new_rule("item")
-        rule.body = concat(Lit(self._layout.item.encode()), value, *self._ws)
-        return Call(rule)
+        return Call(Rule("item", concat(Lit(self._layout.item.encode()), value, *self._ws)))
 
     def _literal_kind(self, value: Any) -> tuple[str, Node, bool]:
         kind = _KINDS[type_of(value)]

@@ -10,13 +10,22 @@ from dovetail.errors import LimitError
 MAX_DEPTH = 100
 
 
-def identity(value: Any, depth: int = 0) -> Hashable:
+def check_depth(values: list[Any]) -> None:
+    """Refuse values nested so deeply that reading them would exhaust the stack."""
+    level = [value for value in values if isinstance(value, dict | list)]
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return
+        inner = (item for value in level for item in (value.values() if isinstance(value, dict) else value))
+        level = [item for item in inner if isinstance(item, dict | list)]
+    raise LimitError(f"a value in enum or const is nested deeper than {MAX_DEPTH} levels", "", "flatten the value")
+
+
+def identity(value: Any) -> Hashable:
     """A key that is the same for two values exactly when JSON Schema takes them as equal."""
-    if depth > MAX_DEPTH:
-        raise LimitError(f"a value in enum or const is nested deeper than {MAX_DEPTH} levels", "", "flatten the value")
     if isinstance(value, dict):
-        return frozenset((key, identity(item, depth + 1)) for key, item in value.items())
+        return frozenset((key, identity(item)) for key, item in value.items())
     if isinstance(value, list):
-        return tuple(identity(item, depth + 1) for item in value)
+        return tuple(identity(item) for item in value)
     # The first entry parts true from 1, and scalars from arrays of two.
     return type(value).__name__ if value is None or isinstance(value, bool) else "", value

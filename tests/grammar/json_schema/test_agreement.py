@@ -1,0 +1,52 @@
+"""The engine under a schema agrees with an independent validator, on random schemas and values."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+import jsonschema_rs
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dovetail.engine import accepts
+from dovetail.errors import LimitError, SchemaError
+from dovetail.grammar import ir, json_schema
+from dovetail.models.speaker import Speaker
+from tests.grammar.json_schema.strategies import schemas, values
+
+
+def lowered(schema: Any, **options: Any) -> ir.Rule:
+    """The root rule, for schemas that are not refused: random ones are often contradictory."""
+    try:
+        return ir.Rule("root", json_schema.lower(schema, **options))
+    except (SchemaError, LimitError):
+        assume(False)
+        raise
+
+
+@given(schema=schemas, value=values, loose=st.booleans())
+@settings(max_examples=1000)
+def test_a_value_is_accepted_exactly_when_it_is_valid(schema: Any, value: Any, loose: bool) -> None:
+    rule = lowered(schema, strict=False, any_order=True)
+    text = json.dumps(value, ensure_ascii=loose, separators=None if loose else (",", ":"))
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(value) == accepts(rule, text)
+
+
+@given(schema=schemas, seed=st.integers(0, 1 << 32), strict=st.booleans())
+@settings(max_examples=200)
+def test_whatever_is_spoken_under_a_schema_is_valid(schema: Any, seed: int, strict: bool) -> None:
+    rule = lowered(schema, strict=strict)
+    said = Speaker(seed).speak(rule, max_tokens=300, soft_limit=20)
+    assume(said.complete)
+    value = json.loads(said.data, parse_float=_number)
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(value), said.data
+
+
+def _number(text: str) -> float:
+    """The number as it was said: whole where it is whole, and none that a float would make infinite."""
+    number = Decimal(text)
+    assume(math.isfinite(float(number)))
+    return int(number) if number == number.to_integral_value() else float(number)

@@ -1,0 +1,109 @@
+"""Schemas that are refused, with the place and the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dovetail.errors import FormatError, LimitError, SchemaError
+from dovetail.grammar import json_schema
+
+SELF = {"$ref": "#"}
+
+REFUSED: list[tuple[Any, str, str]] = [
+    # schema, where, words the message must contain
+    (False, "", "no value can satisfy"),
+    ({"type": "string", "minLength": 3, "maxLength": 2}, "", "no value can satisfy"),
+    ({"type": "integer", "minimum": 3, "maximum": 2}, "", "no value can satisfy"),
+    ({"type": "integer", "enum": ["a"]}, "", "no value can satisfy"),
+    ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "", "no value can satisfy"),
+    ({"type": "array", "minItems": 2, "maxItems": 1}, "", "no value can satisfy"),
+    ({"type": "array", "items": False, "minItems": 1}, "", "no value can satisfy"),
+    ({"type": "object", "properties": {"n": SELF}, "required": ["n"]}, "", "no value can satisfy"),
+    ({"type": "object", "properties": {"n": False}, "required": ["n"]}, "", "no value can satisfy"),
+    ({"type": "object", "additionalProperties": False, "required": ["n"]}, "", "no value can satisfy"),
+    ({"type": "string", "pattern": "a^"}, "", "no value can satisfy"),
+    (SELF, "/$ref", "leads back to itself"),
+    ({"anyOf": [SELF]}, "/anyOf/0/$ref", "leads back to itself"),
+    ({"allOf": [SELF], "type": "string"}, "/allOf/0/$ref", "leads back to itself"),
+    (
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+        "/$defs/b/$ref",
+        "back to itself",
+    ),
+    (
+        {"properties": {"x/y": {"type": "strin"}}, "type": "object"},
+        "/properties/x~1y/type",
+        "'strin' is not a JSON type",
+    ),
+    ({"type": 3}, "/type", "3 is not a JSON type"),
+    ({"items": 3, "type": "array"}, "/items", "object or a boolean"),
+    ({"type": "array", "items": [{}]}, "/items", "items is a list"),
+    ({"enum": "a"}, "/enum", "must be a list"),
+    ({"minLength": -1}, "/minLength", "whole number"),
+    ({"maxLength": "3"}, "/maxLength", "whole number"),
+    ({"type": "array", "minItems": 1.5}, "/minItems", "whole number"),
+    ({"minimum": "1"}, "/minimum", "must be a number"),
+    ({"pattern": 1}, "/pattern", "must be a string"),
+    ({"pattern": "(", "type": "string"}, "/pattern", ""),
+    ({"type": "object", "properties": []}, "/properties", "must be an object"),
+    ({"type": "object", "required": "a"}, "/required", "list of strings"),
+    ({"anyOf": []}, "/anyOf", "list of schemas"),
+    ({"$ref": "#/$defs/x"}, "/$ref", "names nothing"),
+    ({"$ref": "https://example.com/other"}, "/$ref", "not a JSON Pointer into this schema"),
+    ({"$ref": 1}, "/$ref", "must be a string"),
+    ({"oneOf": [{"type": "string"}, {"minLength": 2}]}, "/oneOf", "two branches of oneOf"),
+    *(
+        ({"properties": {"a": {keyword: True}}, "type": "object"}, f"/properties/a/{keyword}", keyword)
+        for keyword in ("not", "if", "contains", "uniqueItems", "multipleOf", "dependentRequired", "minProperties")
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "where", "words"), REFUSED)
+def test_a_schema_is_refused_with_place_and_reason(schema: Any, where: str, words: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        json_schema.lower(schema, path="/format")
+    assert "/format" + where == caught.value.path
+    assert words in caught.value.problem
+    assert caught.value.fix
+
+
+WIDE = {"type": "object", "properties": {f"k{i}": {} for i in range(7)}}
+PRODUCT = {"allOf": [{"anyOf": [{"minLength": 2 * i}, {"maxLength": 100 + i}]} for i in range(20)]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "words"),
+    [
+        (WIDE, {"any_order": True}, "any_order is limited"),
+        (PRODUCT, {}, "multiply to more than"),
+        ({"type": "object", "patternProperties": {f"^{i}": {} for i in range(6)}}, {}, "patternProperties"),
+    ],
+)
+def test_what_would_grow_without_bound_is_refused(schema: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(LimitError, match=words):
+        json_schema.lower(schema, **options)
+
+
+def test_a_value_nested_too_deeply_is_refused() -> None:
+    value: Any = 1
+    for _ in range(10_000):
+        value = [value]
+    with pytest.raises(LimitError, match="nested deeper"):
+        json_schema.lower({"const": value})
+
+
+@pytest.mark.parametrize(
+    ("style", "excludes", "words"),
+    [
+        ("xml", (), "no style"),
+        ("qwen_xml", (" a",), "whitespace"),
+        ("cohere_xml", ("a",), "cannot be used"),
+        ("minimax_m3_xml", ("a",), "cannot be used"),
+    ],
+)
+def test_options_that_do_not_fit_the_style_are_refused(style: str, excludes: tuple[str, ...], words: str) -> None:
+    with pytest.raises(FormatError, match=words):
+        json_schema.lower({"type": "object"}, style=style, excludes=excludes)
