@@ -18,6 +18,11 @@ struct InputError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// A matcher was used against its rules; Python turns it into MatcherError.
+struct MisuseError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 inline constexpr uint32_t kUnbounded = UINT32_MAX;
 inline constexpr uint32_t kNone = UINT32_MAX;
 

@@ -169,6 +169,8 @@ NB_MODULE(_core, m) {
             std::rethrow_exception(p);
         } catch (const LimitError &e) {
             raise_as("LimitError", e.what());
+        } catch (const MisuseError &e) {
+            raise_as("MatcherError", e.what());
         } catch (const InputError &e) {
             raise_as("GrammarError", e.what());
         }
@@ -185,6 +187,7 @@ NB_MODULE(_core, m) {
             return self.compile(load_program({saved.c_str(), saved.size()}));
         }, "saved"_a, "Compile what Grammar.save gave.")
         .def_prop_ro("size", [](const Store &self) { return self.vocab().size(); })
+        .def_prop_ro("longest_token", [](const Store &self) { return self.vocab().longest(); })
         .def_prop_ro("vocabulary_bytes", [](const Store &self) { return self.vocab().memory(); })
         .def_prop_ro("automaton_bytes", &Store::automaton_bytes)
         .def_prop_ro("mask_bytes", &Store::mask_bytes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dovetail import _core
 from dovetail.engine import loaders, loaders_gguf
+from dovetail.engine.prewarm import prewarm
 from dovetail.errors import GrammarError, VocabularyError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Vocabulary:
             raise VocabularyError(str(e), "", "check the tokens, their ids and their number") from None
         except TypeError:
             raise VocabularyError("a token is not bytes", "", "give every token as bytes, in the order of ids") from None
+        self._prewarmed = prewarm(self._store, self._store.longest_token)
         self._compiled: OrderedDict[int, CompiledGrammar] = OrderedDict()
         self.cache_bytes = cache_bytes
         self.special_tokens: Mapping[str, int] = dict(special)

@@ -1,0 +1,36 @@
+"""Masks that nearly every request needs, worked out once when a vocabulary is made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail import _core
+from dovetail.grammar import json_schema
+from dovetail.grammar.ir import Rule, Text
+
+# Any JSON value: inside strings, after keys, in numbers and between the elements of arrays and objects.
+JSON_PREFIXES = (b"", b'"', b'"a\\', b"[", b"[1", b"{", b'{"', b'{"a"', b'{"a":', b'{"a":1', b'{"a":"', b'{"a":""', b"-")
+
+
+def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
+    """Fill the caches for JSON and free text; who keeps the grammars keeps their automata.
+
+    Inside a string of bounded length the mask depends on how much may still come, up to the length of the longest
+    token. All bounded strings are one rule, so these few dozen masks serve every maxLength.
+    """
+    mask = np.zeros((store.size + 31) // 32, dtype=np.int32)
+    kept = []
+
+    def warm(rule: Rule, *prefixes: bytes) -> None:
+        grammar = store.compile(rule)
+        kept.append(grammar)
+        for prefix in prefixes:
+            matcher = grammar.matcher()
+            matcher.accept_bytes(prefix)
+            matcher.fill_mask(mask)
+
+    warm(Rule("text", Text()), b"")
+    warm(Rule("json", json_schema.lower(True)), *JSON_PREFIXES)
+    for most in range(1, longest + 3):
+        warm(Rule("string", json_schema.lower({"type": "string", "maxLength": most})), b'"')
+    return kept
