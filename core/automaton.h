@@ -50,6 +50,7 @@ struct Loops {
     uint64_t low = 0, high = 0;  // ASCII
     bool others = false;         // every well-formed character that is not ASCII
     bool ticks = false;          // each of them counts one repetition
+    bool crosses = false;        // the state takes them too once the lower bound has been met
 };
 
 struct DState {
@@ -140,6 +141,7 @@ class Automaton {
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
     std::vector<Resolved> resolve_now(DState &d, Counter c);
     bool loops_on_other_characters(DState &d, bool ticks);
+    bool crosses(DState &d, const Loops &loops);
     /// Does arriving at `to` come back to `home`, with one repetition counted where `ticks`?
     bool arrives(DState *to, const DState &home, bool ticks);
     void account(size_t bytes);

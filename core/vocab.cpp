@@ -8,6 +8,7 @@ namespace dovetail {
 namespace {
 
 constexpr uint32_t kMaxTokens = 1u << 24;
+constexpr uint32_t kShortMasks = 24;  // longer tokens are so few that they are cleared one by one
 constexpr size_t kMaxTokenBytes = 4096;  // the walk keeps one set of states per byte of the longest token
 
 std::array<std::array<uint8_t, 256>, 8> make_utf8_table() {
@@ -68,8 +69,33 @@ Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::s
     }
     for (const std::string &t : tokens_)
         chars_.push_back(static_cast<uint16_t>(std::count_if(t.begin(), t.end(), [](char c) { return (c & 0xC0) != 0x80; })));
+    sort_by_length();
     build_trie();
     describe_subtrees();
+}
+
+void Vocab::sort_by_length() {
+    by_chars_.resize(size());
+    std::iota(by_chars_.begin(), by_chars_.end(), 0u);
+    std::stable_sort(by_chars_.begin(), by_chars_.end(), [this](uint32_t a, uint32_t b) { return chars_[a] > chars_[b]; });
+    std::vector<uint32_t> mask(mask_words());
+    auto next = by_chars_.rbegin();
+    for (uint32_t n = 0; n < kShortMasks; ++n) {
+        for (; next != by_chars_.rend() && chars_[*next] <= n; ++next) mask[*next / 32] |= 1u << (*next % 32);
+        short_masks_.push_back(mask);
+    }
+}
+
+void Vocab::keep_short(uint32_t most, uint32_t *mask) const {
+    if (most < kShortMasks) {
+        const std::vector<uint32_t> &keep = short_masks_[most];
+        for (size_t i = 0; i < keep.size(); ++i) mask[i] &= keep[i];
+        return;
+    }
+    for (uint32_t t : by_chars_) {
+        if (chars_[t] <= most) break;
+        mask[t / 32] &= ~(1u << (t % 32));
+    }
 }
 
 void Vocab::build_trie() {
@@ -150,7 +176,7 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
 }
 
 size_t Vocab::memory() const {
-    size_t bytes = nodes_.size() * (sizeof(TrieNode) + sizeof(SubtreeBytes)) + order_.size() * 4;
+    size_t bytes = by_chars_.size() * 4 + short_masks_.size() * mask_words() * 4 + nodes_.size() * (sizeof(TrieNode) + sizeof(SubtreeBytes)) + order_.size() * 4;
     for (const std::string &t : tokens_) bytes += sizeof(std::string) + (t.size() > 15 ? t.size() : 0);
     return bytes;
 }

@@ -41,6 +41,8 @@ class Vocab {
     std::string_view bytes(uint32_t token) const { return tokens_[token]; }
     /// Characters that begin in a token.
     uint32_t chars(uint32_t token) const { return chars_[token]; }
+    /// Clears the bits of all tokens in which more than `most` characters begin.
+    void keep_short(uint32_t most, uint32_t *mask) const;
     bool in_trie(uint32_t token) const { return kind_[token] == Ordinary; }
     bool is_stop(uint32_t token) const { return kind_[token] == Stop; }
     const std::vector<uint32_t> &stops() const { return stops_; }
@@ -61,12 +63,15 @@ class Vocab {
   private:
     enum TokenKind : uint8_t { Ordinary, Special, Stop, Empty };
 
+    void sort_by_length();
     void build_trie();
     void describe_subtrees();
 
     std::vector<std::string> tokens_;
     std::vector<uint8_t> kind_;
     std::vector<uint16_t> chars_;
+    std::vector<uint32_t> by_chars_;                 // tokens, longest first
+    std::vector<std::vector<uint32_t>> short_masks_;  // [n]: tokens of at most n characters
     std::vector<uint32_t> stops_;
     std::vector<std::pair<std::string, uint32_t>> special_;  // sorted by text
     uint32_t longest_ = 0;

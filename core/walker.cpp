@@ -152,7 +152,13 @@ bool Walker::covers(const Config &c, uint32_t node) {
     const Loops &loops = c.d->owner->loops(*c.d);
     if (!within(vocab_.below()[node], at, loops)) return false;
     if (!loops.ticks) return true;
-    return c.counter.left > at.height && (c.counter.need == 0 || c.counter.need > at.height + 1u);
+    return c.counter.left > at.height && (c.counter.need == 0 || loops.crosses || c.counter.need > at.height + 1u);
+}
+
+size_t LoopProfile::memory() const {
+    size_t bytes = sizeof(*this) + inside.size() * 4 + ways.size() * sizeof(Way) + left.items.size() * 6;
+    for (const auto &[exit, found] : rest) bytes += sizeof(found) + found.items.size() * 6;
+    return bytes;
 }
 
 LoopProfile Walker::profile(DState &d) {
@@ -164,17 +170,22 @@ LoopProfile Walker::profile(DState &d) {
     if (!loops.ticks || std::popcount(loops.low) + std::popcount(loops.high) < kWorthIt) return result;
     result.usable = true;
     result.sample = static_cast<uint8_t>(loops.low ? std::countr_zero(loops.low) : 64 + std::countr_zero(loops.high));
-    collect(0, 0, 0, loops, result);
+    result.inside.resize(vocab_.mask_words());
+    collect(0, 0, 0, d, loops, result);
     std::stable_sort(result.ways.begin(), result.ways.end(), [](const auto &a, const auto &b) { return a.chars < b.chars; });
+    follow_ways(d, result);
     return result;
 }
 
 /// Sorts what is below a node, which the loop has taken, into what stays inside and what leaves.
-void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const Loops &loops, LoopProfile &out) const {
+void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &d, const Loops &loops,
+                     LoopProfile &out) const {
     const auto &nodes = vocab_.nodes();
     auto inside = [&](uint32_t first, uint32_t last) {
-        if (!out.inside.empty() && out.inside.back().second == first) out.inside.back().second = last;
-        else if (first != last) out.inside.emplace_back(first, last);
+        for (uint32_t rank = first; rank < last; ++rank) {
+            const uint32_t token = vocab_.order()[rank];
+            out.inside[token / 32] |= 1u << (token % 32);
+        }
     };
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
         const TrieNode &at = nodes[c];
@@ -182,52 +193,79 @@ void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const Loops &l
         const bool takes = at.byte < 0x80 && utf8 == 0 ? loops_on(loops, at.byte) : loops.others && next != kUtf8Bad;
         if (!takes) {
             // Inside a character the loop alone decides, see Automaton::loops.
-            if (utf8 == 0) out.ways.push_back({c, chars});
-            continue;
-        }
-        const auto taken = static_cast<uint16_t>(chars + (utf8 == 0));
-        if (next == 0 && within(vocab_.below()[c], at, loops)) {
+            const DState *to = utf8 == 0 ? d.next(at.byte) : nullptr;
+            if (to) out.ways.push_back({c, chars, !to->counter_live && !to->has_steps});
+        } else if (next == 0 && within(vocab_.below()[c], at, loops)) {
             inside(at.first, nodes[at.end].first);
         } else {
             inside(at.first, nodes[c + 1].first);
-            collect(c, taken, next, loops, out);
+            collect(c, static_cast<uint16_t>(chars + (utf8 == 0)), next, d, loops, out);
         }
     }
 }
 
-bool Walker::walk_loop(const Config &top, const LoopProfile &profile, MaskParts &out) {
+void Walker::follow_ways(DState &d, LoopProfile &out) {
+    MaskParts found;
+    begin(found);
+    levels_[0].tops.push_back({&d, {kUnbounded, 0}, nullptr, nullptr});
+    for (const LoopProfile::Way &way : out.ways) {
+        if (!way.for_good) continue;
+        found.clear();
+        enter(way.node, 0);
+        out.left.items.insert(out.left.items.end(), found.tokens.begin(), found.tokens.end());
+        out.left.chars.resize(out.left.items.size(), way.chars);
+        for (const Rest &r : found.rest) {
+            auto at = std::find_if(out.rest.begin(), out.rest.end(), [&](const auto &known) { return known.first == r.exit; });
+            if (at == out.rest.end()) at = out.rest.insert(out.rest.end(), {r.exit, {}});
+            at->second.items.insert(at->second.items.end(), r.nodes.begin(), r.nodes.end());
+            at->second.chars.resize(at->second.items.size(), way.chars);
+        }
+    }
+}
+
+/// stages[k]: after k repetitions. Every looping byte leads alike, so one of them stands for all; false where it does not.
+bool Walker::find_stages(const Config &top, const LoopProfile &profile, std::vector<std::vector<Config>> &stages) {
     const Loops &loops = top.d->owner->loops(*top.d);
-    // stages[k]: after k repetitions; every looping byte leads alike, so one of them stands for all.
-    std::vector<std::vector<Config>> stages{{{top.d, top.counter, nullptr, nullptr}}};
-    const size_t last = profile.ways.empty() ? 0 : profile.ways.back().chars;
+    stages.push_back({{top.d, top.counter, nullptr, nullptr}});
     const size_t limit = std::min<size_t>(top.counter.left, vocab_.longest()) + 1;
-    begin(out);
-    for (size_t k = 0; k < std::max(last, limit) && k < limit; ++k) {
+    for (size_t k = 0; k < limit; ++k) {
         levels_[0].tops = stages[k];
         exits_.clear();
         mover_.step(levels_[0], profile.sample, true, levels_[1]);
         if (!exits_.empty()) return false;
-        stages.push_back(levels_[1].tops);
-        // Inside the loop there is one state, which takes at least the same bytes; outside, none that takes them.
-        const bool done = k == top.counter.left;
-        for (const Config &c : stages.back()) {
-            if (done) {
-                if (takes_any(*c.d, loops)) return false;
-                continue;
-            }
-            const Loops &now = c.d->owner->loops(*c.d);
-            if (stages.back().size() != 1 || !now.ticks || (loops.low & ~now.low) || (loops.high & ~now.high) ||
-                (loops.others && !now.others))
-                return false;
+        const std::vector<Config> &now = stages.emplace_back(levels_[1].tops);
+        if (k == top.counter.left) {
+            // Outside the loop nothing may take its bytes, or longer tokens would be allowed too.
+            if (std::any_of(now.begin(), now.end(), [&](const Config &c) { return takes_any(*c.d, loops); })) return false;
+            continue;
         }
-        if (stages.back().empty() && !done) return false;
+        if (now.size() != 1) return false;
+        const Loops &there = now[0].d->owner->loops(*now[0].d);
+        if (!there.ticks || (loops.low & ~there.low) || (loops.high & ~there.high) || (loops.others && !there.others))
+            return false;
     }
-    const auto &order = vocab_.order();
-    for (const auto &[first, end] : profile.inside)
-        for (uint32_t rank = first; rank < end; ++rank)
-            if (vocab_.chars(order[rank]) <= limit) out.tokens.push_back(order[rank]);
+    return true;
+}
+
+bool Walker::walk_loop(const Config &top, const LoopProfile &profile, MaskParts &out) {
+    begin(out);
+    std::vector<std::vector<Config>> stages;
+    if (!find_stages(top, profile, stages)) return false;
+    const uint32_t most = static_cast<uint32_t>(stages.size() - 1);
+    out.dense = profile.inside;
+    vocab_.keep_short(most, out.dense.data());
+    const bool may_leave = top.counter.need == 0;
+    if (may_leave) {
+        const std::span<const uint32_t> tokens = profile.left.up_to(most);
+        out.tokens.insert(out.tokens.end(), tokens.begin(), tokens.end());
+        for (const auto &[exit, found] : profile.rest) {
+            const std::span<const uint32_t> nodes = found.up_to(most);
+            out.rest_of(exit).assign(nodes.begin(), nodes.end());
+        }
+    }
     for (const LoopProfile::Way &way : profile.ways) {
-        if (way.chars >= stages.size()) break;
+        if (way.chars > most) break;
+        if (way.for_good && may_leave) continue;
         levels_[0].tops = stages[way.chars];
         if (!levels_[0].tops.empty()) enter(way.node, 0);
     }

@@ -1,6 +1,7 @@
 // Walks the trie of tokens with a few stacks, to find what they allow.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -17,12 +18,14 @@ struct Rest {
 
 /// What a walk found.
 struct MaskParts {
+    std::vector<uint32_t> dense;  // a mask, or nothing
     std::vector<uint32_t> tokens;
     std::vector<Rest> rest;
 
     std::vector<uint32_t> &rest_of(uint32_t exit);
     void add_rest(const std::vector<Rest> &more);
     void clear() {
+        dense.clear();
         tokens.clear();
         rest.clear();
     }
@@ -33,13 +36,26 @@ struct LoopProfile {
     struct Way {
         uint32_t node;   // entered by a byte that leaves the loop
         uint16_t chars;  // repetitions before it
+        bool for_good;   // what follows does not look at the counter
+    };
+    /// What is found behind the ways for good, where the lower bound is met; both lists are sorted by repetitions.
+    struct Found {
+        std::vector<uint32_t> items;
+        std::vector<uint16_t> chars;
+
+        std::span<const uint32_t> up_to(size_t most) const {
+            const auto end = std::upper_bound(chars.begin(), chars.end(), most);
+            return {items.data(), static_cast<size_t>(end - chars.begin())};
+        }
     };
     bool usable = false;
-    uint8_t sample = 0;                                // a byte that loops
-    std::vector<std::pair<uint32_t, uint32_t>> inside;  // ranges of Vocab::order()
-    std::vector<Way> ways;                             // by chars
+    uint8_t sample = 0;            // a byte that loops
+    std::vector<uint32_t> inside;  // the mask of tokens that never leave
+    std::vector<Way> ways;         // by chars
+    Found left;
+    std::vector<std::pair<uint32_t, Found>> rest;  // by exit
 
-    size_t memory() const { return sizeof(*this) + inside.size() * 8 + ways.size() * sizeof(Way); }
+    size_t memory() const;
 };
 
 /// The callers of the lowest frames are unknown: leaving them is noted, not followed.
@@ -68,7 +84,9 @@ class Walker {
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
     bool covers(const Config &c, uint32_t node);
     void take(uint32_t first, uint32_t last);
-    void collect(uint32_t node, uint16_t chars, uint8_t utf8, const Loops &loops, LoopProfile &out) const;
+    void collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &d, const Loops &loops, LoopProfile &out) const;
+    void follow_ways(DState &d, LoopProfile &out);
+    bool find_stages(const Config &top, const LoopProfile &profile, std::vector<std::vector<Config>> &stages);
 
     const Vocab &vocab_;
     Arena<Frame> frames_;
