@@ -210,9 +210,8 @@ class Grammar:
                         yield marks, callee, then(remains, (self._less(node),))
             case ir.Capture():
                 yield from self._find_calls(self._opened(node))
-            case ir.Text(after=after, captures=names) if after is not None:
-                for more, callee, remains in self._find_calls(after):
-                    yield self._named(names, True) + self._named(names, False) + more, callee, remains
+            case ir.Text(after=after) if after is not None:
+                yield from self._find_calls(after)
             case HalfText(text=ir.Text(after=after, captures=names), char=b"") if after is not None:
                 for more, callee, remains in self._find_calls(after):
                     yield self._named(names, False) + more, callee, remains
@@ -265,26 +264,14 @@ class Grammar:
         return tuple(Mark(name, opens, offset) for name in (names if opens else reversed(names)))
 
     def empty_marks(self, node: Rest) -> Marks:
-        """The marks that `node` leaves when it matches the empty string."""
-        if not self.marks:
-            return ()
+        """The marks of captures under way that end when `node` matches the empty string; empty captures leave none."""
         match node:
             case Mark():
                 return (node,)
             case ir.Seq(parts):
                 return tuple(mark for part in parts for mark in self.empty_marks(part))
-            case ir.Alt(parts):
-                return next(self.empty_marks(part) for part in parts if self.nullable(part))
-            case ir.Repeat(body, low, _):
-                return self.empty_marks(body) * low
-            case ir.Capture():
-                return self.empty_marks(self._opened(node))
-            case ir.Call(rule):
-                return self.empty_marks(rule.body)
-            case ir.Text(after=after, captures=names) if after is not None:
-                return self._named(names, True) + self._named(names, False) + self.empty_marks(after)
-            case HalfText(text=ir.Text(after=after, captures=names)) if after is not None:
-                return self._named(names, False) + self.empty_marks(after)
+            case HalfText(text=ir.Text(captures=names)):
+                return self._named(names, False)
             case _:
                 return ()
 

@@ -19,6 +19,13 @@ Span = tuple[str, int, int]  # capture name, first byte, byte after the last
 Item = tuple[int, Rest, int, Marks]  # id of the rule, what remains of it, its origin, the marks so far
 
 
+MAX_WAYS = 60
+
+
+class TooAmbiguousError(Exception):
+    """The ways to read an output are too many to list."""
+
+
 def accepts(grammar: ir.Node | ir.Rule, data: bytes) -> bool:
     """Whether the grammar matches all of `data`."""
     run = Run(Grammar(grammar))
@@ -34,7 +41,7 @@ def viable(grammar: ir.Node | ir.Rule, data: bytes) -> bool:
 
 
 def captures(grammar: ir.Node | ir.Rule, data: bytes) -> set[tuple[Span, ...]]:
-    """The spans of the captures, in the order in which they open, one tuple for each way to match `data`."""
+    """The spans of the captures that are not empty, in the order in which they open, for each way to match `data`."""
     run = Run(Grammar(grammar, marks=True))
     run.feed_bytes(data)
     return {_spans(marks) for marks in run.results()}
@@ -141,6 +148,8 @@ class Run:
 
         def add(item: Item) -> None:
             if item not in found:
+                if grammar.marks and len(found) > MAX_WAYS:
+                    raise TooAmbiguousError
                 found.add(item)
                 pending.append(item)
 
@@ -174,4 +183,4 @@ def _spans(marks: Marks) -> tuple[Span, ...]:
         else:
             index = opened.pop()
             spans[index] = (mark.name, spans[index][1], mark.offset)
-    return tuple(spans)
+    return tuple(span for span in spans if span[1] < span[2])

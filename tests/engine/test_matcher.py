@@ -1,0 +1,228 @@
+"""The state of one generation: back again, copies, batches, the end, threads, caches."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import dovetail as dt
+from dovetail.grammar import ir
+from tests.machines import bits, compiled, mask, vocabulary, walk
+from tests.strategies import SeededDice, Tokens, make_rule, make_tokens, rules, token_tables
+
+SEEDS = st.integers(0, 2**32)
+LETTERS = dt.Vocabulary([b"a", b"b", b"c", b"", b"ab"], {"<t>": 3}, [2])
+AB = ir.Rule("root", ir.Seq((ir.lit("a"), ir.star(ir.lit("b")))))
+
+
+def picture(matcher: dt.Matcher) -> object:
+    """Everything that can be asked of a matcher."""
+    return (
+        mask(matcher),
+        matcher.is_complete,
+        matcher.is_finished,
+        matcher.forced(),
+        matcher.events(),
+        matcher.steps,
+        matcher.position,
+    )
+
+
+@settings(max_examples=150)
+@given(rule=rules(token_level=True), table=token_tables(), seed=SEEDS, back=st.integers(0, 6))
+def test_going_back_and_on_equals_a_fresh_run(rule: ir.Rule, table: Tokens, seed: int, back: int) -> None:
+    grammar = compiled(rule, vocabulary(table))
+    matcher = grammar.matcher()
+    path = [token for _, token in walk(matcher, SeededDice(seed), 6)]
+    fresh = grammar.matcher()
+    pictures = [picture(fresh)]
+    for token in path:
+        assert fresh.accept(token)
+        pictures.append(picture(fresh))
+    back = min(back, len(path))
+    matcher.rollback(back)
+    assert pictures[len(path) - back] == picture(matcher)
+    for token in path[len(path) - back :]:
+        assert matcher.accept(token)
+    assert pictures[-1] == picture(matcher)
+    matcher.reset()
+    assert pictures[0] == picture(matcher)
+
+
+@settings(max_examples=150)
+@given(rule=rules(token_level=True), table=token_tables(), seeds=st.tuples(SEEDS, SEEDS, SEEDS))
+def test_a_fork_goes_its_own_way(rule: ir.Rule, table: Tokens, seeds: tuple[int, int, int]) -> None:
+    matcher = compiled(rule, vocabulary(table)).matcher()
+    for _ in walk(matcher, SeededDice(seeds[0]), 3):
+        pass
+    before = picture(matcher)
+    fork = matcher.fork()
+    assert before == picture(fork)
+    for _ in walk(fork, SeededDice(seeds[1]), 4):
+        pass
+    assert before == picture(matcher)
+    after = picture(fork)
+    for _ in walk(matcher, SeededDice(seeds[2]), 4):
+        pass
+    assert after == picture(fork)
+
+
+@settings(max_examples=150)
+@given(rule=rules(token_level=True), table=token_tables(), seed=SEEDS, draft=st.lists(st.integers(0, 64), max_size=6))
+def test_validate_counts_what_accept_would_take(rule: ir.Rule, table: Tokens, seed: int, draft: list[int]) -> None:
+    matcher = compiled(rule, vocabulary(table)).matcher()
+    path = [token for _, token in walk(matcher.fork(), SeededDice(seed), 4)] + draft
+    assume(all(token < len(table.tokens) for token in path))
+    before, other = picture(matcher), matcher.fork()
+    taken = 0
+    while taken < len(path) and other.accept(path[taken]):
+        taken += 1
+    assert taken == matcher.validate(path)
+    assert before == picture(matcher)
+
+
+@settings(max_examples=100)
+@given(tables=token_tables(), made=st.lists(rules(), min_size=1, max_size=4), seed=SEEDS)
+def test_a_batch_fills_what_single_calls_fill(tables: Tokens, made: list[ir.Rule], seed: int) -> None:
+    known = vocabulary(tables)
+    matchers = [compiled(rule, known).matcher() for rule in made]
+    for matcher in matchers:
+        for _ in walk(matcher, SeededDice(seed), 2):
+            pass
+    rows = np.full((len(matchers), known.mask_words), -1, dtype=np.int32)
+    dt.fill_masks(matchers, rows)
+    assert [mask(matcher) for matcher in matchers] == [bits(row) for row in rows]
+
+
+@settings(max_examples=100)
+@given(rule=rules(), table=token_tables(), seed=SEEDS)
+def test_saving_and_loading_keeps_the_grammar(rule: ir.Rule, table: Tokens, seed: int) -> None:
+    grammar = compiled(rule, vocabulary(table))
+    again = dt.CompiledGrammar.load(grammar.save(), vocabulary(table)).matcher()
+    matcher = grammar.matcher()
+    for _, token in walk(matcher, SeededDice(seed), 5):
+        assert again.accept(token)
+        assert mask(again.fork()) == mask(again)
+    assert picture(matcher) == picture(again)
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 1, 4096])
+def test_a_tiny_cache_forgets_and_changes_nothing(cache_bytes: int) -> None:
+    for seed in range(80):
+        dice = SeededDice(f"cache {seed}")
+        table = make_tokens(dice)
+        made = [make_rule(dice) for _ in range(3)]
+        small, large = vocabulary(table, cache_bytes=cache_bytes), vocabulary(table)
+        for rule in made * 2:
+            try:
+                pair = [dt.compile(rule, known).matcher() for known in (small, large)]
+            except (dt.GrammarError, dt.LimitError):
+                continue
+            for allowed, token in walk(pair[0], dice, 4):
+                assert allowed == mask(pair[1])
+                assert pair[1].accept(token)
+
+
+# The end.
+
+
+def test_after_the_end_nothing_is_allowed_and_going_back_reopens_it() -> None:
+    matcher = compiled(AB, LETTERS).matcher()
+    assert matcher.accept(0)
+    assert {1, 2} == mask(matcher)
+    assert matcher.accept(2)
+    assert matcher.is_finished
+    assert matcher.is_complete
+    assert set() == mask(matcher)
+    assert b"" == matcher.forced()
+    assert not matcher.accept(1)
+    assert not matcher.accept(2)
+    assert not matcher.accept_bytes(b"b")
+    assert 0 == matcher.validate([1])
+    matcher.rollback(1)
+    assert not matcher.is_finished
+    assert {1, 2} == mask(matcher)
+
+
+def test_a_refused_token_changes_nothing() -> None:
+    matcher = compiled(AB, LETTERS).matcher()
+    before = picture(matcher)
+    assert not matcher.accept(1)
+    assert not matcher.accept(2)
+    assert not matcher.accept(3)
+    assert not matcher.accept_bytes(b"ax")
+    assert before == picture(matcher)
+
+
+def test_a_special_token_named_by_a_literal_counts_as_its_text() -> None:
+    rule = ir.Rule("root", ir.Seq((ir.Lit(b"<t>", special=True), ir.Capture("x", ir.lit("a")))))
+    matcher = compiled(rule, LETTERS).matcher()
+    assert matcher.accept(3)
+    assert matcher.accept(0)
+    assert 4 == matcher.position
+    assert [("text", "", 0, 3), ("open", "x", 3, 3), ("text", "x", 3, 4), ("close", "x", 4, 4)] == [
+        tuple(event) for event in matcher.events()
+    ]
+
+
+def test_a_stop_token_that_the_grammar_names_is_content_until_the_output_is_complete() -> None:
+    rule = ir.Rule("root", ir.Seq((ir.lit("a"), ir.Tokens((2,)))))
+    matcher = compiled(rule, LETTERS).matcher()
+    assert matcher.accept(0)
+    assert {2} == mask(matcher)
+    assert matcher.accept(2)
+    assert not matcher.is_finished
+    assert matcher.accept(2)
+    assert matcher.is_finished
+
+
+# Misuse.
+
+WRONG: list[tuple[str, Callable[[dt.Matcher], object]]] = [
+    ("more steps back than were made", lambda m: m.rollback(1)),
+    ("a negative number of steps", lambda m: m.rollback(-1)),
+    ("a mask with too few words", lambda m: m.fill_mask(np.zeros(0, dtype=np.int32))),
+    ("a mask of the wrong type", lambda m: m.fill_mask(np.zeros(1, dtype=np.int64))),
+    ("a row beyond the mask", lambda m: m.fill_mask(np.zeros((1, 1), dtype=np.int32), 1)),
+    ("a mask that is no buffer", lambda m: m.fill_mask(object())),
+]
+
+
+@pytest.mark.parametrize(("what", "call"), WRONG, ids=[what for what, _ in WRONG])
+def test_misuse_is_an_error_and_no_crash(what: str, call: Callable[[dt.Matcher], object]) -> None:
+    with pytest.raises((dt.DovetailError, IndexError, TypeError, ValueError)):
+        call(compiled(AB, LETTERS).matcher())
+
+
+@pytest.mark.parametrize("token", [-1, 5, 2**31, 2**40])
+def test_a_token_outside_the_vocabulary_is_never_taken(token: int) -> None:
+    matcher = compiled(AB, LETTERS).matcher()
+    with contextlib.suppress(dt.DovetailError, TypeError, ValueError):
+        assert not matcher.accept(token)
+    assert 0 == matcher.steps
+
+
+# Threads.
+
+
+def test_threads_share_a_compiled_grammar() -> None:
+    table = make_tokens(SeededDice("threads"), 65)
+    word = ir.Alt((ir.lit("ab"), ir.lit("a𝄞"), ir.Capture("x", ir.star(ir.ANY_CHAR))))
+    known = vocabulary(table, cache_bytes=1 << 16)
+    grammar = compiled(ir.Rule("root", ir.Seq((word, ir.star(word)))), known)
+
+    def utter(seed: int) -> list[object]:
+        matcher = grammar.matcher()
+        for _ in walk(matcher, SeededDice(seed), 30):
+            pass
+        return [picture(matcher)]
+
+    expected = [utter(seed) for seed in range(32)]
+    with ThreadPoolExecutor(8) as pool:
+        assert expected * 4 == list(pool.map(utter, list(range(32)) * 4))
