@@ -30,7 +30,7 @@ class Request:
         return Request(copy.deepcopy(self.tag), self.lark)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tokens:
     """The 131,072 tokens of Tekken as bytes; the first `special` of them are control tokens and hold no text."""
 
@@ -84,12 +84,12 @@ class Dovetail:
         fill, mask = matcher.fill_mask, self.mask
         return lambda: fill(mask), matcher.accept
 
-    def grammar_bytes(self, compiled: Any) -> int | None:
-        """What one grammar takes, where the engine tells."""
-        return None
+    def grammar_bytes(self, compiled: Any) -> int:
+        """What one grammar takes, or 0 where the engine does not tell."""
+        return 0
 
-    def cache_bytes(self) -> int | None:
-        """What all grammars and their masks take, where the engine tells."""
+    def cache_bytes(self) -> int:
+        """What all grammars and their masks take, or 0 where the engine does not tell."""
         held = self.vocabulary.memory()
         return held["automata"] + held["masks"]
 
@@ -129,13 +129,13 @@ class XGrammar:
         fill, bitmask = matcher.fill_next_token_bitmask, self._bitmask
         return lambda: fill(bitmask, 0), matcher.accept_token
 
-    def grammar_bytes(self, compiled: Any) -> int | None:
-        """What one grammar takes, where the engine tells."""
+    def grammar_bytes(self, compiled: Any) -> int:
+        """What one grammar takes, or 0 where the engine does not tell."""
         return int(compiled.memory_size_bytes)
 
-    def cache_bytes(self) -> int | None:
-        """What all grammars and their masks take, where the engine tells."""
-        return None
+    def cache_bytes(self) -> int:
+        """What all grammars and their masks take, or 0 where the engine does not tell."""
+        return 0
 
 
 class _CallableTokenizer:
@@ -188,13 +188,13 @@ class LLGuidance:
         fill, bitmask = self._fill, self._bitmask
         return lambda: fill(matcher, bitmask, 0), matcher.consume_token
 
-    def grammar_bytes(self, compiled: Any) -> int | None:
-        """What one grammar takes, where the engine tells."""
-        return None
+    def grammar_bytes(self, compiled: Any) -> int:
+        """What one grammar takes, or 0 where the engine does not tell."""
+        return 0
 
-    def cache_bytes(self) -> int | None:
-        """What all grammars and their masks take, where the engine tells."""
-        return None
+    def cache_bytes(self) -> int:
+        """What all grammars and their masks take, or 0 where the engine does not tell."""
+        return 0
 
 
 Engine = Dovetail | XGrammar | LLGuidance
