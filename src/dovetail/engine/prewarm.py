@@ -10,6 +10,7 @@ from dovetail.grammar.ir import Rule, Text
 
 # Any JSON value: inside strings, after keys, in numbers and between the elements of arrays and objects.
 JSON_PREFIXES = (b"", b'"', b'"a\\', b"[", b"[1", b"{", b'{"', b'{"a"', b'{"a":', b'{"a":1', b'{"a":"', b'{"a":""', b"-")
+FEW_CHARS = 9  # lower bounds that schemas ask for
 
 
 def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
@@ -31,6 +32,9 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
 
     warm(Rule("text", Text()), b"")
     warm(Rule("json", json_schema.lower(True)), *JSON_PREFIXES)
+    warm(Rule("some", json_schema.lower({"type": "string", "minLength": 1})), b'"', b'"a')
+    for least in range(2, FEW_CHARS):
+        warm(Rule("string", json_schema.lower({"type": "string", "minLength": least})), b'"')
     for most in range(1, longest + 3):
         warm(Rule("string", json_schema.lower({"type": "string", "maxLength": most})), b'"')
     return kept
