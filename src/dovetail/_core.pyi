@@ -23,6 +23,9 @@ class Store:
     def size(self) -> int: ...
 
     @property
+    def longest_token(self) -> int: ...
+
+    @property
     def vocabulary_bytes(self) -> int: ...
 
     @property

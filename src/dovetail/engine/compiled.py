@@ -42,7 +42,7 @@ class CompiledGrammar:
 
 
 def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
-    """Compile a format, a request's response_format, its JSON text, or a rule; what is known already is not made again."""
+    """Compile a format, a response_format, its JSON text or a rule; what is known already is not made again."""
     if isinstance(source, ir.Rule):
         return CompiledGrammar(vocabulary._store.compile(source), vocabulary)
     cache = vocabulary._compiled

@@ -9,7 +9,21 @@ from dovetail.grammar import json_schema
 from dovetail.grammar.ir import Rule, Text
 
 # Any JSON value: inside strings, after keys, in numbers and between the elements of arrays and objects.
-JSON_PREFIXES = (b"", b'"', b'"a\\', b"[", b"[1", b"{", b'{"', b'{"a"', b'{"a":', b'{"a":1', b'{"a":"', b'{"a":""', b"-")
+JSON_PREFIXES = (
+    b"",
+    b'"',
+    b'"a\\',
+    b"[",
+    b"[1",
+    b"{",
+    b'{"',
+    b'{"a"',
+    b'{"a":',
+    b'{"a":1',
+    b'{"a":"',
+    b'{"a":""',
+    b"-",
+)
 FEW_CHARS = 9  # lower bounds that schemas ask for
 
 

@@ -44,7 +44,9 @@ class Vocabulary:
         except GrammarError as e:
             raise VocabularyError(str(e), "", "check the tokens, their ids and their number") from None
         except TypeError:
-            raise VocabularyError("a token is not bytes", "", "give every token as bytes, in the order of ids") from None
+            raise VocabularyError(
+                "a token is not bytes", "", "give every token as bytes, in the order of ids"
+            ) from None
         self._prewarmed = prewarm(self._store, self._store.longest_token)
         self._compiled: OrderedDict[int, CompiledGrammar] = OrderedDict()
         self.cache_bytes = cache_bytes
@@ -60,7 +62,7 @@ class Vocabulary:
         size: int | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> Vocabulary:
-        """From a Transformers or `tokenizers` tokenizer or its directory; `size` is the number of the model's logits."""
+        """From a Transformers or `tokenizers` tokenizer or its directory; `size` is how many logits the model has."""
         return cls(*loaders.load_huggingface(tokenizer, stop_token_ids, size), cache_bytes=cache_bytes)
 
     @classmethod

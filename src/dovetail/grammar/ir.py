@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar, dataclass_transform
 
 MAX_CODE_POINT = 0x10FFFF
 
+_T = TypeVar("_T")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass_transform(frozen_default=True)
+def _node(cls: type[_T]) -> type[_T]:
+    """A value with slots: type checkers hold it frozen, but making one costs a third of a frozen dataclass."""
+    return dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+@_node
 class Lit:
     """Exactly these bytes; where `special`, a special token may stand for its text inside them."""
 
@@ -21,35 +30,35 @@ class Lit:
     special: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Chars:
     """One character out of sorted, disjoint, inclusive code point ranges, as well-formed UTF-8."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Bytes:
     """One byte out of sorted, disjoint, inclusive ranges; for grammars that are about bytes, not text."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Seq:
     """The parts in order; no parts match the empty string."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Alt:
     """Any one of the parts; no parts match nothing."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Repeat:
     """`body` from `low` to `high` times; `high` None is unbounded. Large bounds cost nothing: the core counts."""
 
@@ -66,14 +75,14 @@ class Rule:
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Call:
     """What `rule` matches; the boundary at which the core shares and caches work."""
 
     rule: Rule
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Capture:
     """What `body` matches, reported as events under `name`."""
 
@@ -81,7 +90,7 @@ class Capture:
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Tokens:
     """One whole token by id, or any but these where `exclude`; a string is the token with that text."""
 
@@ -89,13 +98,14 @@ class Tokens:
     exclude: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Text:
     """Free well-formed UTF-8 text that contains none of `excludes` and none of the stops.
 
     It ends at the first stop, which is consumed and followed by the node beside it; where one stop is a prefix of
-    another, both may end it. The stop is not part of the text: an excluded string may lie in it or reach into it. Unless `after` is None it may also end anywhere, and `after` follows. A special token may
-    stand for its text inside a stop, never in the text. `captures` names the text without its stop, outermost first.
+    another, both may end it. The stop is not part of the text: an excluded string may lie in it or reach into it.
+    Unless `after` is None it may also end anywhere, and `after` follows. A special token may stand for its text inside
+    a stop, never in the text. `captures` names the text without its stop, outermost first.
     `max_chars` counts code points and `max_tokens` tokens that touch the text; with either, stops must be empty.
     """
 
@@ -107,7 +117,7 @@ class Text:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Without:
     """What `body` matches, unless its bytes contain one of `excludes`; the body holds no calls, captures or tokens."""
 
