@@ -10,14 +10,13 @@ from collections.abc import Iterable, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-from dovetail.errors import SchemaError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, Without, alt, optional
 
 from . import numbers, strings, text
 from .admission import admits
 from .disjoint import check_one_of
 from .keys import json_key, quoted_key
-from .members import Member, any_order, ordered
+from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
 from .reading import ANNOTATIONS, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located, Reader
 from .shapes import Extra, items, properties
@@ -195,7 +194,7 @@ class Lowering:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
                     return NOTHING
-                pairs = ordered([member for member in members if member], (), self.pieces.comma)
+                pairs = ordered(Group([member for member in members if member]), self.pieces.comma)
                 return concat(_OPEN, *self.pieces.ws, *pairs, _CLOSE)
 
     # Objects and arrays.
@@ -212,10 +211,7 @@ class Lowering:
         """A key in its plain spelling with its value; None where the pair cannot be written."""
         if value == NOTHING:
             return None
-        try:
-            written = encode_basestring(key).encode()
-        except UnicodeEncodeError:
-            raise SchemaError(f"the key {key!r} has a surrogate without its partner", "", "use Unicode text") from None
+        written = encode_basestring(key).encode()
         if self.pieces.excludes and any(word in written[1:-1] for word in self.pieces.excludes):
             return None
         return Member((Lit(written), self.pieces.colon, value, *self.pieces.ws), required)
@@ -234,10 +230,16 @@ class Lowering:
             # Where the member is written several times, its key is a rule of its own.
             once = not self.free_order and any(member.required for member in members)
             extra = self._extra([name for name, _, _ in shape.declared], shape.extra, once)
+        group = Group(members, extra)
+        if shape.low or shape.high is not None:
+            limited = located(parts[0][1], counted, group, shape.low, shape.high)
+            if limited is None:
+                return NOTHING
+            group = limited
         if self.free_order:
-            inside = located(parts[0][1], any_order, members, extra, self.pieces.comma, _CLOSE)
+            inside = located(parts[0][1], any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
-        return Seq((_OPEN, *self.pieces.ws, *ordered(members, extra, self.pieces.comma), _CLOSE))
+        return Seq((_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma), _CLOSE))
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""

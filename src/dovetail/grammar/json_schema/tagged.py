@@ -18,11 +18,13 @@ from .admission import type_of
 from .keys import NAME, marked_key, markup, other_keys
 from .layouts import Layout, Middle
 from .lowering import Lowering, Parts
-from .members import Member, any_order, ordered
+from .members import Group, Member, any_order, counted, ordered
 from .pointers import located
 from .reading import ANY_TYPE, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located
 from .shapes import Extra, items, properties
 from .text import concat
+
+Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
 
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
 
@@ -38,7 +40,7 @@ class Tagged:
         self._stop = Lit(layout.stop.encode())
         self._raw = _raw_text(layout.stop.encode(), self._excludes)
         self._pending: list[tuple[Rule, list[Facts]]] = []
-        self._done: dict[frozenset[int], list[tuple[str, Node, bool]]] = {}
+        self._done: dict[frozenset[int], list[Kind]] = {}
 
     def arguments(self, nodes: Sequence[Located]) -> Node:
         """The arguments of a call that `nodes` apply to."""
@@ -71,10 +73,13 @@ class Tagged:
             elif required:
                 return NOTHING
         extra = self._extra([name for name, _, _ in shape.declared], shape.extra) if shape.extra else ()
+        where = parts[0][1] if parts else ()
+        group = located(where, counted, Group(members, extra), shape.low, shape.high)
+        if group is None:
+            return NOTHING
         if self._json.free_order:
-            where = parts[0][1] if parts else ()
-            return concat(*self._ws, located(where, any_order, members, extra, (), EMPTY))
-        return concat(*self._ws, *ordered(members, extra, ()))
+            return concat(*self._ws, located(where, any_order, group, (), EMPTY))
+        return concat(*self._ws, *ordered(group, ()))
 
     def _extra(self, names: list[str], groups: list[Extra]) -> tuple[Node, ...]:
         """An argument that is not declared."""
@@ -96,8 +101,10 @@ class Tagged:
 
     # One argument.
 
-    def _member(self, name: str, kinds: list[tuple[str, Node, bool]], required: bool) -> Member | None:
+    def _member(self, name: str, kinds: list[Kind], required: bool) -> Member | None:
         key = self._layout.key(name)
+        if self._layout.tail and (not name.strip() or name.startswith("/") or ">" in name):
+            raise SchemaError(f"the key {name!r} cannot be the name of a tag", "", "use another key or another style")
         if any(word.decode() in key for word in self._excludes):
             return None
         end = concat(self._stop, Lit(self._layout.tail.format(key).encode()))
@@ -107,7 +114,7 @@ class Tagged:
         head = Lit(f"{self._layout.begin}{key}{self._layout.after_key}".encode())
         return Member((concat(head, value), *self._ws), required)
 
-    def _value(self, kinds: Iterable[tuple[str, Node, bool]], end: Node) -> Node:
+    def _value(self, kinds: Iterable[Kind], end: Node) -> Node:
         """What follows the key: the middle for each kind, the value, the end."""
         groups: dict[Middle, tuple[list[Node], list[Node]]] = {}
         for kind, node, is_raw in kinds:
@@ -123,9 +130,15 @@ class Tagged:
             ways.append(concat(*between, alt(*tails)))
         return alt(*ways)
 
-    def _kinds(self, nodes: Sequence[Located]) -> list[tuple[str, Node, bool]]:
+    def _kinds(self, nodes: Sequence[Located]) -> list[Kind]:
         """The kinds of a value with their nodes; raw text, marked by True, has the stop inside."""
-        found: list[tuple[str, Node, bool]] = []
+        key = frozenset(id(schema) for schema, _ in nodes)
+        if key not in self._done:
+            self._done[key] = self._read_kinds(nodes)
+        return self._done[key]
+
+    def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
+        found: list[Kind] = []
         for facts in self._json.read(nodes):
             if facts.values is not None:
                 found += (self._literal_kind(value) for value in self._json.admitted(facts))
@@ -186,14 +199,14 @@ class Tagged:
                 node = Repeat(node, 0, 1)
         return concat(*self._ws, node)
 
-    def _item(self, kinds: list[tuple[str, Node, bool]]) -> Node:
+    def _item(self, kinds: list[Kind]) -> Node:
         end = concat(self._stop, Lit(self._layout.tail.format("item").encode()))
         value = self._value(kinds, end)
         if value == NOTHING:
             return NOTHING
         return Call(Rule("item", concat(Lit(self._layout.item.encode()), value, *self._ws)))
 
-    def _literal_kind(self, value: Any) -> tuple[str, Node, bool]:
+    def _literal_kind(self, value: Any) -> Kind:
         kind = _KINDS[type_of(value)]
         if isinstance(value, str):
             barred = any(word in value.encode() for word in (self._stop.data, *self._excludes))
@@ -210,7 +223,7 @@ class Tagged:
         members = [self._member(key, [self._literal_kind(item)], True) for key, item in value.items()]
         if None in members:
             return NOTHING
-        return concat(*self._ws, *ordered([member for member in members if member], (), ()))
+        return concat(*self._ws, *ordered(Group([member for member in members if member]), ()))
 
 
 def _only(facts: Facts, kind: int) -> Facts:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from os.path import commonprefix
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -156,6 +155,12 @@ def spell_text(text: str) -> Node:
     return concat(*(spell(((ord(char), ord(char)),)) for char in text))
 
 
+def _common_prefix(first: str, last: str) -> str:
+    """What two words begin with, and so every word that sorts between them."""
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:length]
+
+
 def spell_words(words: list[str], depth: int = 0) -> Node:
     """The inside of a JSON string that denotes one of `words`; what several begin with is written once."""
     if len(words) == 1 or depth > 50:
@@ -165,7 +170,7 @@ def spell_words(words: list[str], depth: int = 0) -> Node:
         groups.setdefault(word[:1], []).append(word)
     ways: list[Node] = []
     for group in groups.values():
-        prefix = commonprefix(group)
+        prefix = _common_prefix(min(group), max(group))
         rest = [word[len(prefix) :] for word in group]
         ways.append(spell_text(prefix) if rest == [""] else concat(spell_text(prefix), spell_words(rest, depth + 1)))
     return alt(*ways)
