@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, Alt, Call, Node, Repeat, Rule, Seq, alt, optional
@@ -13,16 +13,14 @@ MAX_ANY_ORDER = 6
 Parts = tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """One key with its value, whitespace after it included."""
 
     parts: Parts
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """The members of one object: the declared ones, and `extra` up to `most` times; where `nonempty`, at least one."""
 
     members: Sequence[Member]

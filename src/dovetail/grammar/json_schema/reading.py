@@ -194,6 +194,17 @@ _HANDLERS: dict[str, Callable[[Facts, Any, Where], None]] = {
 }
 
 
+SCALAR_KEYWORDS = frozenset(_HANDLERS) - {"enum", "const"}
+
+
+def read_scalar(schema: dict[str, Any], live: set[str], where: Where) -> Facts:
+    """The facts of a schema whose `live` keywords are all about strings and numbers."""
+    facts = Facts()
+    for keyword in live:
+        _HANDLERS[keyword](facts, schema[keyword], where)
+    return facts
+
+
 class _Branch:
     """A state of reading: schemas still to apply, and choices still to make."""
 

@@ -16,6 +16,7 @@ from .pointers import Where, located, render
 from .reading import STRING, Facts, Located, at_least, at_most, schemas
 
 MAX_PATTERNS = 5
+_UNCOMMON = frozenset(("patternProperties", "propertyNames", "minProperties", "maxProperties"))
 
 Read = Callable[[list[Located]], list[Facts]]
 
@@ -50,6 +51,8 @@ class Properties:
 
 def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properties:
     """The members of an object; `strict` closes it when it declares properties and no schema speaks of others."""
+    if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
+        return _common(*parts[0], strict)
     names: dict[str, bool] = {}
     simple, silent, declares = True, True, False
     for schema, where in parts:
@@ -75,6 +78,19 @@ def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properti
         if "maxProperties" in schema:
             shape.high = at_most(shape.high, schema["maxProperties"], "maxProperties", where)
     return shape
+
+
+def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
+    """The same for one schema with the common keywords only."""
+    declared = _mapping(schema, "properties", where)
+    required = _required(schema["required"], where) if "required" in schema else ()
+    at = (where, "properties")
+    found = [(name, [(node, (at, name))], name in required) for name, node in declared.items()]
+    more = schema.get("additionalProperties", not (strict and "properties" in schema))
+    others = [] if more is True else [(more, (where, "additionalProperties"))]
+    unknown = others if "additionalProperties" in schema else []
+    found += [(name, unknown, True) for name in required if name not in declared]
+    return Properties(found, [] if more is False else [Extra(None, others)])
 
 
 def _mapping(schema: dict[str, Any], keyword: str, where: Where) -> dict[str, Any]:

@@ -149,10 +149,20 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
-@lru_cache(maxsize=4096)
+class _Spelled(dict[str, Node]):
+    """The spellings of single characters, made when first needed."""
+
+    def __missing__(self, char: str) -> Node:
+        node = self[char] = spell(((ord(char), ord(char)),))
+        return node
+
+
+_spelled = _Spelled()
+
+
 def spell_text(text: str) -> Node:
     """The inside of a JSON string that denotes `text`, in any spelling."""
-    return concat(*(spell(((ord(char), ord(char)),)) for char in text))
+    return Seq(tuple([_spelled[char] for char in text]))
 
 
 def _common_prefix(first: str, last: str) -> str:
@@ -163,16 +173,16 @@ def _common_prefix(first: str, last: str) -> str:
 
 def spell_words(words: list[str], depth: int = 0) -> Node:
     """The inside of a JSON string that denotes one of `words`; what several begin with is written once."""
-    if len(words) == 1 or depth > 50:
-        return alt(*map(spell_text, words))
     groups: dict[str, list[str]] = {}
     for word in words:
         groups.setdefault(word[:1], []).append(word)
+    if len(groups) == len(words) or depth > 50:
+        return alt(*map(spell_text, words))
     ways: list[Node] = []
     for group in groups.values():
-        prefix = _common_prefix(min(group), max(group))
+        prefix = group[0] if len(group) == 1 else _common_prefix(min(group), max(group))
         rest = [word[len(prefix) :] for word in group]
-        ways.append(spell_text(prefix) if rest == [""] else concat(spell_text(prefix), spell_words(rest, depth + 1)))
+        ways.append(spell_text(prefix) if rest == [""] else seq(spell_text(prefix), spell_words(rest, depth + 1)))
     return alt(*ways)
 
 
@@ -226,6 +236,7 @@ class Pieces:
     object: Node
     array: Node
     excludes: tuple[bytes, ...]
+    by_type: dict[str, Node]
 
 
 @lru_cache(maxsize=64)
@@ -247,4 +258,13 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
     anything = Call(Rule("object", Seq((Lit(b"{"), *ws, members, Lit(b"}")))))
     array = Call(Rule("array", Seq((Lit(b"["), *ws, items, Lit(b"]")))))
     value.body = Alt((string, NUMBER, anything, array, TRUE, FALSE, NULL))
-    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes)
+    by_type: dict[str, Node] = {
+        "string": string,
+        "number": NUMBER,
+        "integer": INTEGER,
+        "boolean": BOOLEAN,
+        "null": NULL,
+        "object": anything,
+        "array": array,
+    }
+    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, by_type)
