@@ -56,7 +56,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"oneOf": [{"type": "string"}, {"minLength": 2}]}, "/oneOf", "two branches of oneOf"),
     *(
         ({"properties": {"a": {keyword: True}}, "type": "object"}, f"/properties/a/{keyword}", keyword)
-        for keyword in ("not", "if", "contains", "uniqueItems", "multipleOf", "dependentRequired", "minProperties")
+        for keyword in ("not", "if", "contains", "uniqueItems", "multipleOf", "dependentRequired", "unevaluatedItems")
     ),
 ]
 

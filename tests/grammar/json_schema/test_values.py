@@ -161,6 +161,15 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
         ["{}", '{"abc":null}'],
         ['{"abcd":null}', '{"A":null}', '{"a":1}'],
     ),
+    ({**LETTERS, "minProperties": 1}, ['{"a":1}', '{"b":1,"e":1}'], ["{}"]),
+    ({**LETTERS, "maxProperties": 0}, ["{}"], ['{"a":1}']),
+    ({**MIDDLE, "maxProperties": 1}, ['{"b":1}'], ["{}", '{"a":1,"b":1}']),
+    ({**MIDDLE, "minProperties": 3}, ['{"a":1,"b":1,"c":1}'], ['{"a":1,"b":1}']),
+    (
+        {"type": "object", "minProperties": 1, "maxProperties": 2},
+        ['{"a":1}', '{"a":1,"b":1}'],
+        ["{}", '{"a":1,"b":1,"c":1}'],
+    ),
     # Arrays.
     ({"type": "array"}, ["[]", '[1,"a",[]]', "[ 1 , 2 ]"], ["{}", "[1,]", "[,1]"]),
     ({"type": "array", "items": {"type": "integer"}}, ["[]", "[1]", "[1,2,3,4]"], ['["a"]', "[1 2]"]),

@@ -56,6 +56,9 @@ def lower(
     if found is None:
         try:
             found = _lower(schema, style, strict, any_order, max_whitespace, words)
+        except UnicodeEncodeError as error:
+            problem = f"{error.object!r} has a surrogate without its partner"
+            raise SchemaError(problem, path, "use Unicode text") from error
         except InputError as error:
             raise type(error)(error.problem, path + error.path, error.fix) from error.__cause__
         if 0 < len(content) <= _MAX_CACHED_BYTES:

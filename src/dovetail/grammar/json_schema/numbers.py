@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, alt, optional, star
 
+from .prune import prune
 from .text import DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
@@ -147,7 +148,9 @@ def number(integer: bool, minimum: Bound | None, maximum: Bound | None) -> Node:
     """A number between two bounds, whole where `integer`."""
     if minimum is None and maximum is None:
         return INTEGER if integer else NUMBER
-    body = _integers(_first(minimum), _last(maximum)) if integer else _reals(minimum, maximum)
+    if minimum is not None and maximum is not None and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
+        return NOTHING
+    body = prune(_integers(_first(minimum), _last(maximum)) if integer else _reals(minimum, maximum))
     return body if body == NOTHING else Call(Rule("number", body))
 
 
