@@ -42,7 +42,7 @@ class Study:
         self.options = options
         self.result: dict[str, dict[str, Any]] = {name: {} for name in options.engines}
         self.new: dict[str, dict[str, list[int]]] = {}
-        self.slow: list[tuple[float, str]] = []
+        self.slow: dict[str, list[tuple[float, str]]] = {"new": [], "warm": []}
 
     def run(self) -> Study:
         """Measure; `result` and `slow` hold what came out."""
@@ -143,7 +143,7 @@ class Study:
             for step in np.argsort(times.masks)[::-1][: self.options.slowest]:
                 before = b"".join(texts[i] for i in ids[max(0, step - 12) : step])[-48:].decode("utf-8", "replace")
                 what = f"{kind:4} {case.name}, step {step}: after ...{before!r} then {texts[ids[step]]!r}"
-                self.slow.append((times.masks[step] / 1000, what))
+                self.slow[kind].append((times.masks[step] / 1000, what))
 
 
 @functools.cache
@@ -168,8 +168,9 @@ def report(studies: Sequence[Study], options: argparse.Namespace) -> None:
             rows.append([*row, r.get("memory_kb"), r.get("resident_kb")])
     print(table(header, rows))
     for study in studies:
-        for us, what in sorted(study.slow, reverse=True)[: options.slowest]:
-            print(f"{us:9.1f} us  {what}")
+        for steps in study.slow.values():
+            for us, what in sorted(steps, reverse=True)[: options.slowest]:
+                print(f"{us:9.1f} us  {what}")
     write_json(options.json, {"studies": {study.label: study.result for study in studies}})
 
 
@@ -182,7 +183,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--xgrammar-sets", type=int, default=6, help="how many of them XGrammar compiles, once (%(default)s)")
     add("--outputs", type=int, default=9, help="outputs that are walked warm (%(default)s)")
     add("--warm-rounds", type=int, default=15, help="how often they are walked (%(default)s)")
-    add("--slowest", type=int, default=0, metavar="N", help="list Dovetail's N slowest steps of each kind of request")
+    add("--slowest", type=int, default=0, metavar="N", help="list Dovetail's N slowest steps, new and warm")
     add("--quick", action="store_true", help="the smallest run that shows everything; its figures are rough")
     add("--json", type=Path, metavar="OUT", help="write the figures there as well")
 

@@ -1,0 +1,82 @@
+"""Each benchmark runs in its smallest mode and reports what it promises; how long anything takes is not checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dovetail
+
+BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
+ENGINES = {"dovetail", "llguidance", "xgrammar"}
+SPREAD = {"p50", "mean", "p99", "max"}
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # The package under test, also where it is on the path but not installed.
+    environment = {**os.environ, "PYTHONPATH": str(Path(dovetail.__file__).parent.parent)}
+    command = [sys.executable, str(BENCHMARKS / program), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+
+
+def figures(program: str, out: Path, *arguments: str) -> tuple[str, dict[str, Any]]:
+    done = run(program, "--quick", "--json", str(out), *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, json.loads(out.read_text())
+
+
+def assert_whole(study: dict[str, Any], engines: set[str]) -> None:
+    assert study.keys() == engines
+    for name, result in study.items():
+        for figure in ("compile_ms", "again_us", "first_mask_ms"):
+            assert result[figure] > 0
+        for figure in ("warm_us", "new_us", "accept_us"):
+            assert result[figure].keys() == SPREAD
+            assert result[figure]["p50"] <= result[figure]["p99"] <= result[figure]["max"]
+        assert ("memory_kb" in result) == (name != "llguidance")
+        assert ("resident_kb" in result) == (name != "xgrammar")
+
+
+def test_tool_calling_is_reported_with_a_verdict_on_each_promise(tmp_path: Path) -> None:
+    # Without XGrammar, which compiles ten tools for many seconds; the test of the formats runs it.
+    engines = ENGINES - {"xgrammar"}
+    arguments = ("--tools", "10", "--engines", ",".join(engines))
+    printed, written = figures("bench_tools.py", tmp_path / "out.json", *arguments)
+    assert written["machine"]["cpu"]
+    assert_whole(written["studies"][" 10 tools"], engines)
+    verdicts = [line for line in printed.splitlines() if line.startswith(("PASS  ", "FAIL  "))]
+    assert len(verdicts) == 9
+    assert not any("xgrammar" in line for line in verdicts)
+
+
+def test_a_kind_of_format_is_reported_for_each_engine(tmp_path: Path) -> None:
+    printed, written = figures("bench_formats.py", tmp_path / "out.json", "--kind", "EBNF, JSON")
+    assert_whole(written["studies"]["EBNF, JSON"], ENGINES)
+    assert all(f"EBNF, JSON, {engine}" in printed for engine in ENGINES)
+
+
+def test_the_cost_of_a_byte_is_reported_by_size(tmp_path: Path) -> None:
+    printed, written = figures("bench_text.py", tmp_path / "out.json")
+    assert len(written["text"]) == 4
+    for row in written["text"].values():
+        assert row["ns_per_byte"].keys() == {"1000", "100000"}
+    assert printed.splitlines()[-1].startswith(("PASS", "FAIL"))
+
+
+@pytest.mark.parametrize("program", sorted(path.name for path in BENCHMARKS.glob("bench_*.py")))
+def test_help_teaches(program: str) -> None:
+    done = run(program, "--help")
+    assert done.returncode == 0
+    assert f"python benchmarks/{program} --quick" in done.stdout
+
+
+def test_an_unknown_engine_is_named() -> None:
+    done = run("bench_tools.py", "--engines", "dovetail,nonesuch")
+    assert done.returncode == 2
+    assert "no engine is called 'nonesuch'" in done.stderr
