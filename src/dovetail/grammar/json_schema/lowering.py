@@ -16,7 +16,7 @@ from . import numbers, strings, text
 from .admission import admits
 from .disjoint import check_one_of
 from .keys import json_key, quoted_key
-from .members import Group, Member, any_order, counted, ordered
+from .members import MAX_ANY_ORDER, Group, Member, any_order, counted, ordered
 from .pointers import Where, located
 from .reading import (
     ANNOTATIONS,
@@ -201,7 +201,7 @@ class Lowering:
         return Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))
 
     def literal(self, value: Any) -> Node:
-        """A JSON value equal to `value`; members of objects in its own order."""
+        """A JSON value equal to `value`; many members of an object only in its own order."""
         match value:
             case None:
                 return text.NULL
@@ -219,8 +219,10 @@ class Lowering:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
                     return NOTHING
-                pairs = ordered(Group([member for member in members if member]), self.pieces.comma)
-                return concat(_OPEN, *self.pieces.ws, *pairs, _CLOSE)
+                group = Group([member for member in members if member])
+                if self.free_order and len(members) <= MAX_ANY_ORDER:
+                    return concat(_OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, _CLOSE))
+                return concat(_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma), _CLOSE)
 
     # Objects and arrays.
 

@@ -136,7 +136,7 @@ def _magnitude(low: Bound | None, high: Bound | None) -> Node:
 
 
 def _negate(bound: Bound | None) -> Bound | None:
-    return None if bound is None else (-bound[0], bound[1])
+    return None if bound is None else (bound[0].copy_negate(), bound[1])
 
 
 def _clamp(bound: Bound | None) -> Bound:
@@ -193,7 +193,7 @@ def _reals(minimum: Bound | None, maximum: Bound | None) -> Node:
 def literal(text: str) -> Node:
     """Every plain spelling of the number that `text` denotes, and its scientific one where `text` has an exponent."""
     value = Decimal(text)
-    integer, fraction = _split(abs(value))
+    integer, fraction = _split(value.copy_abs())
     sign = optional(_MINUS) if not value else _MINUS if value < 0 else EMPTY
     padding: Node = star(ZERO) if fraction else ZEROS
     plain = concat(sign, Lit(f"{integer}{'.' if fraction else ''}{fraction}".encode()), padding)

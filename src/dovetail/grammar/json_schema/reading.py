@@ -37,6 +37,7 @@ TYPES = {
 }
 MAX_BRANCHES = 20_000
 MAX_COUNT = 1 << 30
+MAX_REFERENCES = 1_000
 
 # They say something to people or tools, nothing about the value.
 ANNOTATIONS = frozenset(
@@ -44,8 +45,8 @@ ANNOTATIONS = frozenset(
     "definitions $vocabulary contentEncoding contentMediaType contentSchema".split()
 )
 REFUSED = frozenset(
-    "not if then else dependentRequired dependentSchemas dependencies unevaluatedProperties unevaluatedItems "
-    "additionalItems contains minContains maxContains uniqueItems multipleOf $dynamicRef $recursiveRef".split()
+    "not if dependentRequired dependentSchemas dependencies unevaluatedProperties unevaluatedItems contains "
+    "uniqueItems multipleOf $dynamicRef $recursiveRef".split()
 )
 _OBJECT_KEYWORDS = frozenset(
     "properties required additionalProperties patternProperties propertyNames minProperties maxProperties".split()
@@ -296,6 +297,9 @@ class Reader:
                         if above[id(target)] == depth:
                             raise _circular((where, "$ref"))
                         return (where, "$ref")
+                    if len(above) > MAX_REFERENCES:
+                        problem = f"more than {MAX_REFERENCES} references lead here one after another"
+                        raise LimitError(problem, render((where, "$ref")), "refer to the definition directly")
                     branch.todo.append((target, place, {**above, id(target): depth}, depth))
                 elif keyword == "allOf":
                     at = (where, "allOf")
@@ -303,7 +307,7 @@ class Reader:
                     branch.todo += reversed(parts)
                 elif keyword in ("anyOf", "oneOf"):
                     branch.choices.append((keyword, schemas(value, keyword, where), (where, keyword), above, depth))
-                elif keyword in REFUSED:
+                elif keyword in REFUSED and (keyword != "uniqueItems" or value):
                     problem = f"the keyword {keyword} is not supported"
                     raise SchemaError(problem, render((where, keyword)), "leave it out")
             if members:

@@ -83,7 +83,7 @@ def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properti
 def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
     """The same for one schema with the common keywords only."""
     declared = _mapping(schema, "properties", where)
-    required = _required(schema["required"], where) if "required" in schema else ()
+    required = dict.fromkeys(_required(schema["required"], where)) if "required" in schema else {}
     at = (where, "properties")
     found = [(name, [(node, (at, name))], name in required) for name, node in declared.items()]
     more = schema.get("additionalProperties", not (strict and "properties" in schema))
