@@ -35,8 +35,10 @@ class MaskRows {
             data_ = static_cast<uint32_t *>(view_.buf);
             rows_ = view_.ndim == 2 ? static_cast<size_t>(view_.shape[0]) : 1;
         } else {
-            array_ = nb::cast<AnyArray>(mask);
-            check(array_.itemsize(), static_cast<int>(array_.ndim()), array_.ndim() > 0 ? static_cast<Py_ssize_t>(array_.shape(array_.ndim() - 1)) : 0);
+            if (!nb::try_cast(mask, array_)) throw nb::type_error("a mask is a contiguous array in the memory of the CPU");
+            const size_t ndim = array_.ndim();
+            check(static_cast<Py_ssize_t>(array_.itemsize()), static_cast<int>(ndim),
+                  ndim > 0 ? static_cast<Py_ssize_t>(array_.shape(ndim - 1)) : 0);
             data_ = static_cast<uint32_t *>(array_.data());
             rows_ = array_.ndim() == 2 ? array_.shape(0) : 1;
         }

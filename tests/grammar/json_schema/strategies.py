@@ -36,6 +36,8 @@ def _objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
         properties=st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
         required=st.lists(st.sampled_from(NAMES), max_size=2, unique=True),
         additionalProperties=st.one_of(st.booleans(), inner),
+        minProperties=st.integers(0, 2),
+        maxProperties=st.integers(0, 3),
         patternProperties=st.dictionaries(st.sampled_from(["^a", "^x_", "b$"]), inner, max_size=1),
     ).map(lambda schema: {"type": "object", **schema})
 

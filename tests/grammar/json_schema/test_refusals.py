@@ -54,9 +54,12 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"$ref": "https://example.com/other"}, "/$ref", "not a JSON Pointer into this schema"),
     ({"$ref": 1}, "/$ref", "must be a string"),
     ({"oneOf": [{"type": "string"}, {"minLength": 2}]}, "/oneOf", "two branches of oneOf"),
+    ({"const": float("nan")}, "", "cannot be written as JSON"),
+    ({"maxLength": float("inf")}, "", "cannot be written as JSON"),
+    ({"type": "object", "properties": {"\ud800": {}}}, "", "surrogate without its partner"),
     *(
         ({"properties": {"a": {keyword: True}}, "type": "object"}, f"/properties/a/{keyword}", keyword)
-        for keyword in ("not", "if", "contains", "uniqueItems", "multipleOf", "dependentRequired", "minProperties")
+        for keyword in ("not", "if", "contains", "uniqueItems", "multipleOf", "dependentRequired", "unevaluatedItems")
     ),
 ]
 

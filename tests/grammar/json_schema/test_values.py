@@ -161,6 +161,15 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
         ["{}", '{"abc":null}'],
         ['{"abcd":null}', '{"A":null}', '{"a":1}'],
     ),
+    ({**LETTERS, "minProperties": 1}, ['{"a":1}', '{"b":1,"e":1}'], ["{}"]),
+    ({**LETTERS, "maxProperties": 0}, ["{}"], ['{"a":1}']),
+    ({**MIDDLE, "maxProperties": 1}, ['{"b":1}'], ["{}", '{"a":1,"b":1}']),
+    ({**MIDDLE, "minProperties": 3}, ['{"a":1,"b":1,"c":1}'], ['{"a":1,"b":1}']),
+    (
+        {"type": "object", "minProperties": 1, "maxProperties": 2},
+        ['{"a":1}', '{"a":1,"b":1}'],
+        ["{}", '{"a":1,"b":1,"c":1}'],
+    ),
     # Arrays.
     ({"type": "array"}, ["[]", '[1,"a",[]]', "[ 1 , 2 ]"], ["{}", "[1,]", "[,1]"]),
     ({"type": "array", "items": {"type": "integer"}}, ["[]", "[1]", "[1,2,3,4]"], ['["a"]', "[1 2]"]),
@@ -248,6 +257,12 @@ OPTIONS: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
         {"any_order": True, "strict": False},
         ['{"b":"x","a":1}', '{"z":1,"a":1,"y":2}', '{"z":1,"a":1,"y":2,"b":"","k":{}}'],
         ['{"z":1}', '{"b":"x"}', '{"z":1,"a":1,"a":2}'],
+    ),
+    (
+        {"const": {"a": 1, "b": 2}},
+        {"any_order": True},
+        ['{"a":1,"b":2}', '{"b":2,"a":1}'],
+        ['{"a":1}', '{"a":1,"b":2,"a":1}'],
     ),
     (PERSON, {"max_whitespace": 0}, ['{"a":1,"b":"x y"}'], ['{"a": 1}', '{ "a":1}']),
     (PERSON, {"max_whitespace": 2}, ['{  "a":  1}'], ['{   "a":1}']),

@@ -56,8 +56,14 @@ def lower(
     if found is None:
         try:
             found = _lower(schema, style, strict, any_order, max_whitespace, words)
+        except UnicodeEncodeError as error:
+            problem = f"{error.object!r} has a surrogate without its partner"
+            raise SchemaError(problem, path, "use Unicode text") from error
         except InputError as error:
             raise type(error)(error.problem, path + error.path, error.fix) from error.__cause__
+        except (ValueError, OverflowError) as error:
+            problem = f"a number in this schema cannot be written as JSON: {error}"
+            raise SchemaError(problem, path, "use finite numbers of a few thousand digits at most") from error
         if 0 < len(content) <= _MAX_CACHED_BYTES:
             _cache[key] = found
             if len(_cache) > _MAX_CACHED:

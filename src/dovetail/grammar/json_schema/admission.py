@@ -75,6 +75,8 @@ def _array(reader: Reader, facts: Facts, value: list[Any], strict: bool) -> bool
 
 def _object(reader: Reader, facts: Facts, value: dict[str, Any], strict: bool) -> bool:
     shape = properties(facts.objects, strict, reader.read)
+    if len(value) < shape.low or (shape.high is not None and len(value) > shape.high):
+        return False
     if any(required and name not in value for name, _, required in shape.declared):
         return False
     for name, item in value.items():

@@ -10,28 +10,40 @@ from collections.abc import Iterable, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-from dovetail.errors import SchemaError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, Without, alt, optional
 
 from . import numbers, strings, text
 from .admission import admits
 from .disjoint import check_one_of
 from .keys import json_key, quoted_key
-from .members import Member, any_order, ordered
+from .members import MAX_ANY_ORDER, Group, Member, any_order, counted, ordered
 from .pointers import Where, located
-from .reading import ANNOTATIONS, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located, Reader
+from .reading import (
+    ANNOTATIONS,
+    ARRAY,
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OBJECT,
+    SCALAR_KEYWORDS,
+    STRING,
+    TYPES,
+    Facts,
+    Located,
+    Reader,
+    read_scalar,
+)
 from .shapes import Extra, items, properties
 from .text import COMMA, QUOTE, Pieces, concat
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 _FIRST, _LAST = Lit(b"["), Lit(b"]")
-_TYPE = {"type"}
 _REF = {"$ref"}
-_ENUM = ({"enum"}, {"type", "enum"})
-_PLAIN = {
-    "object": (OBJECT, {"type", "properties", "required", "additionalProperties"}),
-    "array": (ARRAY, {"type", "items", "minItems", "maxItems"}),
-}
+_ANY_OF = {"anyOf"}
+_ENUM = {"type", "enum"}
+_OBJECT = {"type", "properties", "required", "additionalProperties"}
+_ARRAY = {"type", "items", "minItems", "maxItems"}
+_COMPOSITE = ("object", "array")
 
 Parts = tuple[Located, ...]
 
@@ -47,15 +59,6 @@ class Lowering:
         self.doubtful = False  # whether some rule may match nothing
         self._done: dict[Any, Node] = {}
         self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
-        self._by_type: dict[str, Node] = {
-            "string": pieces.string,
-            "number": text.NUMBER,
-            "integer": text.INTEGER,
-            "boolean": text.BOOLEAN,
-            "null": text.NULL,
-            "object": pieces.object,
-            "array": pieces.array,
-        }
 
     # Which values.
 
@@ -66,7 +69,10 @@ class Lowering:
             if type(schema) is dict:
                 return self._single(schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
-        return self._memoised(key, nodes)
+        found = self._done.get(key)
+        if found is None:
+            found = self._done[key] = self.union(self.read(nodes))
+        return found
 
     def _single(self, schema: dict[str, Any], where: Where) -> Node:
         """The same for one schema; the common ones are known at a glance."""
@@ -74,27 +80,45 @@ class Lowering:
         if found is not None:
             return found
         live = schema.keys() - ANNOTATIONS
-        if live == _TYPE:
-            name = schema["type"]
-            if type(name) is str and name in self._by_type:
-                return self._by_type[name]
+        name = schema.get("type")
+        if type(name) is str and name in TYPES:
+            found = self._typed(name, schema, live, where)
         elif live == _REF:
             target, place = self.reader.target(schema["$ref"], where)
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
                 return self._single(target, place)
-        elif live in _ENUM and schema.get("type", "string") == "string" and _all_strings(schema["enum"]):
-            return self.quoted(schema["enum"])
-        elif "type" in live and type(name := schema["type"]) is str and name in _PLAIN and live <= _PLAIN[name][1]:
-            self._done[id(schema)] = node = self._composite([(_PLAIN[name][0], ((schema, where),))])
-            return node
-        return self._memoised(id(schema), ((schema, where),))
-
-    def _memoised(self, key: Any, nodes: Sequence[Located]) -> Node:
-        found = self._done.get(key)
+        elif live == _ANY_OF:
+            found = self._simple_union(schema["anyOf"], where)
         if found is None:
-            found = self._done[key] = self.union(self.read(nodes))
+            found = self.union(self.read(((schema, where),)))
+        self._done[id(schema)] = found
         return found
+
+    def _typed(self, name: str, schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+        """A value of one type with the keywords that are common for it; None where there are others."""
+        if len(live) == 1:
+            return self.pieces.by_type[name]
+        if name == "object":
+            return self._composite([(OBJECT, ((schema, where),))]) if live <= _OBJECT else None
+        if name == "array":
+            return self._composite([(ARRAY, ((schema, where),))]) if live <= _ARRAY else None
+        if name == "string" and live == _ENUM and all_strings(schema["enum"]):
+            return self.quoted(schema["enum"])
+        if live <= SCALAR_KEYWORDS:
+            return alt(*self._scalars(read_scalar(schema, live, where)))
+        return None
+
+    def _simple_union(self, arms: Any, where: Where) -> Node | None:
+        """One of several values with a type of their own, at most one of which is an object or array."""
+        if type(arms) is not list or not arms:
+            return None
+        if not all(type(arm) is dict and type(arm.get("type")) is str for arm in arms):
+            return None
+        if sum(arm["type"] in _COMPOSITE for arm in arms) > 1:
+            return None
+        ways = [self._single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
+        return alt(*dict.fromkeys(way for way in ways if way != NOTHING))
 
     def read(self, nodes: Sequence[Located]) -> list[Facts]:
         """The alternatives for a value to which all of `nodes` apply."""
@@ -177,7 +201,7 @@ class Lowering:
         return Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))
 
     def literal(self, value: Any) -> Node:
-        """A JSON value equal to `value`; members of objects in its own order."""
+        """A JSON value equal to `value`; many members of an object only in its own order."""
         match value:
             case None:
                 return text.NULL
@@ -195,8 +219,10 @@ class Lowering:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
                     return NOTHING
-                pairs = ordered([member for member in members if member], (), self.pieces.comma)
-                return concat(_OPEN, *self.pieces.ws, *pairs, _CLOSE)
+                group = Group([member for member in members if member])
+                if self.free_order and len(members) <= MAX_ANY_ORDER:
+                    return concat(_OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, _CLOSE))
+                return concat(_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma), _CLOSE)
 
     # Objects and arrays.
 
@@ -205,17 +231,14 @@ class Lowering:
         while self._pending:
             rule, kinds = self._pending.pop()
             bodies = [self._object(parts) if kind == OBJECT else self._array(parts) for kind, parts in kinds]
-            rule.body = alt(*(body for body in bodies if body != NOTHING))
+            rule.body = bodies[0] if len(bodies) == 1 else alt(*(body for body in bodies if body != NOTHING))
             self.doubtful = self.doubtful or rule.body == NOTHING
 
     def member(self, key: str, value: Node, required: bool) -> Member | None:
         """A key in its plain spelling with its value; None where the pair cannot be written."""
         if value == NOTHING:
             return None
-        try:
-            written = encode_basestring(key).encode()
-        except UnicodeEncodeError:
-            raise SchemaError(f"the key {key!r} has a surrogate without its partner", "", "use Unicode text") from None
+        written = encode_basestring(key).encode()
         if self.pieces.excludes and any(word in written[1:-1] for word in self.pieces.excludes):
             return None
         return Member((Lit(written), self.pieces.colon, value, *self.pieces.ws), required)
@@ -234,10 +257,16 @@ class Lowering:
             # Where the member is written several times, its key is a rule of its own.
             once = not self.free_order and any(member.required for member in members)
             extra = self._extra([name for name, _, _ in shape.declared], shape.extra, once)
+        group = Group(members, extra)
+        if shape.low or shape.high is not None:
+            limited = located(parts[0][1], counted, group, shape.low, shape.high)
+            if limited is None:
+                return NOTHING
+            group = limited
         if self.free_order:
-            inside = located(parts[0][1], any_order, members, extra, self.pieces.comma, _CLOSE)
+            inside = located(parts[0][1], any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
-        return Seq((_OPEN, *self.pieces.ws, *ordered(members, extra, self.pieces.comma), _CLOSE))
+        return Seq((_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma), _CLOSE))
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
@@ -291,7 +320,8 @@ class Lowering:
         return node
 
 
-def _all_strings(values: Any) -> bool:
+def all_strings(values: Any) -> bool:
+    """Whether `values` is a list of strings."""
     return isinstance(values, list) and all(type(value) is str for value in values)
 
 

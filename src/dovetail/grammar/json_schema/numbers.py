@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, alt, optional, star
 
+from .prune import prune
 from .text import DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
@@ -135,7 +136,7 @@ def _magnitude(low: Bound | None, high: Bound | None) -> Node:
 
 
 def _negate(bound: Bound | None) -> Bound | None:
-    return None if bound is None else (-bound[0], bound[1])
+    return None if bound is None else (bound[0].copy_negate(), bound[1])
 
 
 def _clamp(bound: Bound | None) -> Bound:
@@ -147,7 +148,9 @@ def number(integer: bool, minimum: Bound | None, maximum: Bound | None) -> Node:
     """A number between two bounds, whole where `integer`."""
     if minimum is None and maximum is None:
         return INTEGER if integer else NUMBER
-    body = _integers(_first(minimum), _last(maximum)) if integer else _reals(minimum, maximum)
+    if minimum is not None and maximum is not None and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
+        return NOTHING
+    body = prune(_integers(_first(minimum), _last(maximum)) if integer else _reals(minimum, maximum))
     return body if body == NOTHING else Call(Rule("number", body))
 
 
@@ -190,7 +193,7 @@ def _reals(minimum: Bound | None, maximum: Bound | None) -> Node:
 def literal(text: str) -> Node:
     """Every plain spelling of the number that `text` denotes, and its scientific one where `text` has an exponent."""
     value = Decimal(text)
-    integer, fraction = _split(abs(value))
+    integer, fraction = _split(value.copy_abs())
     sign = optional(_MINUS) if not value else _MINUS if value < 0 else EMPTY
     padding: Node = star(ZERO) if fraction else ZEROS
     plain = concat(sign, Lit(f"{integer}{'.' if fraction else ''}{fraction}".encode()), padding)

@@ -36,6 +36,8 @@ TYPES = {
     "object": OBJECT,
 }
 MAX_BRANCHES = 20_000
+MAX_COUNT = 1 << 30
+MAX_REFERENCES = 1_000
 
 # They say something to people or tools, nothing about the value.
 ANNOTATIONS = frozenset(
@@ -43,11 +45,12 @@ ANNOTATIONS = frozenset(
     "definitions $vocabulary contentEncoding contentMediaType contentSchema".split()
 )
 REFUSED = frozenset(
-    "not if then else dependentRequired dependentSchemas dependencies minProperties maxProperties "
-    "unevaluatedProperties unevaluatedItems additionalItems contains minContains maxContains uniqueItems multipleOf "
-    "$dynamicRef $recursiveRef".split()
+    "not if dependentRequired dependentSchemas dependencies unevaluatedProperties unevaluatedItems contains "
+    "uniqueItems multipleOf $dynamicRef $recursiveRef".split()
 )
-_OBJECT_KEYWORDS = frozenset(("properties", "required", "additionalProperties", "patternProperties", "propertyNames"))
+_OBJECT_KEYWORDS = frozenset(
+    "properties required additionalProperties patternProperties propertyNames minProperties maxProperties".split()
+)
 _ARRAY_KEYWORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
 
 
@@ -89,9 +92,25 @@ def count(value: Any, keyword: str, where: Where) -> int:
     return int(value)
 
 
-def schemas(value: Any, keyword: str, where: Where) -> Sequence[Any]:
+def at_least(low: int, value: Any, keyword: str, where: Where) -> int:
+    """The larger of two lower bounds, the second a keyword's value."""
+    fewest = count(value, keyword, where)
+    if fewest > MAX_COUNT:
+        raise LimitError(f"{keyword} is {fewest}, and no output is that long", render((where, keyword)), "lower it")
+    return max(low, fewest)
+
+
+def at_most(high: int | None, value: Any, keyword: str, where: Where) -> int | None:
+    """The smaller of two upper bounds, the second a keyword's value; no output comes near a very large one."""
+    most = count(value, keyword, where)
+    if most > MAX_COUNT:
+        return high
+    return most if high is None else min(high, most)
+
+
+def schemas(value: Any, keyword: str, where: Where, empty: bool = False) -> Sequence[Any]:
     """The value of a keyword that lists schemas."""
-    if not isinstance(value, list) or not value:
+    if not isinstance(value, list) or not (value or empty):
         raise SchemaError(f"{keyword} must be a list of schemas", render((where, keyword)), "list at least one schema")
     return value
 
@@ -126,12 +145,11 @@ def _const(facts: Facts, value: Any, where: Where) -> None:
 
 
 def _min_length(facts: Facts, value: Any, where: Where) -> None:
-    facts.low = max(facts.low, count(value, "minLength", where))
+    facts.low = at_least(facts.low, value, "minLength", where)
 
 
 def _max_length(facts: Facts, value: Any, where: Where) -> None:
-    high = count(value, "maxLength", where)
-    facts.high = high if facts.high is None else min(facts.high, high)
+    facts.high = at_most(facts.high, value, "maxLength", where)
 
 
 def _pattern(facts: Facts, value: Any, where: Where) -> None:
@@ -175,6 +193,17 @@ _HANDLERS: dict[str, Callable[[Facts, Any, Where], None]] = {
     "exclusiveMinimum": _limit("exclusiveMinimum", True, True),
     "exclusiveMaximum": _limit("exclusiveMaximum", False, True),
 }
+
+
+SCALAR_KEYWORDS = frozenset(_HANDLERS) - {"enum", "const"}
+
+
+def read_scalar(schema: dict[str, Any], live: set[str], where: Where) -> Facts:
+    """The facts of a schema whose `live` keywords are all about strings and numbers."""
+    facts = Facts()
+    for keyword in live:
+        _HANDLERS[keyword](facts, schema[keyword], where)
+    return facts
 
 
 class _Branch:
@@ -268,6 +297,9 @@ class Reader:
                         if above[id(target)] == depth:
                             raise _circular((where, "$ref"))
                         return (where, "$ref")
+                    if len(above) > MAX_REFERENCES:
+                        problem = f"more than {MAX_REFERENCES} references lead here one after another"
+                        raise LimitError(problem, render((where, "$ref")), "refer to the definition directly")
                     branch.todo.append((target, place, {**above, id(target): depth}, depth))
                 elif keyword == "allOf":
                     at = (where, "allOf")
@@ -275,7 +307,7 @@ class Reader:
                     branch.todo += reversed(parts)
                 elif keyword in ("anyOf", "oneOf"):
                     branch.choices.append((keyword, schemas(value, keyword, where), (where, keyword), above, depth))
-                elif keyword in REFUSED:
+                elif keyword in REFUSED and (keyword != "uniqueItems" or value):
                     problem = f"the keyword {keyword} is not supported"
                     raise SchemaError(problem, render((where, keyword)), "leave it out")
             if members:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from dovetail.errors import LimitError, SchemaError
 from dovetail.grammar import regex
@@ -13,9 +13,10 @@ from dovetail.grammar.ir import NOTHING, Node, alt, lit
 
 from . import strings
 from .pointers import Where, located, render
-from .reading import STRING, Facts, Located, count, schemas
+from .reading import STRING, Facts, Located, at_least, at_most, schemas
 
 MAX_PATTERNS = 5
+_UNCOMMON = frozenset(("patternProperties", "propertyNames", "minProperties", "maxProperties"))
 
 Read = Callable[[list[Located]], list[Facts]]
 
@@ -34,6 +35,8 @@ class Properties:
 
     declared: list[tuple[str, list[Located], bool]]
     extra: list[Extra]
+    low: int = 0
+    high: int | None = None
 
     def nodes(self, name: str) -> list[Located] | None:
         """The schemas of the value of a key; None where the object has no such key."""
@@ -48,6 +51,8 @@ class Properties:
 
 def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properties:
     """The members of an object; `strict` closes it when it declares properties and no schema speaks of others."""
+    if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
+        return _common(*parts[0], strict)
     names: dict[str, bool] = {}
     simple, silent, declares = True, True, False
     for schema, where in parts:
@@ -64,8 +69,28 @@ def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properti
     closed = strict and silent and declares
     if simple:
         declared = [(name, _schemas_of(name, parts), required) for name, required in names.items()]
-        return Properties(declared, [] if closed else _others(parts))
-    return _Patterned(parts, closed, read).properties(names)
+        shape = Properties(declared, [] if closed else _others(parts))
+    else:
+        shape = _Patterned(parts, closed, read).properties(names)
+    for schema, where in parts:
+        if "minProperties" in schema:
+            shape.low = at_least(shape.low, schema["minProperties"], "minProperties", where)
+        if "maxProperties" in schema:
+            shape.high = at_most(shape.high, schema["maxProperties"], "maxProperties", where)
+    return shape
+
+
+def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
+    """The same for one schema with the common keywords only."""
+    declared = _mapping(schema, "properties", where)
+    required = dict.fromkeys(_required(schema["required"], where)) if "required" in schema else {}
+    at = (where, "properties")
+    found = [(name, [(node, (at, name))], name in required) for name, node in declared.items()]
+    more = schema.get("additionalProperties", not (strict and "properties" in schema))
+    others = [] if more is True else [(more, (where, "additionalProperties"))]
+    unknown = others if "additionalProperties" in schema else []
+    found += [(name, unknown, True) for name in required if name not in declared]
+    return Properties(found, [] if more is False else [Extra(None, others)])
 
 
 def _mapping(schema: dict[str, Any], keyword: str, where: Where) -> dict[str, Any]:
@@ -190,19 +215,18 @@ class Items:
 
 def items(parts: tuple[Located, ...]) -> Items:
     """The items of an array."""
-    low, high = 0, None
+    low, high = 0, cast(int | None, None)
     prefixes: list[tuple[list[Located], list[Located]]] = []
     for schema, where in parts:
         if "minItems" in schema:
-            low = max(low, count(schema["minItems"], "minItems", where))
+            low = at_least(low, schema["minItems"], "minItems", where)
         if "maxItems" in schema:
-            most = count(schema["maxItems"], "maxItems", where)
-            high = most if high is None else min(high, most)
+            high = at_most(high, schema["maxItems"], "maxItems", where)
         if isinstance(schema.get("items"), list):
             problem = "items is a list, as drafts before 2020-12 wrote it"
             raise SchemaError(problem, render((where, "items")), "write the list as prefixItems")
         rest = [(schema["items"], (where, "items"))] if "items" in schema else []
-        listed = schemas(schema["prefixItems"], "prefixItems", where) if "prefixItems" in schema else ()
+        listed = schemas(schema["prefixItems"], "prefixItems", where, empty=True) if "prefixItems" in schema else ()
         prefixes.append(([(one, ((where, "prefixItems"), i)) for i, one in enumerate(listed)], rest))
     length = max((len(first) for first, _ in prefixes), default=0)
     prefix = [[one for first, rest in prefixes for one in (first[i : i + 1] or rest)] for i in range(length)]

@@ -6,24 +6,40 @@ markup that ends them; everything else is JSON with whitespace around it, unless
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.ir import EMPTY, NOTHING, Call, Lit, Node, Repeat, Rule, Text, alt
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, Text, alt
 
 from . import strings, text
 from .admission import type_of
 from .keys import NAME, marked_key, markup, other_keys
 from .layouts import Layout, Middle
-from .lowering import Lowering, Parts
-from .members import Member, any_order, ordered
-from .pointers import located
-from .reading import ANY_TYPE, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located
+from .lowering import Lowering, Parts, all_strings
+from .members import Group, Member, any_order, counted, ordered
+from .pointers import Where, located
+from .reading import (
+    ANNOTATIONS,
+    ANY_TYPE,
+    ARRAY,
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OBJECT,
+    SCALAR_KEYWORDS,
+    STRING,
+    Facts,
+    Located,
+    read_scalar,
+)
 from .shapes import Extra, items, properties
 from .text import concat
 
+Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
+
+_ENUM = {"type", "enum"}
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
 
 
@@ -38,7 +54,7 @@ class Tagged:
         self._stop = Lit(layout.stop.encode())
         self._raw = _raw_text(layout.stop.encode(), self._excludes)
         self._pending: list[tuple[Rule, list[Facts]]] = []
-        self._done: dict[frozenset[int], list[tuple[str, Node, bool]]] = {}
+        self._done: dict[frozenset[int], list[Kind]] = {}
 
     def arguments(self, nodes: Sequence[Located]) -> Node:
         """The arguments of a call that `nodes` apply to."""
@@ -71,10 +87,13 @@ class Tagged:
             elif required:
                 return NOTHING
         extra = self._extra([name for name, _, _ in shape.declared], shape.extra) if shape.extra else ()
+        where = parts[0][1] if parts else ()
+        group = located(where, counted, Group(members, extra), shape.low, shape.high)
+        if group is None:
+            return NOTHING
         if self._json.free_order:
-            where = parts[0][1] if parts else ()
-            return concat(*self._ws, located(where, any_order, members, extra, (), EMPTY))
-        return concat(*self._ws, *ordered(members, extra, ()))
+            return concat(*self._ws, located(where, any_order, group, (), EMPTY))
+        return concat(*self._ws, *ordered(group, ()))
 
     def _extra(self, names: list[str], groups: list[Extra]) -> tuple[Node, ...]:
         """An argument that is not declared."""
@@ -86,46 +105,62 @@ class Tagged:
             raise SchemaError(problem, "", "set additionalProperties to false")
         ways: list[Node] = []
         for group in groups:
-            value = self._value(self._kinds(group.nodes), self._stop)
+            value = self._value(layout.after_key, self._kinds(group.nodes), "")
             if value == NOTHING:
                 continue
             alphabet = NAME if layout.other_keys == "names" else markup(layout.escapes)
             key = other_keys(names, alphabet) if group.keys is None else marked_key(group.keys, layout.escapes)
-            ways.append(concat(Lit(layout.begin.encode()), key, Lit(layout.after_key.encode()), value))
+            ways.append(concat(Lit(layout.begin.encode()), key, value))
         return (alt(*ways), *self._ws) if ways else ()
 
     # One argument.
 
-    def _member(self, name: str, kinds: list[tuple[str, Node, bool]], required: bool) -> Member | None:
-        key = self._layout.key(name)
-        if any(word.decode() in key for word in self._excludes):
+    def _member(self, name: str, kinds: list[Kind], required: bool) -> Member | None:
+        layout = self._layout
+        key = layout.key(name) if layout.escapes else name
+        if layout.tail and (not name.strip() or name.startswith("/") or ">" in name):
+            raise SchemaError(f"the key {name!r} cannot be the name of a tag", "", "use another key or another style")
+        if self._excludes and any(word in key.encode() for word in self._excludes):
             return None
-        end = concat(self._stop, Lit(self._layout.tail.format(key).encode()))
-        value = self._value(kinds, end)
-        if value == NOTHING:
-            return None
-        head = Lit(f"{self._layout.begin}{key}{self._layout.after_key}".encode())
-        return Member((concat(head, value), *self._ws), required)
+        value = self._value(f"{layout.begin}{key}{layout.after_key}", kinds, layout.tail.format(key))
+        return None if value == NOTHING else Member((value, *self._ws), required)
 
-    def _value(self, kinds: Iterable[tuple[str, Node, bool]], end: Node) -> Node:
-        """What follows the key: the middle for each kind, the value, the end."""
+    def _value(self, head: str, kinds: list[Kind], tail: str) -> Node:
+        """`head`, the middle for each kind, the value, the end."""
         groups: dict[Middle, tuple[list[Node], list[Node]]] = {}
         for kind, node, is_raw in kinds:
             texts, others = groups.setdefault(self._layout.middle[kind], ([], []))
             (texts if is_raw else others).append(node)
-        ways: list[Node] = []
-        for middle, (texts, others) in groups.items():
-            tails = [concat(node, Lit(end.data[len(self._stop.data) :])) for node in texts if isinstance(end, Lit)]
-            # Free text covers what JSON could say, and ends at the first stop whatever it is.
-            if others and self._raw not in texts:
-                tails.append(concat(*self._ws, alt(*others), *self._ws, end))
-            between = [part for word in middle for part in (*self._ws, Lit(word.encode()))][len(self._ws) :]
-            ways.append(concat(*between, alt(*tails)))
-        return alt(*ways)
+        if len(groups) == 1:
+            (middle, (texts, others)), *_ = groups.items()
+            return self._ended(head, middle, texts, others, tail)
+        ways = [self._ended("", middle, texts, others, tail) for middle, (texts, others) in groups.items()]
+        return Seq((Lit(head.encode()), Alt(tuple(ways)))) if ways else NOTHING
 
-    def _kinds(self, nodes: Sequence[Located]) -> list[tuple[str, Node, bool]]:
+    def _ended(self, head: str, middle: Middle, texts: list[Node], others: list[Node], tail: str) -> Node:
+        """The values of one group between its middle and the end."""
+        end = Lit(tail.encode()) if tail else None
+        ways = [Seq((node, end)) for node in texts] if end else list(texts)
+        # Free text covers what JSON could say, and ends at the first stop whatever it is.
+        if others and self._raw not in texts:
+            stop = Lit(self._stop.data + end.data) if end else self._stop
+            ways.append(Seq((*self._ws, alt(*others), *self._ws, stop)))
+        between = [part for word in middle[1:] for part in (*self._ws, Lit(word.encode()))]
+        return Seq((Lit((head + middle[0]).encode()), *between, alt(*ways)))
+
+    def _kinds(self, nodes: Sequence[Located]) -> list[Kind]:
         """The kinds of a value with their nodes; raw text, marked by True, has the stop inside."""
-        found: list[tuple[str, Node, bool]] = []
+        key = frozenset(id(schema) for schema, _ in nodes)
+        if key not in self._done:
+            self._done[key] = self._read_kinds(nodes)
+        return self._done[key]
+
+    def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
+        if len(nodes) == 1 and type(nodes[0][0]) is dict:
+            known = self._typed(*nodes[0])
+            if known is not None:
+                return known
+        found: list[Kind] = []
         for facts in self._json.read(nodes):
             if facts.values is not None:
                 found += (self._literal_kind(value) for value in self._json.admitted(facts))
@@ -141,6 +176,21 @@ class Tagged:
                 if facts.types & kind:
                     found.append((_KINDS[kind], self._composite(_only(facts, kind)), False))
         return [entry for entry in found if entry[1] != NOTHING]
+
+    def _typed(self, schema: dict[str, Any], where: Where) -> list[Kind] | None:
+        """The kind of a value of one type, where that needs no further reading."""
+        name = schema.get("type")
+        if name in ("integer", "number", "boolean", "null") or (name in ("object", "array") and not self._layout.item):
+            node = self._json.value(((schema, where),))
+            return [] if node == NOTHING else [("number" if name == "integer" else name, node, False)]
+        live = schema.keys() - ANNOTATIONS
+        if name == "string" and live <= SCALAR_KEYWORDS:
+            node = self._string(read_scalar(schema, live, where))
+            return [] if node == NOTHING else [("string", node, True)]
+        if name == "string" and live == _ENUM and all_strings(schema["enum"]):
+            kinds = [self._literal_kind(word) for word in dict.fromkeys(schema["enum"])]
+            return [kind for kind in kinds if kind[1] != NOTHING]
+        return None
 
     def _composite(self, facts: Facts) -> Node:
         if not self._layout.item:
@@ -186,18 +236,15 @@ class Tagged:
                 node = Repeat(node, 0, 1)
         return concat(*self._ws, node)
 
-    def _item(self, kinds: list[tuple[str, Node, bool]]) -> Node:
-        end = concat(self._stop, Lit(self._layout.tail.format("item").encode()))
-        value = self._value(kinds, end)
-        if value == NOTHING:
-            return NOTHING
-        return Call(Rule("item", concat(Lit(self._layout.item.encode()), value, *self._ws)))
+    def _item(self, kinds: list[Kind]) -> Node:
+        value = self._value(self._layout.item, kinds, self._layout.tail.format("item"))
+        return NOTHING if value == NOTHING else Call(Rule("item", concat(value, *self._ws)))
 
-    def _literal_kind(self, value: Any) -> tuple[str, Node, bool]:
+    def _literal_kind(self, value: Any) -> Kind:
         kind = _KINDS[type_of(value)]
         if isinstance(value, str):
             barred = any(word in value.encode() for word in (self._stop.data, *self._excludes))
-            return kind, NOTHING if barred else concat(Lit(value.encode()), self._stop), True
+            return kind, NOTHING if barred else Lit(value.encode() + self._stop.data), True
         if isinstance(value, (dict, list)) and self._layout.item:
             return kind, self._literal(value), False
         return kind, self._json.literal(value), False
@@ -210,7 +257,7 @@ class Tagged:
         members = [self._member(key, [self._literal_kind(item)], True) for key, item in value.items()]
         if None in members:
             return NOTHING
-        return concat(*self._ws, *ordered([member for member in members if member], (), ()))
+        return concat(*self._ws, *ordered(Group([member for member in members if member]), ()))
 
 
 def _only(facts: Facts, kind: int) -> Facts:

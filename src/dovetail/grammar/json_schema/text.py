@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from os.path import commonprefix
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -150,24 +149,40 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
-@lru_cache(maxsize=4096)
+class _Spelled(dict[str, Node]):
+    """The spellings of single characters, made when first needed."""
+
+    def __missing__(self, char: str) -> Node:
+        node = self[char] = spell(((ord(char), ord(char)),))
+        return node
+
+
+_spelled = _Spelled()
+
+
 def spell_text(text: str) -> Node:
     """The inside of a JSON string that denotes `text`, in any spelling."""
-    return concat(*(spell(((ord(char), ord(char)),)) for char in text))
+    return Seq(tuple([_spelled[char] for char in text]))
+
+
+def _common_prefix(first: str, last: str) -> str:
+    """What two words begin with, and so every word that sorts between them."""
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:length]
 
 
 def spell_words(words: list[str], depth: int = 0) -> Node:
     """The inside of a JSON string that denotes one of `words`; what several begin with is written once."""
-    if len(words) == 1 or depth > 50:
-        return alt(*map(spell_text, words))
     groups: dict[str, list[str]] = {}
     for word in words:
         groups.setdefault(word[:1], []).append(word)
+    if len(groups) == len(words) or depth > 50:
+        return alt(*map(spell_text, words))
     ways: list[Node] = []
     for group in groups.values():
-        prefix = commonprefix(group)
+        prefix = group[0] if len(group) == 1 else _common_prefix(min(group), max(group))
         rest = [word[len(prefix) :] for word in group]
-        ways.append(spell_text(prefix) if rest == [""] else concat(spell_text(prefix), spell_words(rest, depth + 1)))
+        ways.append(spell_text(prefix) if rest == [""] else seq(spell_text(prefix), spell_words(rest, depth + 1)))
     return alt(*ways)
 
 
@@ -221,6 +236,7 @@ class Pieces:
     object: Node
     array: Node
     excludes: tuple[bytes, ...]
+    by_type: dict[str, Node]
 
 
 @lru_cache(maxsize=64)
@@ -242,4 +258,13 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
     anything = Call(Rule("object", Seq((Lit(b"{"), *ws, members, Lit(b"}")))))
     array = Call(Rule("array", Seq((Lit(b"["), *ws, items, Lit(b"]")))))
     value.body = Alt((string, NUMBER, anything, array, TRUE, FALSE, NULL))
-    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes)
+    by_type: dict[str, Node] = {
+        "string": string,
+        "number": NUMBER,
+        "integer": INTEGER,
+        "boolean": BOOLEAN,
+        "null": NULL,
+        "object": anything,
+        "array": array,
+    }
+    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, by_type)

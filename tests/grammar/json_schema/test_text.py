@@ -1,0 +1,75 @@
+"""The spelling of JSON strings."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.engine import accepts
+from dovetail.grammar import ir
+from dovetail.grammar.json_schema import text
+from dovetail.grammar.json_schema.keys import JSON, other_keys
+
+SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+def spelling(char: str, way: int) -> str:
+    """A character raw, in its short escape, or as code units in either case."""
+    if way == 0 and char >= " " and char not in '"\\':
+        return char
+    if way == 1 and char in SHORT:
+        return SHORT[char]
+    units = char.encode("utf-16-be").hex()
+    units = units.upper() if way == 2 else units
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+
+
+@st.composite
+def spelled_texts(draw: st.DrawFn) -> tuple[str, str]:
+    """A text and one of its spellings."""
+    word = draw(texts)
+    return word, "".join(spelling(char, draw(st.integers(0, 3))) for char in word)
+
+
+@given(pair=spelled_texts(), other=texts)
+def test_a_text_is_known_in_all_its_spellings(pair: tuple[str, str], other: str) -> None:
+    word, written = pair
+    assert word == json.loads(f'"{written}"')
+    assert accepts(ir.Rule("root", text.spell_text(word)), written)
+    assert accepts(ir.Rule("root", text.STRING), f'"{written}"')
+    assert (word == other) == accepts(ir.Rule("root", text.spell_text(other)), written)
+
+
+@given(
+    words=st.lists(st.text("ab😀", max_size=4), min_size=1, max_size=6, unique=True), other=st.text("ab😀", max_size=4)
+)
+def test_one_of_several_words_is_known(words: list[str], other: str) -> None:
+    assert (other in words) == accepts(ir.Rule("root", text.spell_words(words)), other)
+
+
+@given(
+    names=st.lists(st.text('ab"é', max_size=3), max_size=5),
+    pair=spelled_texts(),
+    own=st.booleans(),
+    at=st.integers(0, 9),
+)
+def test_another_key_is_none_of_the_names_in_any_spelling(
+    names: list[str], pair: tuple[str, str], own: bool, at: int
+) -> None:
+    word, written = pair
+    if own and names:
+        word = names[at % len(names)]
+        written = "".join(spelling(char, (at + i) % 4) for i, char in enumerate(word))
+    assert (word not in names) == accepts(ir.Rule("root", other_keys(names, JSON)), written + '"')
+
+
+@given(low=st.integers(0, 0x10FFFF), size=st.integers(0, 0x20000), code=st.integers(0, 0x10FFFF), way=st.integers(0, 3))
+def test_a_class_of_characters_is_known_in_all_spellings(low: int, size: int, code: int, way: int) -> None:
+    high = min(low + size, 0x10FFFF)
+    if not 0xD800 <= code <= 0xDFFF:
+        node = ir.Rule("root", text.spell(((low, high),)))
+        assert (low <= code <= high) == accepts(node, spelling(chr(code), way))
