@@ -173,7 +173,7 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     auto node = std::make_unique<MaskNode>();
     const uint32_t words = store_.vocab().mask_words();
     node->bytes = sizeof(MaskNode) + 64;
-    if (!parts.dense.empty() || parts.tokens.size() > words / 2) {
+    if (!parts.dense.empty() || parts.tokens.size() > words / 4) {
         node->dense = std::make_unique<uint32_t[]>(words);
         std::copy(parts.dense.begin(), parts.dense.end(), node->dense.get());
         for (uint32_t t : parts.tokens) node->dense[t / 32] |= 1u << (t % 32);

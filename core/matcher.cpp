@@ -13,13 +13,18 @@ constexpr size_t kMaxForced = 1u << 16;
 
 }  // namespace
 
-Matcher::Matcher(std::shared_ptr<Grammar> grammar) : grammar_(std::move(grammar)), store_(*grammar_->store) {
+Matcher::Matcher(std::shared_ptr<Grammar> grammar, std::vector<uint32_t> stops)
+    : grammar_(std::move(grammar)), store_(*grammar_->store), stops_(std::move(stops)) {
+    for (uint32_t t : stops_)
+        if (t >= store_.vocab().size())
+            throw MisuseError("stop token id " + std::to_string(t) + " is outside the vocabulary of " +
+                              std::to_string(store_.vocab().size()) + " tokens");
     const std::lock_guard guard(store_.lock());
     start();
 }
 
 Matcher::Matcher(const Matcher &other)
-    : grammar_(other.grammar_), store_(other.store_), position_(other.position_), at_(other.at_),
+    : grammar_(other.grammar_), store_(other.store_), stops_(other.stops_), position_(other.position_), at_(other.at_),
       finished_(other.finished_), collect_at_(other.collect_at_) {
     const std::lock_guard guard(store_.lock());
     copy_live(other.history_);
@@ -64,8 +69,13 @@ void Matcher::fill_mask(uint32_t *out) {
         return;
     }
     store_.masks().fill(now(), out);
-    if (now().complete)
-        for (uint32_t t : store_.vocab().stops()) out[t / 32] |= 1u << (t % 32);
+    if (!now().complete) return;
+    for (uint32_t t : store_.vocab().stops()) out[t / 32] |= 1u << (t % 32);
+    for (uint32_t t : stops_) out[t / 32] |= 1u << (t % 32);
+}
+
+bool Matcher::is_stop(uint32_t token) const {
+    return store_.vocab().is_stop(token) || std::find(stops_.begin(), stops_.end(), token) != stops_.end();
 }
 
 bool Matcher::take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out) {
@@ -105,7 +115,7 @@ bool Matcher::take_token(uint32_t token) {
 bool Matcher::accept(uint32_t token) {
     const std::lock_guard guard(store_.lock());
     if (finished_ || token >= store_.vocab().size()) return false;
-    if (store_.vocab().is_stop(token) && now().complete) {
+    if (now().complete && is_stop(token)) {
         commit(now(), position());
         finished_ = true;
         return true;

@@ -21,7 +21,8 @@ struct CaptureMark {
 /// Not safe to use from two threads at once; different matchers of one grammar are.
 class Matcher {
   public:
-    explicit Matcher(std::shared_ptr<Grammar> grammar);
+    /// `stops` end the output as well, beside those of the vocabulary.
+    explicit Matcher(std::shared_ptr<Grammar> grammar, std::vector<uint32_t> stops = {});
     Matcher(const Matcher &other);
     ~Matcher();
     Matcher &operator=(const Matcher &) = delete;
@@ -56,6 +57,7 @@ class Matcher {
 
   private:
     const Stacks &now() const { return history_.back(); }
+    bool is_stop(uint32_t token) const;
     void start();
     bool take_token(uint32_t token);
     bool take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out);
@@ -65,6 +67,7 @@ class Matcher {
 
     std::shared_ptr<Grammar> grammar_;
     Store &store_;
+    std::vector<uint32_t> stops_;
     std::unique_ptr<Arena<Frame>> frames_;
     std::unique_ptr<Arena<Mark>> marks_;
     std::unique_ptr<Mover<Matcher>> mover_;

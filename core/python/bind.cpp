@@ -203,8 +203,9 @@ NB_MODULE(_core, m) {
             const std::string saved = save_program(self.store->program_of(self));
             return nb::bytes(saved.data(), saved.size());
         }, "The grammar as bytes that Store.load takes.")
-        .def("matcher", [](std::shared_ptr<Grammar> self) { return std::make_unique<Matcher>(std::move(self)); },
-             "A matcher at the start of an output.");
+        .def("matcher", [](std::shared_ptr<Grammar> self, TokenList stops) {
+            return std::make_unique<Matcher>(std::move(self), std::move(stops));
+        }, "stops"_a = TokenList{}, "A matcher at the start of an output, with stop tokens beside the vocabulary's.");
 
     nb::class_<Matcher>(m, "Matcher", "The state of one generation.")
         .def("fill_mask", [](Matcher &self, nb::handle mask, Py_ssize_t row) {

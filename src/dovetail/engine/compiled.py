@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail import _core
@@ -27,9 +27,9 @@ class CompiledGrammar:
         self._grammar = grammar
         self.vocabulary = vocabulary
 
-    def matcher(self) -> Matcher:
-        """A matcher at the start of an output."""
-        return self._grammar.matcher()
+    def matcher(self, stop_token_ids: Sequence[int] = ()) -> Matcher:
+        """A matcher at the start of an output; a request's own stop tokens end it beside those of the vocabulary."""
+        return self._grammar.matcher(stop_token_ids) if stop_token_ids else self._grammar.matcher()
 
     def save(self) -> bytes:
         """The grammar as versioned bytes, independent of the vocabulary."""
