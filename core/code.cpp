@@ -71,8 +71,8 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
 }  // namespace
 
 std::string save_program(const Program &program) {
-    CodeWriter w;
-    w.out = kMagic;
+    std::string saved(kMagic);
+    CodeWriter w(saved);
     w.bounds(program.init);
     w.number(program.rules.size());
     for (const RuleCode &r : program.rules) {
@@ -80,7 +80,7 @@ std::string save_program(const Program &program) {
         w.number(r.calls.size());
         for (uint32_t c : r.calls) w.number(c);
     }
-    return w.out;
+    return saved;
 }
 
 Program load_program(std::string_view bytes) {

@@ -45,9 +45,10 @@ struct Program {
     Counter init;
 };
 
+/// Appends to a string of code.
 class CodeWriter {
   public:
-    std::string out;
+    explicit CodeWriter(std::string &out) : out(out) {}
 
     void bounds(Counter c) {
         number(c.need);
@@ -65,6 +66,9 @@ class CodeWriter {
         number(s.size());
         out.append(s);
     }
+
+  private:
+    std::string &out;
 };
 
 /// Reads code that may be hostile: every step is checked.

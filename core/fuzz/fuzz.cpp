@@ -121,7 +121,7 @@ class Writer {
             words();
             w_.number(self.stops.size());
             for (const std::string &s : self.stops) w_.text(s);
-            return std::move(w_.out);
+            return std::move(code_);
         }
         if (self.has_param) {
             counting_ = true;  // a frame has one counter, and callers set it
@@ -134,7 +134,7 @@ class Writer {
         } else {
             node(1 + random_.below(4));
         }
-        return std::move(w_.out);
+        return std::move(code_);
     }
 
   private:
@@ -197,12 +197,12 @@ class Writer {
     void tokens() {
         if (bare_) return ranges(Code::Bytes, 0xFF);
         w_.op(Code::Tokens);
-        w_.out.push_back(random_.one_in(3) ? 1 : 0);
+        w_.number(random_.one_in(3) ? 1 : 0);
         const uint32_t n = random_.below(4);
         w_.number(n);
         for (uint32_t i = 0; i < n; ++i) {
             const bool by_text = random_.one_in(4);
-            w_.out.push_back(by_text ? 1 : 0);
+            w_.number(by_text ? 1 : 0);
             if (by_text) w_.text("<s>");
             else w_.number(random_.below(60));
         }
@@ -220,7 +220,7 @@ class Writer {
         w_.number(callee.stops.size() + 1);
         for (size_t i = 0; i <= callee.stops.size(); ++i) {
             const bool present = i > 0 || !callee.is_text || (callee.flags & kTextMayEnd);
-            w_.out.push_back(present ? 1 : 0);
+            w_.number(present ? 1 : 0);
             w_.number(i ? callee.stops[i - 1].size() : 0);
             if (present) node(depth - 1);
         }
@@ -234,7 +234,8 @@ class Writer {
     Random &random_;
     std::vector<const Signature *> callees_;
     bool counting_ = false, bare_ = false;
-    CodeWriter w_;
+    std::string code_;
+    CodeWriter w_{code_};
 };
 
 std::shared_ptr<Store> random_store(Random &random) {

@@ -1,5 +1,7 @@
 #include "encode.h"
 
+#include <structmember.h>
+
 #include <unordered_map>
 
 namespace nb = nanobind;
@@ -11,36 +13,46 @@ namespace {
 constexpr size_t kUnrollWeight = 12;  // states; copies up to this are cheaper than a counter
 constexpr uint64_t kMaxCount = 1u << 30;
 
-/// The classes and field names of dovetail.grammar.ir, looked up once.
-struct Ir {
-    PyObject *lit, *chars, *bytes, *seq, *alt, *repeat, *rule, *call, *capture, *tokens, *text, *without;
-    PyObject *f_data, *f_special, *f_ranges, *f_parts, *f_body, *f_low, *f_high, *f_rule, *f_name, *f_tokens, *f_exclude,
-        *f_excludes, *f_stops, *f_after, *f_captures, *f_max_chars, *f_max_tokens;
-
-    Ir() {
-        const nb::module_ ir = nb::module_::import_("dovetail.grammar.ir");
-        auto type = [&](const char *name) { return nb::object(ir.attr(name)).release().ptr(); };
-        lit = type("Lit"), chars = type("Chars"), bytes = type("Bytes"), seq = type("Seq"), alt = type("Alt");
-        repeat = type("Repeat"), rule = type("Rule"), call = type("Call"), capture = type("Capture");
-        tokens = type("Tokens"), text = type("Text"), without = type("Without");
-        auto field = [](const char *name) { return PyUnicode_InternFromString(name); };
-        f_data = field("data"), f_special = field("special"), f_ranges = field("ranges"), f_parts = field("parts");
-        f_body = field("body"), f_low = field("low"), f_high = field("high"), f_rule = field("rule");
-        f_name = field("name"), f_tokens = field("tokens"), f_exclude = field("exclude");
-        f_excludes = field("excludes"), f_stops = field("stops"), f_after = field("after");
-        f_captures = field("captures"), f_max_chars = field("max_chars"), f_max_tokens = field("max_tokens");
+/// A field of a class with slots, read at its place in the object: a grammar has thousands of them.
+class Field {
+  public:
+    Field(const nb::object &type, const char *name) {
+        const nb::object descriptor = type.attr(name);
+        if (Py_TYPE(descriptor.ptr()) != &PyMemberDescr_Type)
+            throw InputError("the nodes of a grammar must be classes with slots");
+        offset_ = reinterpret_cast<PyMemberDescrObject *>(descriptor.ptr())->d_member->offset;
     }
+    /// The value belongs to the object, which must be of the field's class.
+    nb::handle operator()(nb::handle object) const {
+        PyObject *value = *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object.ptr()) + offset_);
+        if (!value) throw InputError("a field of a grammar node is not set");
+        return value;
+    }
+
+  private:
+    Py_ssize_t offset_;
+};
+
+/// The classes of dovetail.grammar.ir and their fields, looked up once.
+struct Ir {
+    nb::module_ module = nb::module_::import_("dovetail.grammar.ir");
+    nb::object lit = module.attr("Lit"), chars = module.attr("Chars"), bytes = module.attr("Bytes");
+    nb::object seq = module.attr("Seq"), alt = module.attr("Alt"), repeat = module.attr("Repeat");
+    nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
+    nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
+    Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
+    Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
+    Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
+    Field rule_body{rule, "body"}, call_rule{call, "rule"}, capture_name{capture, "name"}, capture_body{capture, "body"};
+    Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
+    Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
+    Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
+    Field without_body{without, "body"}, without_excludes{without, "excludes"};
 };
 
 const Ir &ir() {
     static const Ir *names = new Ir;  // never freed: the interpreter may be gone before static destructors run
     return *names;
-}
-
-nb::object get(nb::handle o, PyObject *field) {
-    PyObject *value = PyObject_GetAttr(o.ptr(), field);
-    if (!value) throw nb::python_error();
-    return nb::steal(value);
 }
 
 std::string_view bytes_of(nb::handle o) {
@@ -113,7 +125,7 @@ class Encoder {
             const auto [index, object] = pending_.back();
             pending_.pop_back();
             Draft draft;
-            node(get(object, ir().f_body), draft, 0);
+            node(ir().rule_body(object), draft, 0);
             settle_count(draft);
             drafts_[index] = std::move(draft);
         }
@@ -122,7 +134,7 @@ class Encoder {
 
   private:
     uint32_t rule(nb::handle object) {
-        if (Py_TYPE(object.ptr()) != reinterpret_cast<PyTypeObject *>(ir().rule))
+        if (Py_TYPE(object.ptr()) != reinterpret_cast<PyTypeObject *>(ir().rule.ptr()))
             throw InputError("a grammar is a dovetail.grammar.ir.Rule");
         const auto [it, fresh] = indices_.try_emplace(object.ptr(), static_cast<uint32_t>(drafts_.size()));
         if (fresh) {
@@ -154,55 +166,54 @@ class Encoder {
     void node(nb::handle o, Draft &d, size_t depth) {
         if (depth > kMaxDepth) throw LimitError("grammar nodes are nested deeper than 2000 levels");
         if (d.code.size() > kMaxCodeBytes) throw LimitError("a rule is larger than 64 MiB");
-        const PyObject *type = reinterpret_cast<PyObject *>(Py_TYPE(o.ptr()));
+        const nb::handle type = reinterpret_cast<PyObject *>(Py_TYPE(o.ptr()));
         const Ir &names = ir();
-        CodeWriter w;
-        if (type == names.lit) {
-            const nb::object data = get(o, names.f_data);
-            w.op(get(o, names.f_special).ptr() == Py_True ? Code::Special : Code::Lit);
-            w.text(bytes_of(data));
-            d.weight += bytes_of(data).size();
-            d.code += w.out;
-        } else if (type == names.seq || type == names.alt) {
-            const nb::object parts = get(o, names.f_parts);
-            w.op(type == names.seq ? Code::Seq : Code::Alt);
+        if (type.is(names.lit)) {
+            const std::string_view data = bytes_of(names.lit_data(o));
+            CodeWriter w(d.code);
+            w.op(names.lit_special(o).ptr() == Py_True ? Code::Special : Code::Lit);
+            w.text(data);
+            d.weight += data.size();
+        } else if (type.is(names.seq) || type.is(names.alt)) {
+            const nb::handle parts = type.is(names.seq) ? names.seq_parts(o) : names.alt_parts(o);
+            CodeWriter w(d.code);
+            w.op(type.is(names.seq) ? Code::Seq : Code::Alt);
             w.number(length(parts));
-            d.code += w.out;
             ++d.weight;
             each(parts, [&](nb::handle part) { node(part, d, depth + 1); });
-        } else if (type == names.call) {
-            w.op(Code::Call);
-            d.code += w.out;
-            d.gaps.push_back({d.code.size(), rule(get(o, names.f_rule))});
+        } else if (type.is(names.call)) {
+            CodeWriter(d.code).op(Code::Call);
+            d.gaps.push_back({d.code.size(), rule(names.call_rule(o))});
             d.weight += 2;
-        } else if (type == names.repeat) {
+        } else if (type.is(names.repeat)) {
             repeat(o, d, depth);
-        } else if (type == names.chars || type == names.bytes) {
-            ranges(o, type == names.chars, d);
-        } else if (type == names.text) {
+        } else if (type.is(names.chars)) {
+            ranges(names.chars_ranges(o), true, d);
+        } else if (type.is(names.bytes)) {
+            ranges(names.bytes_ranges(o), false, d);
+        } else if (type.is(names.text)) {
             text(o, d, depth);
-        } else if (type == names.capture) {
+        } else if (type.is(names.capture)) {
             capture(o, d, depth);
-        } else if (type == names.tokens) {
+        } else if (type.is(names.tokens)) {
             tokens(o, d);
-        } else if (type == names.without) {
-            const nb::object excludes = get(o, names.f_excludes);
+        } else if (type.is(names.without)) {
+            const nb::handle excludes = names.without_excludes(o);
+            CodeWriter w(d.code);
             w.op(Code::Without);
             w.number(length(excludes));
             each(excludes, [&](nb::handle s) { w.text(bytes_of(s)); });
-            d.code += w.out;
             d.weight += 4 * kUnrollWeight;
             ++inside_without_;
-            node(get(o, names.f_body), d, depth + 1);
+            node(names.without_body(o), d, depth + 1);
             --inside_without_;
         } else {
             throw InputError("not a grammar node: " + std::string(nb::repr(o).c_str()).substr(0, 200));
         }
     }
 
-    void ranges(nb::handle o, bool is_chars, Draft &d) {
-        CodeWriter w;
-        const nb::object list = get(o, ir().f_ranges);
+    void ranges(nb::handle list, bool is_chars, Draft &d) {
+        CodeWriter w(d.code);
         const uint64_t limit = is_chars ? 0x10FFFF : 0xFF;
         w.op(is_chars ? Code::Chars : Code::Bytes);
         w.number(length(list));
@@ -217,25 +228,23 @@ class Encoder {
             w.number(high);
         });
         d.weight += next > 0x80 ? 4 : 1;
-        d.code += w.out;
     }
 
     void repeat(nb::handle o, Draft &d, size_t depth) {
-        const uint64_t low = number_of(get(o, ir().f_low), kMaxCount, "the lower bound of a repetition");
-        const nb::object high_object = get(o, ir().f_high);
+        const uint64_t low = number_of(ir().repeat_low(o), kMaxCount, "the lower bound of a repetition");
+        const nb::handle high_object = ir().repeat_high(o);
         const bool unbounded = high_object.is_none();
         const uint64_t high = unbounded ? 0 : number_of(high_object, kMaxCount, "the upper bound of a repetition");
         if (!unbounded && high < low) throw InputError("a repetition has its bounds reversed");
         const Counter bounds{unbounded ? kUnbounded : static_cast<uint32_t>(high), static_cast<uint32_t>(low)};
-        CodeWriter w;
+        CodeWriter w(d.code);
         if (!unbounded && high == 0) {
             w.op(Code::Seq);
             w.number(0);
-            d.code += w.out;
             return;
         }
         Draft body;
-        node(get(o, ir().f_body), body, depth + 1);
+        node(ir().repeat_body(o), body, depth + 1);
         const uint64_t copies = unbounded ? low : high;
         // What must stay within one automaton cannot give its repeated part a frame of its own.
         const bool small = copies <= 1 || copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight ||
@@ -251,7 +260,6 @@ class Encoder {
         }
         if (copies != 1 || unbounded) body.count_at = std::string::npos;  // entered more than once
         body.weight = std::max<size_t>(body.weight, 1) * std::max<uint64_t>(copies, 1) + 1;
-        d.code += w.out;
         d.append(body);
     }
 
@@ -265,54 +273,51 @@ class Encoder {
             body.gaps.push_back({1, callee});
             body.weight = 2;
         }
-        CodeWriter w;
+        const size_t at = d.code.size();
+        CodeWriter w(d.code);
         w.op(Code::Count);
         w.bounds(bounds);
-        const size_t at = d.code.size();
-        d.code += w.out;
+        const size_t size = d.code.size() - at;
         d.append(body);
         d.weight += 3;
         ++d.counts;
         d.count_at = at;
-        d.count_size = w.out.size();
+        d.count_size = size;
         d.count_bounds = bounds;
     }
 
     void capture(nb::handle o, Draft &d, size_t depth) {
         Draft body;
-        node(get(o, ir().f_body), body, depth + 1);
+        node(ir().capture_body(o), body, depth + 1);
         settle_count(body);
         const uint32_t callee = anonymous(std::move(body));
-        const nb::object name = get(o, ir().f_name);
-        branch(callee, {text_of(name)}, d);
-        CodeWriter w;
+        branch(callee, {text_of(ir().capture_name(o))}, d);
+        CodeWriter w(d.code);
         w.number(1);  // one arm: go on
         w.number(1);
         w.number(0);
         w.op(Code::Seq);
         w.number(0);
-        d.code += w.out;
     }
 
     void branch(uint32_t callee, const std::vector<std::string_view> &captures, Draft &d) {
         d.code.push_back(static_cast<char>(Code::Branch));
         d.gaps.push_back({d.code.size(), callee});
-        CodeWriter w;
+        CodeWriter w(d.code);
         w.number(captures.size());
         for (std::string_view name : captures) w.text(name);
-        d.code += w.out;
         d.weight += 3;
     }
 
     void text(nb::handle o, Draft &d, size_t depth) {
         const Ir &names = ir();
-        const nb::object excludes = get(o, names.f_excludes), stops = get(o, names.f_stops);
-        const nb::object after = get(o, names.f_after), captures = get(o, names.f_captures);
-        const nb::object max_chars = get(o, names.f_max_chars), max_tokens = get(o, names.f_max_tokens);
+        const nb::handle excludes = names.text_excludes(o), stops = names.text_stops(o);
+        const nb::handle after = names.text_after(o), captures = names.text_captures(o);
+        const nb::handle max_chars = names.text_max_chars(o), max_tokens = names.text_max_tokens(o);
         if ((!max_chars.is_none() || !max_tokens.is_none()) && length(stops) > 0)
             throw InputError("free text with a budget cannot have stops");
         Draft body;
-        CodeWriter w;
+        CodeWriter w(body.code);
         w.op(Code::Text);
         w.number((after.is_none() ? 0u : kTextMayEnd) | (max_chars.is_none() ? 0u : kTextCountsChars) |
                  (max_tokens.is_none() ? 0u : kTextCountsTokens));
@@ -328,7 +333,6 @@ class Encoder {
             if (stop.empty()) throw InputError("free text cannot stop at the empty string");
             w.text(stop);
         });
-        body.code = w.out;
         if (!max_chars.is_none())
             body.init.left = static_cast<uint32_t>(number_of(max_chars, kMaxCount, "max_chars"));
         if (!max_tokens.is_none())
@@ -336,26 +340,23 @@ class Encoder {
         std::vector<std::string_view> capture_names;
         each(captures, [&](nb::handle name) { capture_names.push_back(text_of(name)); });
         branch(anonymous(std::move(body)), capture_names, d);
-        CodeWriter arms;
+        CodeWriter arms(d.code);
         arms.number(length(stops) + 1);
         arms.number(!after.is_none());
         arms.number(0);
-        d.code += arms.out;
         if (!after.is_none()) node(after, d, depth + 1);
         each(stops, [&](nb::handle pair) {
-            CodeWriter arm;
-            arm.number(1);
-            arm.number(bytes_of(PyTuple_GET_ITEM(pair.ptr(), 0)).size());
-            d.code += arm.out;
+            arms.number(1);
+            arms.number(bytes_of(PyTuple_GET_ITEM(pair.ptr(), 0)).size());
             node(PyTuple_GET_ITEM(pair.ptr(), 1), d, depth + 1);
         });
     }
 
     void tokens(nb::handle o, Draft &d) {
-        const nb::object list = get(o, ir().f_tokens);
-        CodeWriter w;
+        const nb::handle list = ir().tokens_tokens(o);
+        CodeWriter w(d.code);
         w.op(Code::Tokens);
-        w.number(get(o, ir().f_exclude).ptr() == Py_True);
+        w.number(ir().tokens_exclude(o).ptr() == Py_True);
         w.number(length(list));
         each(list, [&](nb::handle t) {
             const bool named = PyUnicode_Check(t.ptr());
@@ -363,7 +364,6 @@ class Encoder {
             if (named) w.text(text_of(t));
             else w.number(number_of(t, UINT32_MAX - 1, "a token id"));
         });
-        d.code += w.out;
         d.weight += 1;
     }
 
@@ -373,19 +373,18 @@ class Encoder {
         for (size_t i = 0; i < drafts_.size(); ++i) {
             const Draft &d = drafts_[i];
             RuleCode &out = program.rules[i];
-            CodeWriter w;
+            CodeWriter w(out.code);
             size_t from = 0;
             std::unordered_map<uint32_t, uint32_t> slots;
             for (const Draft::Gap &g : d.gaps) {
                 const auto [it, fresh] = slots.try_emplace(g.callee, static_cast<uint32_t>(out.calls.size()));
                 if (fresh) out.calls.push_back(g.callee);
-                w.out.append(d.code, from, g.at - from);
+                out.code.append(d.code, from, g.at - from);
                 w.number(it->second);
                 w.bounds(drafts_[g.callee].init);
                 from = g.at;
             }
-            w.out.append(d.code, from, std::string::npos);
-            out.code = std::move(w.out);
+            out.code.append(d.code, from, std::string::npos);
         }
         program.init = drafts_[0].init;
         return program;
