@@ -116,23 +116,28 @@ def other_keys(names: Iterable[str], alphabet: Alphabet) -> Node:
     # Children first, without recursion: a declared key may be long.
     while pending:
         trie, ready = pending.pop()
-        children = [char for char in trie if char != _END]
+        children = "".join(trie)
         if not ready:
             pending.append((trie, True))
             pending.extend((trie[char], False) for char in children)
             continue
         ways = [alphabet.end] if _END not in trie and (trie is not root or alphabet.empty) else []
-        allowed = alphabet.first if trie is root else alphabet.rest
-        others = intersect(allowed, complement((ord(char), ord(char)) for char in children).ranges)
-        if others:
-            ways.append(alphabet.leave(others))
-        for char in children:
-            here = intersect(allowed, ((ord(char), ord(char)),))
-            written = alphabet.char(here) if here else NOTHING
+        outside, inside = _split(alphabet.first if trie is root else alphabet.rest, children)
+        if outside:
+            ways.append(alphabet.leave(outside))
+        for char in inside:
+            written = alphabet.char(((ord(char), ord(char)),))
             if written != NOTHING:
                 ways.append(concat(written, bodies[id(trie[char])]))
         bodies[id(trie)] = alt(*ways)
     return bodies[id(root)]
+
+
+@lru_cache(maxsize=4096)
+def _split(allowed: Ranges, chars: str) -> tuple[Ranges, str]:
+    """The allowed characters that are not in `chars`, and those that are."""
+    outside = intersect(allowed, complement((ord(char), ord(char)) for char in chars).ranges)
+    return outside, "".join(char for char in chars if intersect(allowed, ((ord(char), ord(char)),)))
 
 
 def _trie(names: Iterable[str]) -> Trie:

@@ -292,15 +292,10 @@ class Reader:
                 elif keyword in _ARRAY_KEYWORDS:
                     items = True
                 elif keyword == "$ref":
-                    target, place = self.target(value, where)
-                    if id(target) in above:
-                        if above[id(target)] == depth:
-                            raise _circular((where, "$ref"))
+                    task = self._follow(value, where, above, depth)
+                    if task is None:
                         return (where, "$ref")
-                    if len(above) > MAX_REFERENCES:
-                        problem = f"more than {MAX_REFERENCES} references lead here one after another"
-                        raise LimitError(problem, render((where, "$ref")), "refer to the definition directly")
-                    branch.todo.append((target, place, {**above, id(target): depth}, depth))
+                    branch.todo.append(task)
                 elif keyword == "allOf":
                     at = (where, "allOf")
                     parts = [(part, (at, i), above, depth) for i, part in enumerate(schemas(value, keyword, where))]
@@ -317,6 +312,18 @@ class Reader:
             if members or items or constrains:
                 branch.applied |= {id(schema)}
         return None
+
+    def _follow(self, reference: Any, where: Where, above: Above, depth: int) -> Task | None:
+        """The schema that a reference names; None where it leads back to a choice it is part of."""
+        target, place = self.target(reference, where)
+        if id(target) in above:
+            if above[id(target)] == depth:
+                raise _circular((where, "$ref"))
+            return None
+        if len(above) > MAX_REFERENCES:
+            problem = f"more than {MAX_REFERENCES} references lead here one after another"
+            raise LimitError(problem, render((where, "$ref")), "refer to the definition directly")
+        return target, place, {**above, id(target): depth}, depth
 
 
 def _circular(where: Where) -> SchemaError:
