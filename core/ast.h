@@ -102,7 +102,12 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
     const Ast::Node &n = ast.nodes[at];
     switch (n.op) {
     case Code::Chars:
+        // Surrogates are no characters.
+        for (const auto &[low, high] : ast.ranges(n))
+            if (low < 0xD800 || high > 0xDFFF) return true;
+        return false;
     case Code::Bytes: return n.count > 0;
+    case Code::Tokens: return n.flag || !ast.lists(n).tokens.empty();
     case Code::Seq:
         for (uint32_t k : ast.kids(n))
             if (!is_productive(ast, k, need, callee)) return false;

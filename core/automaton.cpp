@@ -129,6 +129,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
     d.owner = this;
     d.set_size = static_cast<uint32_t>(set.size());
     d.entry = entry;
+    d.counts_tokens = rule_.counts_tokens;
     if (lone) {
         d.lone = set[0];
         d.set = &d.lone;

@@ -14,6 +14,7 @@ namespace dovetail {
 class Automaton;
 class Store;
 struct DState;
+struct MaskNode;
 struct MaskRoots;
 
 /// A call that a state can make, with where it goes on by the exit that the callee takes.
@@ -81,6 +82,7 @@ struct DState {
     bool has_bytes = false;
     bool plain = false;     // nothing but bytes: no exit, call, token or counter step
     bool counter_live = false;
+    bool counts_tokens = false;  // of free text with a token budget
     uint16_t ranges = 0;
     const Range *row = nullptr;  // sorted, where there are few ranges
     Range lone_range{};          // the row where it has one range
@@ -88,6 +90,7 @@ struct DState {
     std::unique_ptr<Dense> dense;
     std::unique_ptr<Extra> extra;
     std::unique_ptr<MaskRoots> masks;
+    MaskNode *plain_mask = nullptr;  // of `masks`, for counter zero
 
     DState();
     ~DState();
@@ -118,7 +121,6 @@ class Automaton {
     const Loops &loops(DState &d);
 
     const Rule &rule() const { return rule_; }
-    bool counts_tokens() const { return rule_.counts_tokens; }
 
   private:
     struct SetKey {

@@ -12,7 +12,7 @@ namespace {
 
 /// Appends the tokens of a finished node.
 void add_tokens(const MaskNode &node, uint32_t mask_words, std::vector<uint32_t> &out) {
-    out.insert(out.end(), node.tokens.begin(), node.tokens.end());
+    out.insert(out.end(), node.tokens.get(), node.tokens.get() + node.token_count);
     if (!node.dense) return;
     for (uint32_t w = 0; w < mask_words; ++w)
         for (uint32_t bits = node.dense[w]; bits; bits &= bits - 1)
@@ -21,7 +21,7 @@ void add_tokens(const MaskNode &node, uint32_t mask_words, std::vector<uint32_t>
 
 }  // namespace
 
-MaskRoots::MaskRoots(MaskCache &c) : cache(c), after(c.first_) {
+MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.first_) {
     if (after) after->before = this;
     cache.first_ = this;
 }
@@ -53,7 +53,7 @@ void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
     for (const Config &top : stacks.tops) {
         MaskNode *node = &root(top);
         nodes_.push_back(node);
-        for (const Frame *f = top.parent; f && !node->rest.empty(); f = f->parent) {
+        for (const Frame *f = top.parent; f && node->has_rest; f = f->parent) {
             node = &below(*node, *f);
             nodes_.push_back(node);
         }
@@ -64,12 +64,16 @@ void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
 
 MaskNode &MaskCache::root(const Config &top) {
     DState &d = *top.d;
-    if (!d.masks) d.masks = std::make_unique<MaskRoots>(*this);
-    const Counter counter = clamp(top.counter, d.owner->counts_tokens());
-    MaskNode *node;
+    MaskNode *node = d.plain_mask;
+    if (top.counter == Counter{} && node) {
+        node->used = fills_;
+        return *node;
+    }
+    if (!d.masks) d.masks = std::make_unique<MaskRoots>(*this, d);
+    const Counter counter = clamp(top.counter, d.counts_tokens);
     if (counter == Counter{}) {
         if (!d.masks->plain) d.masks->plain = make_root(d, counter);
-        node = d.masks->plain.get();
+        node = d.plain_mask = d.masks->plain.get();
     } else {
         auto slot = d.masks->counted.find(MaskKey{0, counter});
         if (slot == d.masks->counted.end())
@@ -95,7 +99,7 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
 }
 
 bool MaskCache::walk_profiled(const Config &top, MaskParts &parts) {
-    if (!top.d->counter_live || top.d->owner->counts_tokens()) return false;
+    if (!top.d->counter_live || top.d->counts_tokens) return false;
     std::unique_ptr<LoopProfile> &profile = top.d->masks->profile;
     if (!profile) {
         profile = std::make_unique<LoopProfile>(walker_->profile(*top.d));
@@ -105,11 +109,12 @@ bool MaskCache::walk_profiled(const Config &top, MaskParts &parts) {
 }
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
-    const MaskKey key{frame.site->id, clamp(frame.counter, false)};
-    if (!(node.last && node.last_key == key)) {
+    const MaskKey key{frame.site_id, clamp(frame.counter, false)};
+    if (!(node.last && node.last_site == key.id && node.last_counter == key.counter)) {
         auto slot = node.below.find(key);
         if (slot == node.below.end()) slot = node.below.emplace(key, make_below(node, frame, key.counter)).first;
-        node.last_key = key;
+        node.last_site = key.id;
+        node.last_counter = key.counter;
         node.last = slot->second.get();
     }
     node.last->used = fills_;
@@ -146,7 +151,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
             MaskNode *at = &go_on(node, rest, others[i]);
             add_tokens(*at, store_.vocab().mask_words(), parts.tokens);
             size_t up = 0;
-            for (; up < callers[i].size() && !at->rest.empty(); ++up) {
+            for (; up < callers[i].size() && at->has_rest; ++up) {
                 at = &below(*at, callers[i][up]);
                 add_tokens(*at, store_.vocab().mask_words(), parts.tokens);
             }
@@ -157,7 +162,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
 }
 
 MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
-    const MaskKey key{top.d->id, clamp(top.counter, top.d->owner->counts_tokens()), rest.exit};
+    const MaskKey key{top.d->id, clamp(top.counter, top.d->counts_tokens), rest.exit};
     auto slot = node.below.find(key);
     if (slot == node.below.end()) {
         MaskParts parts;
@@ -181,8 +186,10 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     } else {
         std::sort(parts.tokens.begin(), parts.tokens.end());
         parts.tokens.erase(std::unique(parts.tokens.begin(), parts.tokens.end()), parts.tokens.end());
-        node->tokens.assign(parts.tokens.begin(), parts.tokens.end());
-        node->bytes += static_cast<uint32_t>(node->tokens.size() * 4);
+        node->token_count = static_cast<uint32_t>(parts.tokens.size());
+        node->tokens = std::make_unique<uint32_t[]>(parts.tokens.size());
+        std::copy(parts.tokens.begin(), parts.tokens.end(), node->tokens.get());
+        node->bytes += node->token_count * 4;
     }
     const auto &nodes = store_.vocab().nodes();
     for (Rest &r : parts.rest) {
@@ -195,6 +202,7 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     }
     std::erase_if(parts.rest, [](const Rest &r) { return r.nodes.empty(); });
     node->rest = std::move(parts.rest);
+    node->has_rest = !node->rest.empty();
     bytes_ += node->bytes;
     return node;
 }
@@ -213,7 +221,7 @@ void MaskCache::write(const std::vector<MaskNode *> &nodes, uint32_t *out) const
         if (n == base) continue;
         if (n->dense)
             for (size_t i = 0; i < words; ++i) out[i] |= n->dense[i];
-        for (uint32_t t : n->tokens) out[t / 32] |= 1u << (t % 32);
+        for (uint32_t i = 0; i < n->token_count; ++i) out[n->tokens[i] / 32] |= 1u << (n->tokens[i] % 32);
     }
 }
 
@@ -254,7 +262,10 @@ void MaskCache::make_room() {
         return true;
     };
     for (MaskRoots *r = first_; r; r = r->after) {
-        if (r->plain && old(*r->plain)) r->plain.reset();
+        if (r->plain && old(*r->plain)) {
+            r->plain.reset();
+            r->state.plain_mask = nullptr;
+        }
         std::erase_if(r->counted, [&](auto &entry) { return old(*entry.second); });
     }
     gather();

@@ -32,25 +32,31 @@ struct MaskKeyHash {
 /// by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site seen so far,
 /// and for states of other rules that a call site leads to at once: those are shared by all grammars, so that a new
 /// caller of free text or of a string has little to walk itself.
-struct MaskNode {
-    std::vector<uint32_t> tokens;
-    std::unique_ptr<uint32_t[]> dense;  // instead of `tokens` where they are many
+struct alignas(64) MaskNode {
+    // What filling a known mask reads fits into one cache line.
+    std::unique_ptr<uint32_t[]> dense;   // a whole mask, where the tokens are many
+    std::unique_ptr<uint32_t[]> tokens;  // otherwise their ids
+    uint32_t token_count = 0;
+    uint32_t bytes = 0;
+    uint64_t used = 0;         // the fill that last looked at it
+    MaskNode *last = nullptr;  // of `below`
+    uint64_t last_site = 0;
+    Counter last_counter;
+    bool has_rest = false;
+
     std::vector<Rest> rest;
     std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> below;
-    MaskKey last_key{};
-    MaskNode *last = nullptr;  // of `below`
-    uint64_t used = 0;         // the fill that last looked at it
-    uint32_t bytes = 0;
 };
 
 /// The masks of one automaton state, by counter; linked so that the cache can find all of them.
 struct MaskRoots {
-    explicit MaskRoots(MaskCache &cache);
+    MaskRoots(MaskCache &cache, DState &state);
     ~MaskRoots();
     MaskRoots(const MaskRoots &) = delete;
     MaskRoots &operator=(const MaskRoots &) = delete;
 
     MaskCache &cache;
+    DState &state;
     MaskRoots *before = nullptr, *after = nullptr;
     std::unique_ptr<MaskNode> plain;  // for counter zero
     std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> counted;

@@ -96,7 +96,7 @@ bool Matcher::take_token(uint32_t token) {
     const std::string_view bytes = vocab.bytes(token);
     Stacks from = now();
     for (Config &c : from.tops)
-        if (c.d->owner->counts_tokens()) c.counter.need &= ~kTokenCounted;
+        if (c.d->counts_tokens) c.counter.need &= ~kTokenCounted;
     Stacks next;
     at_ = position();
     if (!vocab.in_trie(token) || !take_bytes(from, bytes, true, next)) next.clear();
@@ -222,7 +222,7 @@ void Matcher::copy_live(const std::vector<Stacks> &from) {
             f = f->parent;
         }
         for (size_t i = path.size(); i-- > 0;)
-            frame_of[path[i]] = frames_->make({frame_of[path[i]->parent], path[i]->site, path[i]->counter, path[i]->hash});
+            frame_of[path[i]] = frames_->make(make_frame(frame_of[path[i]->parent], path[i]->site, path[i]->counter));
         return path.empty() ? frame_of[f] : frame_of[path[0]];
     };
     auto copy_mark = [&](const Mark *m) {

@@ -14,13 +14,14 @@ struct Frame {
     Frame *parent;
     const CallSite *site;
     Counter counter;  // of the caller
-    uint64_t hash;    // of the whole stack
+    uint64_t site_id;
+    uint64_t hash;  // of the whole stack
 };
 
 inline uint64_t pack(Counter c) { return static_cast<uint64_t>(c.left) << 32 | c.need; }
 
 inline Frame make_frame(Frame *parent, const CallSite *site, Counter counter) {
-    return {parent, site, counter, mix(mix(parent ? parent->hash : 0, site->id), pack(counter))};
+    return {parent, site, counter, site->id, mix(mix(parent ? parent->hash : 0, site->id), pack(counter))};
 }
 
 /// A capture opened or closed; a list that shares its tail with other stacks.
@@ -71,7 +72,7 @@ inline bool same_stack(const Frame *a, const Frame *b) {
 
 /// Inside a character of a text that has no tokens left: the token that reads this may go on but not end here.
 inline bool is_stuck(const Config &c) {
-    return c.d->owner->counts_tokens() && (c.counter.need & ~kTokenCounted) == 0 &&
+    return c.d->counts_tokens && (c.counter.need & ~kTokenCounted) == 0 &&
            (!c.d->extra || c.d->extra->exits.empty());
 }
 
@@ -109,7 +110,7 @@ template <class World> class Mover {
             DState *to = c.d->next(byte);
             if (!to) continue;
             Counter counter = c.counter;
-            if (count_tokens && c.d->owner->counts_tokens() && !(counter.need & kTokenCounted)) {
+            if (count_tokens && c.d->counts_tokens && !(counter.need & kTokenCounted)) {
                 if (counter.need == 0) continue;
                 counter.need = (counter.need - 1) | kTokenCounted;
             }
@@ -200,7 +201,7 @@ template <class World> class Mover {
         for (Config &known : out.tops) {
             if (known.d != c.d || !same_stack(known.parent, c.parent)) continue;
             if (known.counter == c.counter) return;
-            if (c.d->owner->counts_tokens()) continue;
+            if (c.d->counts_tokens) continue;
             // More repetitions left and fewer needed allow everything that the other allows.
             if (known.counter.left >= c.counter.left && known.counter.need <= c.counter.need) return;
             if (known.counter.left <= c.counter.left && known.counter.need >= c.counter.need) {

@@ -246,9 +246,8 @@ class Encoder {
         Draft body;
         node(ir().repeat_body(o), body, depth + 1);
         const uint64_t copies = unbounded ? low : high;
-        // What must stay within one automaton cannot give its repeated part a frame of its own.
-        const bool small = copies <= 1 || copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight ||
-                           (inside_without_ > 0 && body.counts > 0);
+        // Where strings are excluded, what may still come depends on the count too, so the count is part of the state.
+        const bool small = copies <= 1 || copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight || inside_without_ > 0;
         if (small && unbounded) {
             w.op(Code::Loop);
             w.number(low);

@@ -148,3 +148,9 @@ def test_formats_without_types_load_in_linear_time() -> None:
     for _ in range(99):
         fmt = {"elements": [fmt]}
     assert load_format(fmt)
+
+
+@pytest.mark.parametrize("rules", [[1], [True], [{}], [None], [[]], [""], 3, {"a": 1}])
+def test_rules_of_any_shape_are_refused_with_a_path(rules: object) -> None:
+    with pytest.raises(FormatError):
+        load_format({"rules": rules})

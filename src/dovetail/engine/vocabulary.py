@@ -71,10 +71,11 @@ class Vocabulary:
         encoding: loaders.TiktokenEncoding,
         stop_token_ids: Sequence[int] | None = None,
         *,
+        size: int | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> Vocabulary:
         """From a `tiktoken.Encoding`."""
-        return cls(*loaders.load_tiktoken(encoding, stop_token_ids), cache_bytes=cache_bytes)
+        return cls(*loaders.load_tiktoken(encoding, stop_token_ids, size), cache_bytes=cache_bytes)
 
     @classmethod
     def from_gguf(
@@ -82,10 +83,11 @@ class Vocabulary:
         path: str | Path,
         stop_token_ids: Sequence[int] | None = None,
         *,
+        size: int | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> Vocabulary:
         """From the metadata of a GGUF model file."""
-        return cls(*loaders_gguf.load_gguf(path, stop_token_ids), cache_bytes=cache_bytes)
+        return cls(*loaders_gguf.load_gguf(path, stop_token_ids, size), cache_bytes=cache_bytes)
 
     @property
     def size(self) -> int:

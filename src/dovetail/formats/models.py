@@ -279,7 +279,8 @@ class CaptureFormat(FormatModel):
 def _has_token_pattern(value: dict[str, Any]) -> bool:
     """Whether the rules of an untyped dispatch start with a token id."""
     rules = value["rules"]
-    return isinstance(rules, list | tuple) and bool(rules) and bool(rules[0]) and isinstance(rules[0][0], int)
+    first = rules[0] if isinstance(rules, list | tuple) and rules else None
+    return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], int)
 
 
 # The first row whose fields are all there names an object without a type. Where two types share their fields the
