@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dovetail.grammar import ir
+from tests.utf8 import alike, begins_char, char_length, code_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,8 +390,16 @@ def _char_steps(node: HalfChar, edge: Edge) -> Iterator[Step]:
     if edge.byte < 0:
         return
     read = node.read + bytes((edge.byte,))
-    if _begins_char(read, node.ranges):
-        yield (), ir.EMPTY if len(read) == _char_length(read[0]) else HalfChar(node.ranges, read)
+    if not begins_char(read, node.ranges):
+        return
+    if len(read) == char_length(read[0]):
+        yield (), ir.EMPTY
+        return
+    low, high = code_points(read)
+    if any(begin <= low and high <= end for begin, end in node.ranges):
+        yield (), HalfChar(ir.ANY_CHAR.ranges, alike(read))
+    else:
+        yield (), HalfChar(node.ranges, read)
 
 
 def _stop_steps(node: HalfStop, edge: Edge) -> Iterator[Step]:
@@ -422,7 +431,7 @@ def _one_more(node: HalfText, edge: Edge) -> HalfText | None:
     if edge.byte < 0:
         return None
     char = node.char + bytes((edge.byte,))
-    if not _begins_char(char, ir.ANY_CHAR.ranges):
+    if not begins_char(char, ir.ANY_CHAR.ranges):
         return None
     chars, tokens, token = node.chars, node.tokens, node.token
     if text.max_chars is not None and not node.char:
@@ -437,7 +446,7 @@ def _one_more(node: HalfText, edge: Edge) -> HalfText | None:
     tail = node.tail + bytes((edge.byte,))
     if any(tail.endswith(word) for word in (*text.excludes, *(stop for stop, _ in text.stops))):
         return None
-    return HalfText(text, _shortened(tail, text), _alike(char), chars, tokens, token)
+    return HalfText(text, _shortened(tail, text), alike(char), chars, tokens, token)
 
 
 def _shortened(tail: bytes, text: ir.Text) -> bytes:
@@ -464,33 +473,3 @@ def _overlap(read: bytes, word: bytes) -> int:
     """The length of the longest end of `read` that begins `word` without being all of it."""
     longest = min(len(read), len(word) - 1)
     return next(size for size in range(longest, -1, -1) if word.startswith(read[len(read) - size :]))
-
-
-def _char_length(first: int) -> int:
-    return 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-
-
-def _alike(char: bytes) -> bytes:
-    """One of the half characters that can go on in the same ways, so that texts have few states."""
-    length = _char_length(char[0])
-    if len(char) == length:
-        return b""
-    if len(char) > 1 or char[0] not in b"\xe0\xed\xf0\xf4":
-        return {2: b"\xc2", 3: b"\xe1\x80", 4: b"\xf1\x80\x80"}[length][: len(char)]
-    return char
-
-
-def _begins_char(read: bytes, ranges: tuple[tuple[int, int], ...]) -> bool:
-    """Whether `read` is, or begins, the UTF-8 form of a character in `ranges`."""
-    first = read[0]
-    if 0x80 <= first < 0xC2 or first > 0xF4 or not all(0x80 <= byte <= 0xBF for byte in read[1:]):
-        return False
-    length = _char_length(first)
-    low = high = first if length == 1 else first & (0x7F >> length)
-    for index in range(1, length):
-        low = low << 6 | (read[index] & 0x3F if index < len(read) else 0)
-        high = high << 6 | (read[index] & 0x3F if index < len(read) else 0x3F)
-    low = max(low, (0, 0, 0x80, 0x800, 0x10000)[length])
-    high = min(high, ir.MAX_CODE_POINT)
-    scalars = ((0, 0xD7FF), (0xE000, ir.MAX_CODE_POINT))
-    return any(max(low, begin, a) <= min(high, end, b) for begin, end in ranges for a, b in scalars)

@@ -180,8 +180,11 @@ class _Nodes:
             limit = {"max_tokens": budget} if self.token_level and dice.number(0, 1) else {"max_chars": budget}
             return ir.Text(self.words(0, 1), (), self.node(0) if depth else ir.EMPTY, names, **limit)
         stops = tuple((stop, self.node(max(depth - 1, 0)) if depth else ir.EMPTY) for stop in self.words(0, 2))
-        after = ir.EMPTY if not stops or dice.number(0, 1) else None
-        return ir.Text(self.words(0, 2), stops, after, names)
+        excludes = self.words(0, 2)
+        # A stop that another one always cuts short could not be the only way to end.
+        cut = any(a in b[1:] for a, _ in stops for b, _ in stops)
+        after = ir.EMPTY if not stops or cut or dice.number(0, 1) else None
+        return ir.Text(excludes, stops, after, names)
 
 
 # Outputs.

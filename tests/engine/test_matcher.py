@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.grammar import ir
-from tests.machines import bits, compiled, mask, vocabulary, walk
+from tests.machines import bits, compiled, mask, vocabulary, walk, within_limits
 from tests.strategies import SeededDice, Tokens, make_rule, make_tokens, rules, token_tables
 
 SEEDS = st.integers(0, 2**32)
@@ -36,6 +36,7 @@ def picture(matcher: dt.Matcher) -> object:
 
 @settings(max_examples=150)
 @given(rule=rules(token_level=True), table=token_tables(), seed=SEEDS, back=st.integers(0, 6))
+@within_limits
 def test_going_back_and_on_equals_a_fresh_run(rule: ir.Rule, table: Tokens, seed: int, back: int) -> None:
     grammar = compiled(rule, vocabulary(table))
     matcher = grammar.matcher()
@@ -57,6 +58,7 @@ def test_going_back_and_on_equals_a_fresh_run(rule: ir.Rule, table: Tokens, seed
 
 @settings(max_examples=150)
 @given(rule=rules(token_level=True), table=token_tables(), seeds=st.tuples(SEEDS, SEEDS, SEEDS))
+@within_limits
 def test_a_fork_goes_its_own_way(rule: ir.Rule, table: Tokens, seeds: tuple[int, int, int]) -> None:
     matcher = compiled(rule, vocabulary(table)).matcher()
     for _ in walk(matcher, SeededDice(seeds[0]), 3):
@@ -75,6 +77,7 @@ def test_a_fork_goes_its_own_way(rule: ir.Rule, table: Tokens, seeds: tuple[int,
 
 @settings(max_examples=150)
 @given(rule=rules(token_level=True), table=token_tables(), seed=SEEDS, draft=st.lists(st.integers(0, 64), max_size=6))
+@within_limits
 def test_validate_counts_what_accept_would_take(rule: ir.Rule, table: Tokens, seed: int, draft: list[int]) -> None:
     matcher = compiled(rule, vocabulary(table)).matcher()
     path = [token for _, token in walk(matcher.fork(), SeededDice(seed), 4)] + draft
@@ -89,6 +92,7 @@ def test_validate_counts_what_accept_would_take(rule: ir.Rule, table: Tokens, se
 
 @settings(max_examples=100)
 @given(tables=token_tables(), made=st.lists(rules(), min_size=1, max_size=4), seed=SEEDS)
+@within_limits
 def test_a_batch_fills_what_single_calls_fill(tables: Tokens, made: list[ir.Rule], seed: int) -> None:
     known = vocabulary(tables)
     matchers = [compiled(rule, known).matcher() for rule in made]
@@ -102,6 +106,7 @@ def test_a_batch_fills_what_single_calls_fill(tables: Tokens, made: list[ir.Rule
 
 @settings(max_examples=100)
 @given(rule=rules(), table=token_tables(), seed=SEEDS)
+@within_limits
 def test_saving_and_loading_keeps_the_grammar(rule: ir.Rule, table: Tokens, seed: int) -> None:
     grammar = compiled(rule, vocabulary(table))
     again = dt.CompiledGrammar.load(grammar.save(), vocabulary(table)).matcher()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dovetail.engine import Event
 from dovetail.grammar import ir
-from tests.machines import compiled
+from tests.machines import compiled, within_limits
 from tests.oracles import Span, TooAmbiguousError, captures
 from tests.strategies import rules_with_outputs
 
@@ -46,6 +46,7 @@ def assert_tiled(events: list[Event], size: int) -> None:
 
 @settings(max_examples=150)
 @given(case=rules_with_outputs(), cuts=st.lists(st.integers(0, 60), max_size=5))
+@within_limits
 def test_events_tile_the_output_however_it_is_cut(case: tuple[ir.Rule, bytes], cuts: list[int]) -> None:
     rule, data = case
     grammar = compiled(rule)
@@ -63,6 +64,7 @@ def test_events_tile_the_output_however_it_is_cut(case: tuple[ir.Rule, bytes], c
 
 @settings(max_examples=200)
 @given(case=rules_with_outputs())
+@within_limits
 def test_events_are_the_captures_of_the_grammar(case: tuple[ir.Rule, bytes]) -> None:
     rule, data = case
     matcher = compiled(rule).matcher()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.grammar import ir
-from tests.machines import BYTES, compiled, mask, slow_run, vocabulary, walk
+from dovetail.grammar.lower import lower
+from tests.machines import BYTES, compiled, mask, slow_run, vocabulary, walk, within_limits
 from tests.oracles import allowed_tokens
+from tests.random_formats import Json, formats
 from tests.strategies import (
     TABLE_SIZES,
     SeededDice,
@@ -38,14 +40,27 @@ def follow(rule: ir.Rule, table: Tokens, seed: int, steps: int = 6) -> None:
 
 @settings(max_examples=300)
 @given(rule=rules(), table=token_tables(), seed=SEEDS)
+@within_limits
 def test_masks_equal_brute_force(rule: ir.Rule, table: Tokens, seed: int) -> None:
     follow(rule, table, seed)
 
 
 @settings(max_examples=200)
 @given(rule=rules(token_level=True), table=token_tables(), seed=SEEDS)
+@within_limits
 def test_masks_with_token_sets_and_budgets_equal_brute_force(rule: ir.Rule, table: Tokens, seed: int) -> None:
     follow(rule, table, seed)
+
+
+@settings(max_examples=300)
+@given(fmt=formats(tokens=True, captures=True), table=token_tables(), seed=SEEDS)
+@within_limits
+def test_masks_of_formats_equal_brute_force(fmt: Json, table: Tokens, seed: int) -> None:
+    try:
+        rule = lower(dt.load_format(fmt))
+    except dt.DovetailError:
+        assume(False)
+    follow(rule, table, seed, 4)
 
 
 @pytest.mark.parametrize("size", TABLE_SIZES)
@@ -74,6 +89,7 @@ def test_the_last_token_of_a_table_is_seen_and_no_bit_is_set_beyond_it(size: int
 
 @settings(max_examples=200)
 @given(rule=rules(token_level=True), table=token_tables(), seed=SEEDS)
+@within_limits
 def test_accept_agrees_with_the_mask_for_every_token(rule: ir.Rule, table: Tokens, seed: int) -> None:
     matcher = compiled(rule, vocabulary(table)).matcher()
     for allowed, _ in walk(matcher, SeededDice(seed), 4):
@@ -82,6 +98,7 @@ def test_accept_agrees_with_the_mask_for_every_token(rule: ir.Rule, table: Token
 
 @settings(max_examples=400)
 @given(case=rules_with_outputs())
+@within_limits
 def test_bytes_are_taken_exactly_while_they_can_be_completed(case: tuple[ir.Rule, bytes]) -> None:
     rule, data = case
     matcher, slow = compiled(rule).matcher(), slow_run(rule)
@@ -95,6 +112,7 @@ def test_bytes_are_taken_exactly_while_they_can_be_completed(case: tuple[ir.Rule
 
 @settings(max_examples=150)
 @given(rule=rules(), seed=SEEDS)
+@within_limits
 def test_no_output_runs_into_a_dead_end(rule: ir.Rule, seed: int) -> None:
     # Every byte is a token here, so that whatever can be continued at all can be continued by a token.
     dice = SeededDice(seed)
@@ -109,6 +127,7 @@ def test_no_output_runs_into_a_dead_end(rule: ir.Rule, seed: int) -> None:
 
 @settings(max_examples=150)
 @given(case=rules_with_outputs())
+@within_limits
 def test_what_is_forced_is_the_only_way_on(case: tuple[ir.Rule, bytes]) -> None:
     rule, data = case
     matcher = compiled(rule).matcher()

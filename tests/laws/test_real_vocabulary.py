@@ -1,0 +1,102 @@
+"""Law 5 over a vocabulary of 131,072 real tokens, where masks cross words, caches and shortcuts.
+
+Every token is tried by its bytes over a vocabulary of single bytes, which the other laws compare with the definition.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mistral_common
+import pytest
+from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+import dovetail as dt
+from tests.machines import BYTES, mask
+
+FOLDER = Path(mistral_common.__file__).parent / "data"
+PEOPLE = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 20},
+        "role": {"enum": ["user", "użytkownik", "ユーザー"]},
+        "age": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string", "pattern": "^[a-zéß]{2,8}$"}, "maxItems": 3},
+    },
+    "required": ["name", "role"],
+}
+TOOLS = {
+    "type": "sequence",
+    "elements": [
+        {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"},
+        {
+            "type": "triggered_tags",
+            "triggers": ["<tool_call>"],
+            "tags": [
+                {
+                    "type": "tag",
+                    "begin": '<tool_call>\n{"name": "people", "arguments": ',
+                    "content": {"type": "json_schema", "json_schema": PEOPLE},
+                    "end": "}\n</tool_call>",
+                }
+            ],
+            "excludes": ["<think>"],
+        },
+    ],
+}
+CALL = (
+    '<tool_call>\n{"name": "people", "arguments": '
+    '{"name": "Łódź \\"€\\"", "role": "ユーザー", "tags": ["aé", "ßß"]}}\n</tool_call>'
+)
+CASES: list[tuple[str, Any, str]] = [
+    ("tools", TOOLS, f"<think>Überlegen… 1 < 2\n\n</think>Let me look 👀. {CALL} Done."),
+    ("regex", {"type": "regex", "pattern": r"(\p{L}+ ){2,4}[^a-z]{3,10}\d{4}-\d\d"}, "Grüße aus KÖLN 🙂🙂🙂2024-01"),
+    (
+        "grammar",
+        {"type": "grammar", "grammar": 'root ::= root [+-] n | n\nn ::= [0-9]+ | "(" root ")"'},
+        "1+(22-(3+44))-5",
+    ),
+    ("text", {"type": "any_text", "excludes": ["STOP", "結束"]}, "naïve café 結 STO 👩‍👩‍👧"),
+]
+
+
+@cache
+def tekken() -> tuple[Tekkenizer, dt.Vocabulary, list[bytes]]:
+    tokenizer = Tekkenizer.from_file(FOLDER / "tekken_240911.json")
+    special = tokenizer.num_special_tokens
+    tokens = [b""] * special
+    tokens += [tokenizer.id_to_byte_piece(index) for index in range(special, tokenizer.n_words)]
+    return tokenizer, dt.Vocabulary(tokens, {f"<special_{i}>": i for i in range(special)}, [2]), tokens
+
+
+@pytest.mark.parametrize(("fmt", "text"), [(fmt, text) for _, fmt, text in CASES], ids=[name for name, _, _ in CASES])
+def test_masks_of_a_real_vocabulary_equal_brute_force(fmt: Any, text: str) -> None:
+    tokenizer, vocabulary, tokens = tekken()
+    path = tokenizer.encode(text, bos=False, eos=False)
+    # Each prefix twice: with cold caches, and then with what the first walk left behind.
+    for _ in range(2):
+        matcher, by_bytes = dt.compile(fmt, vocabulary).matcher(), dt.compile(fmt, BYTES).matcher()
+        for step, token in enumerate(path):
+            if step % 4 == 0:
+                assert brute_force(by_bytes, tokens) == mask(matcher) - {2}
+                assert (2 in mask(matcher)) == by_bytes.is_complete
+            assert matcher.accept(token)
+            assert by_bytes.accept_bytes(tokens[token])
+        assert matcher.is_complete
+
+
+def brute_force(by_bytes: dt.Matcher, tokens: list[bytes]) -> set[int]:
+    """Every token whose bytes may come next; a prefix that failed is not tried again."""
+    allowed = set()
+    failed: set[bytes] = set()
+    for index, data in enumerate(tokens):
+        if not data or any(data[:size] in failed for size in range(1, len(data))):
+            continue
+        if by_bytes.accept_bytes(data):
+            by_bytes.rollback(1)
+            allowed.add(index)
+        elif len(data) <= 2:
+            failed.add(data)
+    return allowed
