@@ -43,8 +43,10 @@ class Grammar:
     def save(self) -> bytes:
         """The grammar as bytes that Store.load takes."""
 
-    def matcher(self) -> Matcher:
-        """A matcher at the start of an output."""
+    def matcher(self, stops: Sequence[int] = []) -> Matcher:
+        """
+        A matcher at the start of an output, with stop tokens beside the vocabulary's.
+        """
 
 class Matcher:
     """The state of one generation."""
