@@ -4,6 +4,7 @@ namespace dovetail {
 
 Ast::Ast(std::string_view code) {
     CodeReader in(code);
+    nodes.reserve(code.size() / 4 + 1);
     root = read(in, 0);
     if (!in.done()) throw InputError("grammar code has bytes after its end");
 }
@@ -23,10 +24,6 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
         open_.resize(base);
     };
-    auto strings = [&](std::vector<std::string_view> &out) {
-        for (uint32_t k = in.count(); k > 0; --k) out.push_back(in.text());
-    };
-    Lists lists;
     switch (n.op) {
     case Code::Lit:
     case Code::Special: n.text = in.text(); break;
@@ -50,43 +47,54 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         n.bounds = in.repetition();
         children(1);
         break;
-    case Code::CountParam: children(1); break;
+    case Code::CountParam:
+        counts_for_callers = true;
+        children(1);
+        break;
     case Code::Call:
-    case Code::Branch:
         n.slot = in.number32();
         n.bounds = in.bounds();
-        if (n.op == Code::Call) break;
+        break;
+    case Code::Branch:
+    case Code::Tokens:
+    case Code::Text: read_lists(n, in, depth); break;
+    case Code::Without:
+        read_lists(n, in, depth);
+        children(1);
+        break;
+    default: throw InputError("grammar code holds an unknown opcode");
+    }
+    nodes.push_back(n);
+    return static_cast<uint32_t>(nodes.size() - 1);
+}
+
+void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {
+    auto strings = [&](std::vector<std::string_view> &out) {
+        for (uint32_t k = in.count(); k > 0; --k) out.push_back(in.text());
+    };
+    Lists lists;
+    if (n.op == Code::Branch) {
+        n.slot = in.number32();
+        n.bounds = in.bounds();
         strings(lists.names);
         for (uint32_t k = in.count(); k > 0; --k) {
             const bool present = in.byte() != 0;
             const uint32_t trailing = in.number32();
             lists.arms.push_back({present ? read(in, depth + 1) : kNone, trailing});
         }
-        break;
-    case Code::Tokens:
+    } else if (n.op == Code::Tokens) {
         n.flag = in.byte() != 0;
         for (uint32_t k = in.count(); k > 0; --k) {
             if (in.byte()) lists.tokens.push_back({kNone, in.text()});
             else lists.tokens.push_back({in.number32(), {}});
         }
-        break;
-    case Code::Without:
+    } else {
+        if (n.op == Code::Text) n.slot = in.number32();
         strings(lists.names);
-        children(1);
-        break;
-    case Code::Text:
-        n.slot = in.number32();
-        strings(lists.names);
-        strings(lists.stops);
-        break;
-    default: throw InputError("grammar code holds an unknown opcode");
+        if (n.op == Code::Text) strings(lists.stops);
     }
-    if (n.op >= Code::Branch) {
-        n.list = static_cast<uint32_t>(lists_.size());
-        lists_.push_back(std::move(lists));
-    }
-    nodes.push_back(n);
-    return static_cast<uint32_t>(nodes.size() - 1);
+    n.list = static_cast<uint32_t>(lists_.size());
+    lists_.push_back(std::move(lists));
 }
 
 }  // namespace dovetail

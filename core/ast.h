@@ -39,6 +39,7 @@ struct Ast {
 
     std::vector<Node> nodes;
     uint32_t root = 0;
+    bool counts_for_callers = false;  // there is a CountParam
 
     /// The views point into `code`, which must outlive the tree.
     explicit Ast(std::string_view code);
@@ -57,6 +58,7 @@ struct Ast {
 
   private:
     uint32_t read(CodeReader &in, size_t depth);
+    void read_lists(Node &n, CodeReader &in, size_t depth);
 
     std::vector<uint32_t> kids_, open_;
     std::vector<Range> ranges_;

@@ -88,6 +88,7 @@ void check_tokens(const Ast &ast, const Vocab &vocab) {
 class Facts {
   public:
     Facts(Unit &unit, const Vocab &vocab) : unit_(unit) {
+        asts_.reserve(unit.rules.size());
         for (const auto &r : unit.rules) {
             asts_.emplace_back(r->code);
             Ast &ast = asts_.back();
@@ -138,10 +139,13 @@ class Facts {
             changed = false;
             for (size_t i = 0; i < asts_.size(); ++i) {
                 Rule &r = *unit_.rules[i];
-                for (int need = 0; need < 2; ++need) {
+                // Only what callers count makes a difference between the two.
+                const int cases = asts_[i].counts_for_callers ? 2 : 1;
+                for (int need = 0; need < cases; ++need) {
                     bool &fact = field(r)[need];
                     if (fact || !test(asts_[i], need != 0, facts_of(r))) continue;
                     fact = changed = true;
+                    if (cases == 1) field(r)[1] = true;
                 }
             }
         }

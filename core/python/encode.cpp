@@ -11,6 +11,7 @@ namespace dovetail {
 namespace {
 
 constexpr size_t kUnrollWeight = 12;  // states; copies up to this are cheaper than a counter
+constexpr size_t kKeptBytes = 256;
 constexpr uint64_t kMaxCount = 1u << 30;
 
 /// A field of a class with slots, read at its place in the object: a grammar has thousands of them.
@@ -174,13 +175,10 @@ class Encoder {
             w.op(names.lit_special(o).ptr() == Py_True ? Code::Special : Code::Lit);
             w.text(data);
             d.weight += data.size();
-        } else if (type.is(names.seq) || type.is(names.alt)) {
-            const nb::handle parts = type.is(names.seq) ? names.seq_parts(o) : names.alt_parts(o);
-            CodeWriter w(d.code);
-            w.op(type.is(names.seq) ? Code::Seq : Code::Alt);
-            w.number(length(parts));
-            ++d.weight;
-            each(parts, [&](nb::handle part) { node(part, d, depth + 1); });
+        } else if (type.is(names.seq)) {
+            several(Code::Seq, names.seq_parts(o), d, depth);
+        } else if (type.is(names.alt)) {
+            alternatives(o, d, depth);
         } else if (type.is(names.call)) {
             CodeWriter(d.code).op(Code::Call);
             d.gaps.push_back({d.code.size(), rule(names.call_rule(o))});
@@ -210,6 +208,29 @@ class Encoder {
         } else {
             throw InputError("not a grammar node: " + std::string(nb::repr(o).c_str()).substr(0, 200));
         }
+    }
+
+    void several(Code op, nb::handle parts, Draft &d, size_t depth) {
+        CodeWriter w(d.code);
+        w.op(op);
+        w.number(length(parts));
+        ++d.weight;
+        each(parts, [&](nb::handle part) { node(part, d, depth + 1); });
+    }
+
+    /// The spellings of a character are one object that stands in a grammar hundreds of times: its code is kept.
+    void alternatives(nb::handle o, Draft &d, size_t depth) {
+        const auto known = seen_.find(o.ptr());
+        if (known != seen_.end()) {
+            d.code += known->second.first;
+            d.weight += known->second.second;
+            return;
+        }
+        const size_t at = d.code.size(), gaps = d.gaps.size(), weight = d.weight;
+        const int counts = d.counts;
+        several(Code::Alt, ir().alt_parts(o), d, depth);
+        if (d.gaps.size() == gaps && d.counts == counts && d.code.size() - at <= kKeptBytes)
+            seen_.emplace(o.ptr(), std::pair(d.code.substr(at), d.weight - weight));
     }
 
     void ranges(nb::handle list, bool is_chars, Draft &d) {
@@ -392,6 +413,7 @@ class Encoder {
     std::vector<Draft> drafts_;
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
+    std::unordered_map<PyObject *, std::pair<std::string, size_t>> seen_;
     int inside_without_ = 0;
 };
 
