@@ -112,7 +112,7 @@ void fill_rows(const std::vector<Matcher *> &matchers, nb::handle mask) {
 /// A hash of JSON-like data that tells types apart (1, 1.0 and True differ). Strings bring the hash that Python keeps
 /// for them, which is keyed per process, so that nobody can aim for a collision.
 struct Fingerprint {
-    uint64_t low = 1, high = 2;
+    uint64_t low = 1, high = 2, values = 0;
 
     void add(uint64_t v) {
         low = mix(low, v);
@@ -121,6 +121,7 @@ struct Fingerprint {
     void walk(nb::handle o, size_t depth) {
         if (depth > kMaxDepth) throw LimitError("the input is nested deeper than 2000 levels");
         PyObject *p = o.ptr();
+        ++values;
         add(reinterpret_cast<uintptr_t>(Py_TYPE(p)));
         if (PyDict_CheckExact(p)) {
             add(static_cast<uint64_t>(PyDict_GET_SIZE(p)));
@@ -240,8 +241,7 @@ NB_MODULE(_core, m) {
     m.def("fingerprint", [](nb::handle data) {
         Fingerprint f;
         f.walk(data, 0);
-        return nb::steal<nb::int_>(PyNumber_Or(
-            nb::object(nb::int_(f.low)).ptr(), nb::object(nb::int_(f.high) << nb::int_(64)).ptr()));
-    }, "data"_a, "A 128-bit hash of JSON-like data, equal for equal data within one process.");
+        return std::pair(std::pair(f.low, f.high), f.values);
+    }, "data"_a, "A hash of JSON-like data, equal for equal data within one process, and how many values it holds.");
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }

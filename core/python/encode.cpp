@@ -264,11 +264,22 @@ class Encoder {
             w.number(0);
             return;
         }
+        const uint64_t copies = unbounded ? low : high;
+        if (copies <= 1) {
+            // Options and loops, which are most repetitions, need no look at their body first.
+            w.op(unbounded ? Code::Loop : Code::Unroll);
+            if (unbounded) w.number(low);
+            else w.bounds(bounds);
+            const int counts = d.counts;
+            node(ir().repeat_body(o), d, depth + 1);
+            if (unbounded && d.counts != counts) d.count_at = std::string::npos;  // entered more than once
+            ++d.weight;
+            return;
+        }
         Draft body;
         node(ir().repeat_body(o), body, depth + 1);
-        const uint64_t copies = unbounded ? low : high;
         // Where strings are excluded, what may still come depends on the count too, so the count is part of the state.
-        const bool small = copies <= 1 || copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight || inside_without_ > 0;
+        const bool small = copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight || inside_without_ > 0;
         if (small && unbounded) {
             w.op(Code::Loop);
             w.number(low);
@@ -278,8 +289,8 @@ class Encoder {
         } else {
             return count(std::move(body), bounds, d);
         }
-        if (copies != 1 || unbounded) body.count_at = std::string::npos;  // entered more than once
-        body.weight = std::max<size_t>(body.weight, 1) * std::max<uint64_t>(copies, 1) + 1;
+        body.count_at = std::string::npos;
+        body.weight = std::max<size_t>(body.weight, 1) * copies + 1;
         d.append(body);
     }
 

@@ -98,9 +98,9 @@ class Matcher:
     def mask_words(self) -> int:
         """32-bit words in a mask row."""
 
-def fingerprint(data: object) -> int:
+def fingerprint(data: object) -> tuple[tuple[int, int], int]:
     """
-    A 128-bit hash of JSON-like data, equal for equal data within one process.
+    A hash of JSON-like data, equal for equal data within one process, and how many values it holds.
     """
 
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:

@@ -46,7 +46,7 @@ def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
     if isinstance(source, ir.Rule):
         return CompiledGrammar(vocabulary._store.compile(source), vocabulary)
     cache = vocabulary._compiled
-    key = _core.fingerprint(source if isinstance(source, dict | str) else load_format(source).model_dump())
+    key, _ = _core.fingerprint(source if isinstance(source, dict | str) else load_format(source).model_dump())
     known = cache.get(key)
     if known is None:
         known = CompiledGrammar(vocabulary._store.compile(lower(load_format(source))), vocabulary)

@@ -48,7 +48,7 @@ class Vocabulary:
                 "a token is not bytes", "", "give every token as bytes, in the order of ids"
             ) from None
         self._prewarmed = prewarm(self._store, self._store.longest_token)
-        self._compiled: OrderedDict[int, CompiledGrammar] = OrderedDict()
+        self._compiled: OrderedDict[tuple[int, int], CompiledGrammar] = OrderedDict()
         self.cache_bytes = cache_bytes
         self.special_tokens: Mapping[str, int] = dict(special)
         self.stop_token_ids: tuple[int, ...] = tuple(stops)

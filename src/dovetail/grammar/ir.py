@@ -129,6 +129,13 @@ Node = Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text
 
 EMPTY = Seq(())
 NOTHING = Alt(())
+
+
+def is_nothing(node: Node) -> bool:
+    """Whether the node is a choice without parts; cheaper than a comparison, and asked often."""
+    return type(node) is Alt and not node.parts
+
+
 ANY_CHAR = Chars(((0, MAX_CODE_POINT),))
 
 

@@ -11,12 +11,12 @@ of lone surrogates are refused: they denote no text. A keyword that is not suppo
 
 from __future__ import annotations
 
-import marshal
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.errors import FormatError, InputError, SchemaError
+from dovetail._core import fingerprint
+from dovetail.errors import FormatError, InputError, LimitError, SchemaError
 from dovetail.grammar.ir import NOTHING, Node
 
 from .layouts import LAYOUTS, Layout
@@ -31,7 +31,7 @@ __all__ = ["STYLES", "lower"]
 STYLES = ("json", *LAYOUTS)
 
 _MAX_CACHED = 1024
-_MAX_CACHED_BYTES = 1 << 16
+_MAX_CACHED_VALUES = 1 << 12
 _cache: OrderedDict[Any, Node] = OrderedDict()
 
 
@@ -48,9 +48,9 @@ def lower(
     """The texts of the values that `schema` admits; `path` is where the schema stands in what the caller wrote."""
     words = tuple(excludes)
     try:
-        content = marshal.dumps(schema)
-    except ValueError:
-        content = b""  # nested too deeply to be a key; never a common schema
+        content, size = fingerprint(schema)
+    except (LimitError, TypeError):
+        content, size = None, 0  # nested too deeply or no JSON: never a common schema
     key = (content, style, strict, any_order, max_whitespace, words)
     found = _cache.get(key) if content else None
     if found is None:
@@ -64,7 +64,7 @@ def lower(
         except (ValueError, OverflowError) as error:
             problem = f"a number in this schema cannot be written as JSON: {error}"
             raise SchemaError(problem, path, "use finite numbers of a few thousand digits at most") from error
-        if 0 < len(content) <= _MAX_CACHED_BYTES:
+        if 0 < size <= _MAX_CACHED_VALUES:
             _cache[key] = found
             if len(_cache) > _MAX_CACHED:
                 _cache.popitem(last=False)

@@ -10,7 +10,21 @@ from collections.abc import Iterable, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, Without, alt, optional
+from dovetail.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    Call,
+    Lit,
+    Node,
+    Repeat,
+    Rule,
+    Seq,
+    Without,
+    alt,
+    is_nothing,
+    optional,
+)
 
 from . import numbers, strings, text
 from .admission import admits
@@ -118,7 +132,7 @@ class Lowering:
         if sum(arm["type"] in _COMPOSITE for arm in arms) > 1:
             return None
         ways = [self._single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
-        return alt(*dict.fromkeys(way for way in ways if way != NOTHING))
+        return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def read(self, nodes: Sequence[Located]) -> list[Facts]:
         """The alternatives for a value to which all of `nodes` apply."""
@@ -148,7 +162,7 @@ class Lowering:
             ways.append(self._composite(composite))
         if len(ways) == 1:
             return ways[0]
-        return alt(*dict.fromkeys(way for way in ways if way != NOTHING))
+        return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def _composite(self, kinds: list[tuple[int, Parts]]) -> Node:
         rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
@@ -231,12 +245,12 @@ class Lowering:
         while self._pending:
             rule, kinds = self._pending.pop()
             bodies = [self._object(parts) if kind == OBJECT else self._array(parts) for kind, parts in kinds]
-            rule.body = bodies[0] if len(bodies) == 1 else alt(*(body for body in bodies if body != NOTHING))
-            self.doubtful = self.doubtful or rule.body == NOTHING
+            rule.body = bodies[0] if len(bodies) == 1 else alt(*(body for body in bodies if not is_nothing(body)))
+            self.doubtful = self.doubtful or is_nothing(rule.body)
 
     def member(self, key: str, value: Node, required: bool) -> Member | None:
         """A key in its plain spelling with its value; None where the pair cannot be written."""
-        if value == NOTHING:
+        if is_nothing(value):
             return None
         written = encode_basestring(key).encode()
         if self.pieces.excludes and any(word in written[1:-1] for word in self.pieces.excludes):
@@ -273,7 +287,7 @@ class Lowering:
         ways: list[tuple[Node, ...]] = []
         for group in groups:
             value = self.value(group.nodes) if group.nodes else self.pieces.value
-            if value != NOTHING:
+            if not is_nothing(value):
                 key = quoted_key(group.keys) if group.keys is not None else json_key(names, self.pieces)
                 if not once and not isinstance(key, Call):
                     key = Call(Rule("key", key))
@@ -286,11 +300,11 @@ class Lowering:
         low, high = shape.low, shape.high
         for nodes in shape.prefix if high is None else shape.prefix[:high]:
             prefix.append(self.value(nodes))
-            if prefix[-1] == NOTHING:
+            if is_nothing(prefix[-1]):
                 high = len(prefix) - 1
                 break
         rest = self.value(shape.rest) if shape.rest else self.pieces.value
-        if rest == NOTHING:
+        if is_nothing(rest):
             high = len(prefix) if high is None else min(high, len(prefix))
         if high is not None and low > high:
             return NOTHING
