@@ -236,3 +236,19 @@ def test_threads_share_a_compiled_grammar() -> None:
     expected = [utter(seed) for seed in range(32)]
     with ThreadPoolExecutor(8) as pool:
         assert expected * 4 == list(pool.map(utter, list(range(32)) * 4))
+
+
+@settings(max_examples=100)
+@given(rule=rules(token_level=True), table=token_tables(), extra=st.integers(0, 64), seed=SEEDS)
+@within_limits
+def test_a_stop_token_of_the_request_ends_what_is_complete(rule: ir.Rule, table: Tokens, extra: int, seed: int) -> None:
+    assume(extra < len(table.tokens))
+    grammar = compiled(rule, vocabulary(table))
+    matcher, plain = grammar.matcher([extra]), grammar.matcher()
+    for allowed, token in walk(matcher, SeededDice(seed), 5):
+        assert allowed == mask(plain) | ({extra} if plain.is_complete else set())
+        if token == extra and plain.is_complete:
+            assert matcher.fork().accept(extra)
+            return
+        assert plain.accept(token)
+    assert plain.is_finished == matcher.is_finished
