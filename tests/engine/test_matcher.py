@@ -17,7 +17,12 @@ from tests.machines import bits, compiled, mask, vocabulary, walk, within_limits
 from tests.strategies import SeededDice, Tokens, make_rule, make_tokens, rules, token_tables
 
 SEEDS = st.integers(0, 2**32)
-LETTERS = dt.Vocabulary([b"a", b"b", b"c", b"", b"ab"], {"<t>": 3}, [2])
+
+
+def letters() -> dt.Vocabulary:
+    return dt.Vocabulary([b"a", b"b", b"c", b"", b"ab"], {"<t>": 3}, [2])
+
+
 AB = ir.Rule("root", ir.Seq((ir.lit("a"), ir.star(ir.lit("b")))))
 
 
@@ -138,7 +143,7 @@ def test_a_tiny_cache_forgets_and_changes_nothing(cache_bytes: int) -> None:
 
 
 def test_after_the_end_nothing_is_allowed_and_going_back_reopens_it() -> None:
-    matcher = compiled(AB, LETTERS).matcher()
+    matcher = compiled(AB, letters()).matcher()
     assert matcher.accept(0)
     assert {1, 2} == mask(matcher)
     assert matcher.accept(2)
@@ -156,7 +161,7 @@ def test_after_the_end_nothing_is_allowed_and_going_back_reopens_it() -> None:
 
 
 def test_a_refused_token_changes_nothing() -> None:
-    matcher = compiled(AB, LETTERS).matcher()
+    matcher = compiled(AB, letters()).matcher()
     before = picture(matcher)
     assert not matcher.accept(1)
     assert not matcher.accept(2)
@@ -167,7 +172,7 @@ def test_a_refused_token_changes_nothing() -> None:
 
 def test_a_special_token_named_by_a_literal_counts_as_its_text() -> None:
     rule = ir.Rule("root", ir.Seq((ir.Lit(b"<t>", special=True), ir.Capture("x", ir.lit("a")))))
-    matcher = compiled(rule, LETTERS).matcher()
+    matcher = compiled(rule, letters()).matcher()
     assert matcher.accept(3)
     assert matcher.accept(0)
     assert 4 == matcher.position
@@ -178,7 +183,7 @@ def test_a_special_token_named_by_a_literal_counts_as_its_text() -> None:
 
 def test_a_stop_token_that_the_grammar_names_is_content_until_the_output_is_complete() -> None:
     rule = ir.Rule("root", ir.Seq((ir.lit("a"), ir.Tokens((2,)))))
-    matcher = compiled(rule, LETTERS).matcher()
+    matcher = compiled(rule, letters()).matcher()
     assert matcher.accept(0)
     assert {2} == mask(matcher)
     assert matcher.accept(2)
@@ -202,12 +207,12 @@ WRONG: list[tuple[str, Callable[[dt.Matcher], object]]] = [
 @pytest.mark.parametrize(("what", "call"), WRONG, ids=[what for what, _ in WRONG])
 def test_misuse_is_an_error_and_no_crash(what: str, call: Callable[[dt.Matcher], object]) -> None:
     with pytest.raises((dt.DovetailError, IndexError, TypeError, ValueError)):
-        call(compiled(AB, LETTERS).matcher())
+        call(compiled(AB, letters()).matcher())
 
 
 @pytest.mark.parametrize("token", [-1, 5, 2**31, 2**40])
 def test_a_token_outside_the_vocabulary_is_never_taken(token: int) -> None:
-    matcher = compiled(AB, LETTERS).matcher()
+    matcher = compiled(AB, letters()).matcher()
     with contextlib.suppress(dt.DovetailError, TypeError, ValueError):
         assert not matcher.accept(token)
     assert 0 == matcher.steps
@@ -231,3 +236,19 @@ def test_threads_share_a_compiled_grammar() -> None:
     expected = [utter(seed) for seed in range(32)]
     with ThreadPoolExecutor(8) as pool:
         assert expected * 4 == list(pool.map(utter, list(range(32)) * 4))
+
+
+@settings(max_examples=100)
+@given(rule=rules(token_level=True), table=token_tables(), extra=st.integers(0, 64), seed=SEEDS)
+@within_limits
+def test_a_stop_token_of_the_request_ends_what_is_complete(rule: ir.Rule, table: Tokens, extra: int, seed: int) -> None:
+    assume(extra < len(table.tokens))
+    grammar = compiled(rule, vocabulary(table))
+    matcher, plain = grammar.matcher([extra]), grammar.matcher()
+    for allowed, token in walk(matcher, SeededDice(seed), 5):
+        assert allowed == mask(plain) | ({extra} if plain.is_complete else set())
+        if token == extra and plain.is_complete:
+            assert matcher.fork().accept(extra)
+            return
+        assert plain.accept(token)
+    assert plain.is_finished == matcher.is_finished

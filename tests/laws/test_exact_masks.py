@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import dovetail as dt
 from dovetail.grammar import ir
 from dovetail.grammar.lower import lower
-from tests.machines import BYTES, compiled, mask, slow_run, vocabulary, walk, within_limits
+from tests.machines import byte_vocabulary, compiled, mask, slow_run, vocabulary, walk, within_limits
 from tests.oracles import allowed_tokens
 from tests.random_formats import Json, formats
 from tests.strategies import (
@@ -163,4 +163,4 @@ def test_the_slow_matcher_and_the_engine_share_no_vocabulary_rules_by_accident()
 
 
 def test_the_byte_vocabulary_has_a_token_for_every_byte() -> None:
-    assert set(range(256)) == mask(compiled(ir.Rule("root", ir.Bytes(((0, 255),))), BYTES).matcher())
+    assert set(range(256)) == mask(compiled(ir.Rule("root", ir.Bytes(((0, 255),))), byte_vocabulary()).matcher())

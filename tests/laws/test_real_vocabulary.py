@@ -14,7 +14,7 @@ import pytest
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
 import dovetail as dt
-from tests.machines import BYTES, mask
+from tests.machines import byte_vocabulary, mask
 
 FOLDER = Path(mistral_common.__file__).parent / "data"
 PEOPLE = {
@@ -77,7 +77,7 @@ def test_masks_of_a_real_vocabulary_equal_brute_force(fmt: Any, text: str) -> No
     path = tokenizer.encode(text, bos=False, eos=False)
     # Each prefix twice: with cold caches, and then with what the first walk left behind.
     for _ in range(2):
-        matcher, by_bytes = dt.compile(fmt, vocabulary).matcher(), dt.compile(fmt, BYTES).matcher()
+        matcher, by_bytes = dt.compile(fmt, vocabulary).matcher(), dt.compile(fmt, byte_vocabulary()).matcher()
         for step, token in enumerate(path):
             if step % 4 == 0:
                 assert brute_force(by_bytes, tokens) == mask(matcher) - {2}
