@@ -208,7 +208,8 @@ uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n
 }
 
 uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
-    if (unroll_ && n.op == Code::Count) return repeat(rule, ast, n, next);
+    if (unroll_ && n.op == Code::CountParam) throw InputError("a repetition that callers bound cannot be copied out");
+    if (unroll_) return repeat(rule, ast, n, next);
     const bool nullable = is_nullable(ast, ast.kids(n)[0], false, [&](uint32_t slot, const Counter &bounds) {
         const Rule &callee = *rule.calls[slot];
         return CalleeFacts{callee.nullable[bounds.need > 0], callee.productive[bounds.need > 0]};
@@ -260,7 +261,8 @@ uint32_t NfaBuilder::tokens(const Ast &ast, const Ast::Node &n, uint32_t next) {
 
 uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Nfa inner;
-    NfaBuilder sub(inner, vocab_, unroll_);
+    // What may still come depends on the count too, so the count is part of the state.
+    NfaBuilder sub(inner, vocab_, true);
     const uint32_t start = sub.node(rule, ast, ast.kids(n)[0], sub.accept(0));
     if (start == kDead) return kDead;
     const StringSet bad(ast.lists(n).names);

@@ -151,6 +151,18 @@ class Facts {
         }
     }
 
+    /// A spine follows returns, not calls, so it cannot tell where a capture on the left began.
+    static void check_captures(const Ast &ast, const Rule &rule, const std::vector<Rule *> &group) {
+        std::vector<uint32_t> left;
+        left_calls(ast, ast.root, facts_of(rule), left);
+        for (const Ast::Node &n : ast.nodes) {
+            if (n.op != Code::Branch || ast.lists(n).names.empty()) continue;
+            if (std::find(left.begin(), left.end(), n.slot) == left.end()) continue;
+            if (std::find(group.begin(), group.end(), rule.calls[n.slot]) != group.end())
+                throw InputError("a capture cannot be the left part of a left recursion");
+        }
+    }
+
     /// Rules that reach themselves by calls on the left, grouped with those they share a cycle with.
     void find_left_groups() {
         const size_t n = asts_.size();
@@ -172,6 +184,7 @@ class Facts {
             if (group.size() == 1 && std::find(calls.begin(), calls.end(), group[0]) == calls.end()) continue;
             std::vector<Rule *> members;
             for (uint32_t g : group) members.push_back(unit_.rules[g - 1].get());
+            for (uint32_t g : group) check_captures(asts_[g - 1], *unit_.rules[g - 1], members);
             for (Rule *m : members) m->left_group = members;
         }
     }
