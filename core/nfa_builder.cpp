@@ -9,6 +9,7 @@ namespace dovetail {
 
 namespace {
 
+constexpr uint32_t kMaxExcludedStates = 1u << 17;  // of what strings are excluded from
 constexpr size_t kInlineBytes = 48;  // a leaf rule with this little code is copied into its callers
 
 bool is_counter_free(const Ast &ast) {
@@ -20,7 +21,8 @@ bool is_counter_free(const Ast &ast) {
 }  // namespace
 
 uint32_t NfaBuilder::add(Nfa::Kind kind, uint32_t a, uint32_t b) {
-    if (nfa_.states.size() >= kMaxNfaStates) throw LimitError("a rule needs more than 4,194,304 states");
+    if (nfa_.states.size() >= limit_)
+        throw LimitError("a rule or a part of it needs more than " + std::to_string(limit_) + " states");
     nfa_.states.push_back({kind, a, b});
     return static_cast<uint32_t>(nfa_.states.size() - 1);
 }
@@ -262,7 +264,7 @@ uint32_t NfaBuilder::tokens(const Ast &ast, const Ast::Node &n, uint32_t next) {
 uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Nfa inner;
     // What may still come depends on the count too, so the count is part of the state.
-    NfaBuilder sub(inner, vocab_, true);
+    NfaBuilder sub(inner, vocab_, true, kMaxExcludedStates);
     const uint32_t start = sub.node(rule, ast, ast.kids(n)[0], sub.accept(0));
     if (start == kDead) return kDead;
     const StringSet bad(ast.lists(n).names);
@@ -272,6 +274,7 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
     auto pair = [&](uint32_t state, uint32_t node) {
         const auto [it, fresh] = made.try_emplace(uint64_t{state} << 32 | node, 0);
         if (fresh) {
+            if (made.size() > 4 * kMaxExcludedStates) throw LimitError("excluded strings make a rule too large");
             it->second = reserve_split();
             pending.emplace_back(state, node);
         }

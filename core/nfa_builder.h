@@ -18,7 +18,8 @@ inline constexpr uint32_t kDead = kNone;
 class NfaBuilder {
   public:
     /// `unroll`: without counters, for automata that go round in one frame.
-    NfaBuilder(Nfa &nfa, const Vocab &vocab, bool unroll = false) : nfa_(nfa), vocab_(vocab), unroll_(unroll) {}
+    NfaBuilder(Nfa &nfa, const Vocab &vocab, bool unroll = false, uint32_t limit = kMaxNfaStates)
+        : nfa_(nfa), vocab_(vocab), unroll_(unroll), limit_(limit) {}
 
     uint32_t add(Nfa::Kind kind, uint32_t a, uint32_t b = 0);
     uint32_t accept(uint32_t exit) { return add(Nfa::Accept, exit); }
@@ -51,6 +52,7 @@ class NfaBuilder {
     Nfa &nfa_;
     const Vocab &vocab_;
     const bool unroll_;
+    const uint32_t limit_;  // states
 };
 
 }  // namespace dovetail
