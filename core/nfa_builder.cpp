@@ -203,9 +203,17 @@ uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n
         at = reserve_split();
         fill_split(at, {node(rule, ast, body, at), next});
     } else {
-        for (uint32_t i = n.bounds.need; i < n.bounds.left; ++i) at = split({node(rule, ast, body, at), next});
+        for (uint32_t i = n.bounds.need; i < n.bounds.left; ++i) {
+            const uint32_t once = node(rule, ast, body, at);
+            if (once == at || once == kDead) break;  // a body of nothing adds no state however often it comes
+            at = split({once, next});
+        }
     }
-    for (uint32_t i = 0; i < n.bounds.need; ++i) at = node(rule, ast, body, at);
+    for (uint32_t i = 0; i < n.bounds.need; ++i) {
+        const uint32_t once = node(rule, ast, body, at);
+        if (once == at || once == kDead) return once;
+        at = once;
+    }
     return at;
 }
 
