@@ -226,8 +226,8 @@ uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n,
     });
     const uint32_t head = reserve_split();
     const uint32_t body = node(rule, ast, ast.kids(n)[0], head);
-    const uint32_t tick = body == kDead ? kDead : add(Nfa::Tick, body);
-    fill_split(head, {tick, add(Nfa::Leave, next, nullable)});
+    if (body == kDead && n.op == Code::Count) return n.bounds.need == 0 ? next : kDead;
+    fill_split(head, {body == kDead ? kDead : add(Nfa::Tick, body), add(Nfa::Leave, next, nullable)});
     if (n.op == Code::CountParam) return head;
     nfa_.bounds.push_back(n.bounds);
     return add(Nfa::Enter, head, static_cast<uint32_t>(nfa_.bounds.size() - 1));
