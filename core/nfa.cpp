@@ -22,6 +22,8 @@ size_t Nfa::memory() const {
 
 namespace {
 
+constexpr uint32_t kMaxSpineStates = 1u << 17;  // counts are copied out there
+
 /// Left recursion, taken out of the automaton.
 ///
 /// A derivation of a left-recursive rule is a spine: some base at the bottom, then one return after another into the
@@ -31,7 +33,7 @@ namespace {
 class SpineBuilder {
   public:
     SpineBuilder(Nfa &nfa, const Vocab &vocab, const Rule &entered)
-        : nfa_(nfa), build_(nfa, vocab, true), entered_(entered), group_(entered.left_group) {}
+        : nfa_(nfa), build_(nfa, vocab, true, kMaxSpineStates), entered_(entered), group_(entered.left_group) {}
 
     uint32_t build() {
         std::vector<uint32_t> starts, ends;
