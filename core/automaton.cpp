@@ -399,20 +399,22 @@ const Loops &Automaton::loops(DState &d) {
         result->others = (result->low | result->high) != 0 && loops_on_other_characters(d, result->ticks);
     }
     d.extra->loops = std::move(result);
-    d.extra->loops->crosses = crosses(d, *d.extra->loops);
+    look_beyond_lower_bound(d, *d.extra->loops);
     return *d.extra->loops;
 }
 
-bool Automaton::crosses(DState &d, const Loops &loops) {
-    if (!loops.ticks || !(loops.low | loops.high)) return false;
+void Automaton::look_beyond_lower_bound(DState &d, Loops &loops) {
+    if (!loops.ticks || !(loops.low | loops.high)) return;
     const int byte = loops.low ? std::countr_zero(loops.low) : 64 + std::countr_zero(loops.high);
     DState *to = d.next(static_cast<uint8_t>(byte));
-    const std::vector<Resolved> &r = resolve(*to, Counter{kUnbounded, 1});
-    if (r.size() != 1) return false;
+    // A repetition is counted when it begins, so nothing more is needed before the loop can first be left.
+    const std::vector<Resolved> &r = resolve(*to, Counter{kUnbounded, 0});
+    if (r.size() != 1) return;
     expand(*r[0].state);
-    if (r[0].state == &d) return true;
+    loops.met = loops.crosses = r[0].state == &d;
+    if (loops.met) return;
     const Loops &met = this->loops(*r[0].state);
-    return met.ticks && !(loops.low & ~met.low) && !(loops.high & ~met.high) && (met.others || !loops.others);
+    loops.crosses = met.ticks && !(loops.low & ~met.low) && !(loops.high & ~met.high) && (met.others || !loops.others);
 }
 
 bool Automaton::loops_on_other_characters(DState &d, bool ticks) {

@@ -52,6 +52,7 @@ struct Loops {
     bool others = false;         // every well-formed character that is not ASCII
     bool ticks = false;          // each of them counts one repetition
     bool crosses = false;        // the state takes them too once the lower bound has been met
+    bool met = false;            // the lower bound makes no difference to the state: it is met
 };
 
 struct DState {
@@ -143,7 +144,7 @@ class Automaton {
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
     std::vector<Resolved> resolve_now(DState &d, Counter c);
     bool loops_on_other_characters(DState &d, bool ticks);
-    bool crosses(DState &d, const Loops &loops);
+    void look_beyond_lower_bound(DState &d, Loops &loops);
     /// Does arriving at `to` come back to `home`, with one repetition counted where `ticks`?
     bool arrives(DState *to, const DState &home, bool ticks);
     void account(size_t bytes);

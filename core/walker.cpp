@@ -152,7 +152,7 @@ bool Walker::covers(const Config &c, uint32_t node) {
     const Loops &loops = c.d->owner->loops(*c.d);
     if (!within(vocab_.below()[node], at, loops)) return false;
     if (!loops.ticks) return true;
-    return c.counter.left > at.height && (c.counter.need == 0 || loops.crosses || c.counter.need > at.height + 1u);
+    return c.counter.left > at.height && (loops.crosses || c.counter.need > at.height + 1u);
 }
 
 size_t LoopProfile::memory() const {
@@ -194,7 +194,8 @@ void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &
         if (!takes) {
             // Inside a character the loop alone decides, see Automaton::loops.
             const DState *to = utf8 == 0 ? d.next(at.byte) : nullptr;
-            if (to) out.ways.push_back({c, chars, !to->counter_live && !to->has_steps});
+            // Until the lower bound is met the state cannot leave, but those that follow it can.
+            if (to || (utf8 == 0 && !loops.met)) out.ways.push_back({c, chars, to && !to->counter_live && !to->has_steps});
         } else if (next == 0 && within(vocab_.below()[c], at, loops)) {
             inside(at.first, nodes[at.end].first);
         } else {
@@ -254,7 +255,7 @@ bool Walker::walk_loop(const Config &top, const LoopProfile &profile, MaskParts 
     const uint32_t most = static_cast<uint32_t>(stages.size() - 1);
     out.dense = profile.inside;
     vocab_.keep_short(most, out.dense.data());
-    const bool may_leave = top.counter.need == 0;
+    const bool may_leave = top.d->owner->loops(*top.d).met;
     if (may_leave) {
         const std::span<const uint32_t> tokens = profile.left.up_to(most);
         out.tokens.insert(out.tokens.end(), tokens.begin(), tokens.end());
