@@ -78,7 +78,7 @@ class Matcher {
     size_t collect_at_ = 4096;
 };
 
-/// Fills one row for each matcher under a single lock; the matchers share one store.
+/// Fills one row for each matcher; their vocabularies may differ, but not in size.
 void fill_masks(const std::vector<Matcher *> &matchers, const std::vector<uint32_t *> &rows);
 
 }  // namespace dovetail

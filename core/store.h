@@ -47,7 +47,6 @@ class Store : public std::enable_shared_from_this<Store> {
     void account(int64_t bytes) { automaton_bytes_ = static_cast<size_t>(static_cast<int64_t>(automaton_bytes_) + bytes); }
     size_t automaton_bytes() const { return automaton_bytes_; }
     size_t mask_bytes() const;
-    size_t rule_count() const { return interned_.size(); }
 
   private:
     friend struct UnitDeleter;

@@ -39,8 +39,6 @@ class Vocab {
     uint32_t mask_words() const { return (size() + 31) / 32; }
     /// What a token adds to the output: its bytes, or its text where it is special.
     std::string_view bytes(uint32_t token) const { return tokens_[token]; }
-    /// Characters that begin in a token.
-    uint32_t chars(uint32_t token) const { return chars_[token]; }
     /// Clears the bits of all tokens in which more than `most` characters begin.
     void keep_short(uint32_t most, uint32_t *mask) const;
     bool in_trie(uint32_t token) const { return kind_[token] == Ordinary; }
@@ -69,7 +67,7 @@ class Vocab {
 
     std::vector<std::string> tokens_;
     std::vector<uint8_t> kind_;
-    std::vector<uint16_t> chars_;
+    std::vector<uint16_t> chars_;  // characters that begin in a token
     std::vector<uint32_t> by_chars_;                 // tokens, longest first
     std::vector<std::vector<uint32_t>> short_masks_;  // [n]: tokens of at most n characters
     std::vector<uint32_t> stops_;
