@@ -70,3 +70,8 @@ _PATTERNS = {
 }
 
 FORMATS = {name: f"^(?:{pattern})$" for name, pattern in _PATTERNS.items()}
+
+# Formats that no automaton can hold exactly.
+UNSUPPORTED = frozenset(
+    ("idn-email", "idn-hostname", "iri", "iri-reference", "regex", "ecmascript-regex", "uri-template")
+)

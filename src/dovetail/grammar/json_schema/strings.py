@@ -104,9 +104,56 @@ def _sized(low: int, high: int | None) -> Node:
     return Repeat(ANY_CHAR, low, high)
 
 
-def contains(text: str, patterns: tuple[str, ...]) -> bool:
-    """Whether every pattern is found in `text`."""
-    return not patterns or regex.intersect(Lit(text.encode()), language(patterns, 0, None)) != NOTHING
+def contains(text: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
+    """Whether every pattern is found in `text`, and none of `barred`."""
+    return all(admits(language((pattern,), 0, None), text) for pattern in patterns) and not any(
+        admits(language((pattern,), 0, None), text) for pattern in barred
+    )
+
+
+def admits(node: Node, text: str) -> bool:
+    """Whether `text` is one of the texts of a node without calls."""
+    return len(text) in _ends(node, text, {0})
+
+
+def _ends(node: Node, text: str, starts: set[int]) -> set[int]:
+    """Where the texts of `node` that begin at one of `starts` end."""
+    match node:
+        case Lit(data):
+            word = data.decode()
+            return {start + len(word) for start in starts if text.startswith(word, start)}
+        case Chars(ranges):
+            return {
+                start + 1
+                for start in starts
+                if start < len(text) and any(low <= ord(text[start]) <= high for low, high in ranges)
+            }
+        case Seq(parts):
+            for part in parts:
+                starts = _ends(part, text, starts)
+            return starts
+        case Alt(parts):
+            return set().union(*(_ends(part, text, starts) for part in parts))
+        case Repeat(body, low, high):
+            return _repeated(body, low, high, text, starts)
+        case _:
+            raise LimitError("the pattern is too large to try a word", "", "simplify the pattern")
+
+
+def _repeated(body: Node, low: int, high: int | None, text: str, starts: set[int]) -> set[int]:
+    found = set(starts) if low == 0 else set()
+    turn, seen = 0, [frozenset(starts)]
+    while starts and (high is None or turn < high):
+        starts = _ends(body, text, starts)
+        turn += 1
+        if turn >= low:
+            if starts <= found:
+                break
+            found |= starts
+        elif frozenset(starts) in seen:
+            return found | starts  # a body that matches nothing goes round
+        seen.append(frozenset(starts))
+    return found
 
 
 def _limit(node: Node, low: int, high: int | None) -> Node:
