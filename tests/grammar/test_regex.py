@@ -201,7 +201,6 @@ HOSTILE = [
     "(?:" * 10_000 + "a" + ")*" * 10_000,
     "a" * 1_000_000,
     "a{99999999999}",
-    "(?=.*a)" * 12 + "(?:" * 20 + "a" + "{1,50})" * 20,
     "".join(f"(?=.*{chr(97 + i)}.*{chr(98 + i)}.*{chr(99 + i)})" for i in range(20)) + ".*",
 ]
 
@@ -210,6 +209,12 @@ HOSTILE = [
 def test_hostile_patterns_hit_a_limit_and_not_the_stack(pattern: str) -> None:
     with pytest.raises(LimitError):
         regex.parse(pattern)
+
+
+def test_many_lookaheads_before_nested_counts_cost_little() -> None:
+    node = regex.parse("(?=.*a)" * 12 + "(?:" * 20 + "a" + "{1,50})" * 20)
+    assert accepts(node, b"aaa")
+    assert not accepts(node, b"aab")
 
 
 def test_an_unanchored_search_with_a_lookahead_stays_small() -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Lit, Node, Rule, Without, alt, complement, star
+from dovetail.grammar.regex import mapped
 
 from . import text
-from .strings import mapped, spelled
+from .strings import spelled
 from .text import BACKSLASH, QUOTE, Ranges, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]

@@ -6,18 +6,15 @@ characters as JSON may spell it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 
-from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     ANY_CHAR,
     EMPTY,
     NOTHING,
-    Alt,
     Call,
     Chars,
     Lit,
@@ -31,7 +28,7 @@ from dovetail.grammar.ir import (
     walk,
 )
 
-from .text import CHAR, QUOTE, Ranges, concat, spell
+from .text import CHAR, QUOTE, concat, spell
 
 Span = tuple[int, int | None]  # fewest and most characters
 
@@ -57,14 +54,7 @@ def quoted(text: Node) -> Node:
 @lru_cache(maxsize=1024)
 def language(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
     """The decoded strings of low to high characters in which every pattern is found and none of `barred`."""
-    nodes = [regex.search(pattern) for pattern in patterns]
-    if NOTHING in nodes:
-        return NOTHING
-    if barred:
-        return regex.intersect(*nodes, _sized(low, high), barred=[regex.search(pattern) for pattern in barred])
-    if not nodes:
-        return _sized(low, high)
-    return _limit(nodes[0] if len(nodes) == 1 else regex.intersect(*nodes), low, high)
+    return regex.language(patterns, barred, low, high)
 
 
 @lru_cache(maxsize=1024)
@@ -109,90 +99,9 @@ def contains(text: str, patterns: tuple[str, ...]) -> bool:
     return not patterns or regex.intersect(Lit(text.encode()), language(patterns, 0, None)) != NOTHING
 
 
-def _limit(node: Node, low: int, high: int | None) -> Node:
-    """The texts of `node` that have low to high characters."""
-    narrowed = _narrow(node, low, high)
-    return regex.intersect(node, _sized(low, high)) if narrowed is None else narrowed
-
-
-def _span(node: Node) -> Span:
-    match node:
-        case Lit(data):
-            size = len(data.decode())
-            return size, size
-        case Chars():
-            return 1, 1
-        case Seq(parts):
-            spans = [_span(part) for part in parts]
-            return sum(low for low, _ in spans), _sum([high for _, high in spans])
-        case Alt(parts):
-            spans = [_span(part) for part in parts]
-            highs = [high for _, high in spans]
-            most = None if None in highs else max((high or 0 for high in highs), default=0)
-            return min((low for low, _ in spans), default=0), most
-        case Repeat(body, low, high):
-            fewest, most = _span(body)
-            return fewest * low, 0 if most == 0 or high == 0 else None if most is None or high is None else most * high
-        case _:
-            raise LimitError("the pattern is too large to combine with a length", "", "drop minLength and maxLength")
-
-
-def _sum(highs: list[int | None]) -> int | None:
-    known = [high for high in highs if high is not None]
-    return sum(known) if len(known) == len(highs) else None
-
-
-def _narrow(node: Node, low: int, high: int | None) -> Node | None:
-    """Move the limits into the one repetition that they concern; None where several share them."""
-    fewest, most = _span(node)
-    if low <= fewest and (high is None or (most is not None and most <= high)):
-        return node
-    if (most is not None and most < low) or (high is not None and fewest > high):
-        return NOTHING
-    match node:
-        case Alt(parts):
-            narrowed = [_narrow(part, low, high) for part in parts]
-            if None in narrowed:
-                return None
-            return alt(*(part for part in narrowed if part is not None and part != NOTHING))
-        case Seq(parts):
-            loose = [index for index, part in enumerate(parts) if len(set(_span(part))) > 1]
-            if len(loose) != 1:
-                return None
-            rest = sum(_span(part)[0] for index, part in enumerate(parts) if index != loose[0])
-            middle = _narrow(parts[loose[0]], max(low - rest, 0), None if high is None else high - rest)
-            return None if middle is None else concat(*parts[: loose[0]], middle, *parts[loose[0] + 1 :])
-        case Repeat(body, first, last):
-            unit, widest = _span(body)
-            if unit != widest or unit == 0:
-                return None
-            first = max(first, -(-low // unit))
-            most = last if high is None else high // unit if last is None else min(last, high // unit)
-            return NOTHING if most is not None and first > most else Repeat(body, first, most)
-        case _:
-            return None
-
-
 def spelled(node: Node) -> Node:
     """`node` with every character as JSON may spell it inside a string."""
-    return mapped(node, spell)
-
-
-def mapped(node: Node, char: Callable[[Ranges], Node]) -> Node:
-    """`node` with every class of characters replaced by what `char` gives for it."""
-    match node:
-        case Lit(data):
-            return concat(*(char(((ord(one), ord(one)),)) for one in data.decode()))
-        case Chars(ranges):
-            return char(ranges)
-        case Seq(parts):
-            return concat(*(mapped(part, char) for part in parts))
-        case Alt(parts):
-            return Alt(tuple(mapped(part, char) for part in parts))
-        case Repeat(body, low, high):
-            return Repeat(mapped(body, char), low, high)
-        case _:
-            raise LimitError("the pattern is too large to spell", "", "simplify the pattern")
+    return regex.mapped(node, spell)
 
 
 def raw(text: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dovetail.errors import GrammarError
 from dovetail.grammar import ir
-from dovetail.grammar.regex import regular, syntax
+from dovetail.grammar.regex import looks, regular, syntax
 from dovetail.grammar.regex.parser import Flags, read
+from dovetail.grammar.regex.regular import from_node
 from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
 
 
@@ -13,7 +16,7 @@ def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
     """The texts that `pattern` matches from end to end; `.` matches line ends too unless `dotall` is off."""
     tree = read(pattern, _flags(flags, dotall))
     _refuse_outlook(tree, before=False, after=False)
-    node = regular.resolved(_trimmed(tree, left=True, right=True))
+    node = regular.plain(_resolved(_trimmed(tree, left=True, right=True)))
     if node == ir.NOTHING:
         raise GrammarError("no text can match the pattern", "offset 0", "remove the part that contradicts the rest")
     return node
@@ -21,16 +24,31 @@ def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
 
 def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
     """The texts in which `pattern` matches somewhere, as JSON Schema means it; `ir.NOTHING` where there are none."""
+    return regular.plain(_found(pattern, flags, dotall))
+
+
+def language(patterns: Iterable[str], barred: Iterable[str] = (), low: int = 0, high: int | None = None) -> ir.Node:
+    """The texts of low to high characters in which every pattern matches somewhere and none of `barred`."""
+    return regular.combined([_found(one) for one in patterns], [_found(one) for one in barred], (low, high))
+
+
+def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:
     tree = read(pattern, _flags(flags, dotall))
     options: list[Syntax] = []
     for anchored, part in zip((True, False), _split(tree, end=False), strict=True):
         before = () if anchored else (syntax.ANYTHING,)
         ending, free = _split(part, end=True)
         options += [syntax.cat(*before, ending), syntax.cat(*before, free, syntax.ANYTHING)]
-    whole = syntax.union(*(option for option in options if not _is_nothing(option)))
-    if syntax.asserts(whole):
-        whole = syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING)
-    return regular.resolved(whole)
+    return _resolved(
+        syntax.union(*(option for option in options if not _is_nothing(option))),
+        syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING),
+    )
+
+
+def _resolved(pattern: Syntax, otherwise: Syntax | None = None) -> Syntax:
+    """`pattern`, or another way to write it, without assertions."""
+    plain = looks.cut(pattern)
+    return from_node(regular.resolved(otherwise or pattern)) if plain is None else plain
 
 
 def _flags(letters: str, dotall: bool) -> Flags:
