@@ -23,7 +23,7 @@ def cut(pattern: Syntax, *, whole: bool = True) -> Syntax | None:
     head, node, tail = Cat(parts[:at]), parts[at], parts[at + 1 :]
     match node:
         case Look(ahead=True):
-            rest = _ahead(parts[at:])
+            rest = _ahead(parts[at:], whole and at == 0)
             return None if rest is None else syntax.cat(head, rest)
         case Look(body, False, negative):
             return _behind(head, body, negative, tail, whole)
@@ -49,17 +49,17 @@ def _each(options: list[Syntax], whole: bool) -> Syntax | None:
     return syntax.union(*found)
 
 
-def _ahead(parts: tuple[Syntax, ...]) -> Syntax | None:
+def _ahead(parts: tuple[Syntax, ...], whole: bool) -> Syntax | None:
     """Lookaheads and what follows them."""
     sets: dict[bool, list[Syntax]] = {True: [], False: []}
     at = 0
     while at < len(parts) and isinstance(look := parts[at], Look) and look.ahead:
-        inside = cut(syntax.cat(look.body, ANYTHING), whole=False)
+        inside = cut(syntax.cat(look.body, ANYTHING), whole=whole)
         if inside is None:
             return None
         sets[look.negative].append(inside)
         at += 1
-    rest = cut(Cat(parts[at:]), whole=False)
+    rest = cut(Cat(parts[at:]), whole=whole)
     return None if rest is None else from_node(combined([rest, *sets[False]], sets[True]))
 
 

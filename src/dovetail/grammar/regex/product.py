@@ -16,7 +16,7 @@ from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.syntax import NOTHING, Rep, Syntax
 from dovetail.grammar.regex.terms import Terms
 
-MAX_STATES = 20_000
+MAX_STATES = 10_000
 MAX_WORK = 400_000
 
 Threads = frozenset[int]
@@ -56,6 +56,7 @@ class Product:
         self._split = split
         self._exits = exits
         self._tables: dict[tuple[Threads, bool, bool], Table] = {}
+        self._stuck: set[int] = set()  # terms that cannot take up the limits
         self._work = 0
         first = tuple(self._settled(frozenset([self._terms.term(pattern)])) for pattern in wanted)
         never = tuple(frozenset([self._terms.term(pattern)]) for pattern in barred)
@@ -71,14 +72,14 @@ class Product:
         for state in pending:
             number = len(found.edges)
             found.edges.append([])
-            exits, state = self._leave(state) if self._exits else ((), state)
+            exits, staying = self._leave(state) if self._exits else ((), state)
             if exits:
                 found.exits[number] = exits
-            if state is None:
+            if staying is None:
                 continue
-            if self._may_end(state):
+            if self._may_end(staying):
                 found.accepting.add(number)
-            for target, mask in self._steps(state).items():
+            for target, mask in self._steps(staying).items():
                 if target not in numbers:
                     numbers[target] = len(numbers)
                     pending.append(target)
@@ -102,8 +103,9 @@ class Product:
         exits: list[Syntax] = []
         kept: set[int] = set()
         for term in state.wanted[at]:
-            rest = narrow(self._terms.rest(term), state.low, state.high)
+            rest = None if term in self._stuck else narrow(self._terms.rest(term), state.low, state.high)
             if rest is None:
+                self._stuck.add(term)
                 kept.add(term)
             elif rest != NOTHING:
                 exits.append(rest)

@@ -111,14 +111,18 @@ def restrict(node: ir.Node, allowed: ir.Chars) -> ir.Node:
     return mapped(node, lambda ranges: ir.complement([*ir.complement(ranges).ranges, *outside]))
 
 
-def mapped(node: ir.Node, char: Callable[[Ranges], ir.Node]) -> ir.Node:
-    """`node` with every class of characters replaced by what `char` gives for it, in the rules that it calls too."""
-    return _Map(char).of(node)
+def mapped(node: ir.Node, char: Callable[[Ranges], ir.Node], text: Callable[[str], ir.Node] | None = None) -> ir.Node:
+    """`node` with every class of characters as `char` writes it and every literal as `text` does.
+
+    The rules that it calls are mapped too. Without `text`, a literal is so many characters.
+    """
+    return _Map(char, text or (lambda word: sequence(char(((ord(one), ord(one)),)) for one in word))).of(node)
 
 
 class _Map:
-    def __init__(self, char: Callable[[Ranges], ir.Node]) -> None:
+    def __init__(self, char: Callable[[Ranges], ir.Node], text: Callable[[str], ir.Node]) -> None:
         self._char = char
+        self._text = text
         self._rules: dict[int, ir.Rule] = {}
         self._pending: list[tuple[ir.Rule, ir.Rule]] = []
 
@@ -131,7 +135,7 @@ class _Map:
     def _node(self, node: ir.Node) -> ir.Node:
         match node:
             case ir.Lit(data):
-                return sequence(self._char(((ord(one), ord(one)),)) for one in decoded(data))
+                return self._text(decoded(data))
             case ir.Chars(ranges):
                 return self._char(ranges)
             case ir.Seq(parts):

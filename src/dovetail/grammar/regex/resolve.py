@@ -27,9 +27,18 @@ def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
     return regular.plain(_found(pattern, flags, dotall))
 
 
-def language(patterns: Iterable[str], barred: Iterable[str] = (), low: int = 0, high: int | None = None) -> ir.Node:
-    """The texts of low to high characters in which every pattern matches somewhere and none of `barred`."""
-    return regular.combined([_found(one) for one in patterns], [_found(one) for one in barred], (low, high))
+def language(
+    patterns: Iterable[str],
+    barred: Iterable[str] = (),
+    low: int = 0,
+    high: int | None = None,
+    words: Iterable[str] = (),
+) -> ir.Node:
+    """The texts of low to high characters but `words` in which all patterns match somewhere and none of `barred`."""
+    never = [_found(one) for one in barred]
+    if words:
+        never.append(Or(tuple(syntax.from_text(word) for word in words)))
+    return regular.combined([_found(one) for one in patterns], never, (low, high))
 
 
 def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:

@@ -24,15 +24,16 @@ def to_node(automaton: Automaton) -> ir.Node:
 class _Writer:
     def __init__(self, automaton: Automaton, live: set[int]) -> None:
         self._automaton = automaton
-        self._targets: dict[int, dict[int, list[tuple[int, int]]]] = {}
+        self._symbols: dict[int, dict[int, list[int]]] = {}
+        self._classes: dict[tuple[int, ...], ir.Node] = {}
         entered: dict[int, int] = {0: 1}
         for state in live:
-            spans: dict[int, list[tuple[int, int]]] = {}
+            symbols: dict[int, list[int]] = {}
             for symbol, target in automaton.edges[state]:
                 if target in live:
-                    spans.setdefault(target, []).extend(automaton.alphabet[symbol])
-            self._targets[state] = spans
-            for target in spans:
+                    symbols.setdefault(target, []).append(symbol)
+            self._symbols[state] = symbols
+            for target in symbols:
                 if target != state:
                     entered[target] = entered.get(target, 0) + 1
         self._rules = {state: ir.Rule("state", ir.NOTHING) for state, times in entered.items() if times > 1}
@@ -55,14 +56,21 @@ class _Writer:
         return ir.Call(self._rules[state])
 
     def _body(self, state: int, depth: int) -> ir.Node:
-        spans = self._targets[state]
+        targets = self._symbols[state]
         ways: list[ir.Node] = [ir.EMPTY] if state in self._automaton.accepting else []
         ways += [self._exit(rest) for rest in self._automaton.exits.get(state, ())]
-        for target, found in spans.items():
+        for target, symbols in targets.items():
             if target != state:
-                ways.append(sequence([chars(found), self._reach(target, depth + 1)]))
+                ways.append(sequence((self._class(symbols), self._reach(target, depth + 1))))
         rest = ir.optional(ir.alt(*ways[1:])) if len(ways) > 1 and ways[0] == ir.EMPTY else ir.alt(*ways)
-        return sequence([ir.star(chars(spans[state])), rest]) if state in spans else rest
+        return sequence((ir.star(self._class(targets[state])), rest)) if state in targets else rest
+
+    def _class(self, symbols: list[int]) -> ir.Node:
+        key = tuple(symbols)
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = chars([span for symbol in key for span in self._automaton.alphabet[symbol]])
+        return known
 
     def _exit(self, rest: Syntax) -> ir.Node:
         known = self._written.get(id(rest))

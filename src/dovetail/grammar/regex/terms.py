@@ -140,8 +140,9 @@ class Terms:
                 if low == 0 or empty:
                     yield rest
                 if high != 0:
-                    again = self.term(self._count(body, 0 if empty else low, high), rest)
-                    if empty:
+                    # Nothing is put behind the last time, so that a call at its end stays one.
+                    again = rest if high == 1 else self.term(self._count(body, 0 if empty else low, high), rest)
+                    if empty and high != 1:
                         seen.add(again)  # without a character it adds nothing
                     yield self.term(body, again)
             case ir.Call(rule):
