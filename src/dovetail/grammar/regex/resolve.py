@@ -14,6 +14,9 @@ from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
 
 def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
     """The texts that `pattern` matches from end to end; `.` matches line ends too unless `dotall` is off."""
+    if "\0" in pattern:
+        problem = "the pattern holds a null character"
+        raise GrammarError(problem, f"offset {pattern.index(chr(0))}", "write \\0")
     tree = read(pattern, _flags(flags, dotall))
     _refuse_outlook(tree, before=False, after=False)
     node = regular.plain(_resolved(_trimmed(tree, left=True, right=True)))
