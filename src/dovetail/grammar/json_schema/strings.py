@@ -21,6 +21,7 @@ from dovetail.grammar.ir import (
     Spelled,
     Without,
     alt,
+    star,
     walk,
 )
 
@@ -71,7 +72,7 @@ def contains(word: str, patterns: tuple[str, ...]) -> bool:
 
 def spelled(node: Node) -> Node:
     """`node` with every character as JSON may spell it inside a string."""
-    return regex.mapped(node, _spell, _spell_text)
+    return regex.mapped(node, _SPELLING)
 
 
 @lru_cache(maxsize=4096)
@@ -84,6 +85,17 @@ def _spell_text(word: str) -> Node:
     if word.isascii():
         return Spelled(word, ESCAPES)
     return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
+
+
+@lru_cache(maxsize=4096)
+def _spell_star(ranges: Ranges) -> Node:
+    loop = star(_spell(ranges))
+    # A loop that takes most tokens has a frame of its own: they are allowed at once, whatever else a pattern looks for.
+    return Call(Rule("text", loop)) if sum(high - low + 1 for low, high in ranges) >= _WIDE else loop
+
+
+_WIDE = 0x10000
+_SPELLING = regex.Spelling(_spell, _spell_text, _spell_star)
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

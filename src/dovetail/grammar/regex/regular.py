@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
@@ -108,21 +109,35 @@ def from_node(node: ir.Node) -> Syntax:
 def restrict(node: ir.Node, allowed: ir.Chars) -> ir.Node:
     """The texts of `node` that consist of `allowed` characters only."""
     outside = ir.complement(allowed.ranges).ranges
-    return mapped(node, lambda ranges: ir.complement([*ir.complement(ranges).ranges, *outside]))
+    return mapped(node, Spelling.of(lambda ranges: ir.complement([*ir.complement(ranges).ranges, *outside])))
 
 
-def mapped(node: ir.Node, char: Callable[[Ranges], ir.Node], text: Callable[[str], ir.Node] | None = None) -> ir.Node:
-    """`node` with every class of characters as `char` writes it and every literal as `text` does.
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How one character out of a class, a literal and any number of characters out of a class are written."""
 
-    The rules that it calls are mapped too. Without `text`, a literal is so many characters.
-    """
-    return _Map(char, text or (lambda word: sequence(char(((ord(one), ord(one)),)) for one in word))).of(node)
+    char: Callable[[Ranges], ir.Node]
+    text: Callable[[str], ir.Node]
+    star: Callable[[Ranges], ir.Node]
+
+    @classmethod
+    def of(cls, char: Callable[[Ranges], ir.Node]) -> Spelling:
+        """The spelling that writes character by character."""
+        return cls(
+            char,
+            lambda word: sequence(char(((ord(one), ord(one)),)) for one in word),
+            lambda ranges: ir.star(char(ranges)),
+        )
+
+
+def mapped(node: ir.Node, spelling: Spelling) -> ir.Node:
+    """`node` in another spelling, with the rules that it calls."""
+    return _Map(spelling).of(node)
 
 
 class _Map:
-    def __init__(self, char: Callable[[Ranges], ir.Node], text: Callable[[str], ir.Node]) -> None:
-        self._char = char
-        self._text = text
+    def __init__(self, spelling: Spelling) -> None:
+        self._spelling = spelling
         self._rules: dict[int, ir.Rule] = {}
         self._pending: list[tuple[ir.Rule, ir.Rule]] = []
 
@@ -135,13 +150,17 @@ class _Map:
     def _node(self, node: ir.Node) -> ir.Node:
         match node:
             case ir.Lit(data):
-                return self._text(decoded(data))
+                return self._spelling.text(decoded(data))
             case ir.Chars(ranges):
-                return self._char(ranges)
+                return self._spelling.char(ranges)
             case ir.Seq(parts):
                 return sequence(self._node(part) for part in parts)
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._node(part) for part in parts]))
+            case ir.Repeat(ir.Chars(ranges), 0, None):
+                return self._spelling.star(ranges)
+            case ir.Repeat(ir.Chars(ranges), 1, None):
+                return sequence((self._spelling.char(ranges), self._spelling.star(ranges)))
             case ir.Repeat(body, low, high):
                 return ir.Repeat(self._node(body), low, high)
             case ir.Call(rule):
