@@ -48,9 +48,9 @@ def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:
     tree = read(pattern, _flags(flags, dotall))
     options: list[Syntax] = []
     for anchored, part in zip((True, False), _split(tree, end=False), strict=True):
+        ending, free = (one if anchored else _absorbed(one, end=False) for one in _split(part, end=True))
         before = () if anchored else (syntax.ANYTHING,)
-        ending, free = _split(part, end=True)
-        options += [syntax.cat(*before, ending), syntax.cat(*before, free, syntax.ANYTHING)]
+        options += [syntax.cat(*before, ending), syntax.cat(*before, _absorbed(free, end=True), syntax.ANYTHING)]
     return _resolved(
         syntax.union(*(option for option in options if not _is_nothing(option))),
         syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING),
@@ -152,6 +152,18 @@ def _split(node: Syntax, end: bool) -> tuple[Syntax, Syntax]:
             return _beside(anchored, near, end), _beside(free, others, end)
         case _:
             return syntax.NOTHING, node
+
+
+def _absorbed(node: Syntax, end: bool) -> Syntax:
+    """`node` without what it may repeat at its start (or `end`), where any text stands beside it."""
+    parts = list(node.parts) if isinstance(node, Cat) else [node]
+    at = -1 if end else 0
+    while parts and isinstance(edge := parts[at], Rep) and not syntax.asserts(edge):
+        if edge.low:
+            parts[at] = Rep(edge.body, edge.low, edge.low)
+            break
+        del parts[at]
+    return syntax.cat(*parts)
 
 
 def _beside(edge: Syntax, rest: Syntax, end: bool) -> Syntax:
