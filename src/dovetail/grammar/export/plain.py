@@ -8,9 +8,6 @@ from dovetail.errors import ExportError, GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.export.text import free_text
 from dovetail.grammar.regex import regular
-from dovetail.grammar.regex.automaton import Automaton, determinise
-from dovetail.grammar.regex.elimination import chars, direct
-from dovetail.grammar.regex.minimal import minimise
 
 MAX_DEPTH = 200
 MAX_HEIGHT = 12
@@ -78,27 +75,12 @@ class _Copy:
     def _expand(self, node: ir.Text | ir.Without, depth: int) -> ir.Node:
         try:
             if isinstance(node, ir.Without):
-                pattern = regular.without(regular.from_node(node.body), node.excludes)
-                return right_linear(minimise(determinise(pattern, exits=True)), f"{self._current}-part")
+                return regular.without(node.body, node.excludes)
             stops = tuple((stop, self._node(arm, depth + 1)) for stop, arm in node.stops)
             after = None if node.after is None else self._node(node.after, depth + 1)
             return free_text(replace(node, stops=stops, after=after), f"{self._current}-text")
         except (GrammarError, LimitError) as error:
             raise self._fail(f"free text cannot be written out: {error.problem}", error.fix) from None
-
-
-def right_linear(automaton: Automaton, name: str) -> ir.Node:
-    """One rule per state, each a character and then the rule of the next state."""
-    rules = [ir.Rule(f"{name}-{state}", ir.NOTHING) for state in range(len(automaton.edges))]
-    for state, rule in enumerate(rules):
-        by_target: dict[int, list[tuple[int, int]]] = {}
-        for symbol, target in automaton.edges[state]:
-            by_target.setdefault(target, []).extend(automaton.alphabet[symbol])
-        ends: list[ir.Node] = [ir.EMPTY] if state in automaton.accepting else []
-        leaving = [direct(rest) for rest in automaton.exits.get(state, ())]
-        steps = [ir.seq(chars(spans), ir.Call(rules[target])) for target, spans in by_target.items()]
-        rule.body = ir.alt(*ends, *leaving, *steps)
-    return ir.Call(rules[0])
 
 
 def _without_surrogates(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
-from dovetail.grammar.regex.elimination import chars
 from dovetail.grammar.regex.regular import decoded
+from dovetail.grammar.regex.rules import chars
 
 MAX_RULES = 2_000
 

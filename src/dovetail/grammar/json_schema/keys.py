@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Lit, Node, Rule, Without, alt, complement, star
+from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
-from .strings import mapped, spelled
+from .strings import spelled
 from .text import BACKSLASH, QUOTE, Ranges, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
@@ -105,7 +106,7 @@ def quoted_key(language: Node) -> Node:
 
 def marked_key(language: Node, entities: Entities) -> Node:
     """A text of `language` with some characters written as entities."""
-    return mapped(language, partial(_entity, entities)) if entities else language
+    return mapped(language, Spelling.of(partial(_entity, entities))) if entities else language
 
 
 def other_keys(names: Iterable[str], alphabet: Alphabet) -> Node:

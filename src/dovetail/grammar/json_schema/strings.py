@@ -6,16 +6,11 @@ characters as JSON may spell it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
 
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import (
-    ANY_CHAR,
-    EMPTY,
     NOTHING,
     Alt,
     Call,
@@ -25,15 +20,15 @@ from dovetail.grammar.ir import (
     Repeat,
     Rule,
     Seq,
+    Spelled,
     Without,
     alt,
-    complement,
+    star,
     walk,
 )
 
-from .text import CHAR, QUOTE, Ranges, concat, spell
-
-Span = tuple[int, int | None]  # fewest and most characters
+from . import text
+from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
 
 
 @lru_cache(maxsize=1024)
@@ -49,22 +44,15 @@ def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tupl
     return quoted(language(patterns, low, high, barred))
 
 
-def quoted(text: Node) -> Node:
-    """A JSON string that denotes one of the texts of `text`."""
-    return text if text == NOTHING else Call(Rule("pattern", concat(QUOTE, spelled(text), QUOTE)))
+def quoted(language: Node) -> Node:
+    """A JSON string that denotes a text of `language`."""
+    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, spelled(language), QUOTE)))
 
 
 @lru_cache(maxsize=1024)
 def language(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
     """The decoded strings of low to high characters in which every pattern is found and none of `barred`."""
-    nodes = [regex.search(pattern) for pattern in patterns]
-    if NOTHING in nodes:
-        return NOTHING
-    if barred:
-        return regex.intersect(*nodes, _sized(low, high), barred=[regex.search(pattern) for pattern in barred])
-    if not nodes:
-        return _sized(low, high)
-    return _limit(nodes[0] if len(nodes) == 1 else regex.intersect(*nodes), low, high)
+    return regex.language(patterns, barred, low, high)
 
 
 @lru_cache(maxsize=1024)
@@ -76,181 +64,99 @@ def other_than(
     barred: tuple[str, ...] = (),
 ) -> Node:
     """The strings of `language` that are none of `words`."""
-    text = language(patterns, low, high, barred)
-    fitting = [word for word in sorted(words) if low <= len(word) and (high is None or len(word) <= high)]
-    if not fitting or text == NOTHING:
-        return text
-    if patterns or barred:
-        return regex.intersect(text, barred=[Lit(word.encode()) for word in fitting])
-    return _outside(fitting, low, high)
+    return regex.language(patterns, barred, low, high, words)
 
 
-def _outside(words: list[str], low: int, high: int | None, depth: int = 0) -> Node:
-    """Any rest of low to high characters of a string in order that is no rest of `words` behind `depth` characters."""
-    ways: list[Node] = [EMPTY] if low <= depth and words[0][depth:] else []
-    taken: list[str] = []
-    for char, group in groupby((word for word in words if word[depth:]), itemgetter(depth)):
-        taken.append(char)
-        inner = _outside(list(group), low, high, depth + 1)
-        if inner != NOTHING:
-            ways.append(concat(Lit(char.encode()), inner))
-    if high is None or depth < high:
-        others = complement((ord(char), ord(char)) for char in taken)
-        ways.append(concat(others, _sized(max(low - depth - 1, 0), None if high is None else high - depth - 1)))
-    return alt(*ways)
-
-
-def _sized(low: int, high: int | None) -> Node:
-    return Repeat(ANY_CHAR, low, high)
-
-
-def contains(text: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
-    """Whether every pattern is found in `text`, and none of `barred`."""
-    return all(admits(language((pattern,), 0, None), text) for pattern in patterns) and not any(
-        admits(language((pattern,), 0, None), text) for pattern in barred
+def contains(word: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
+    """Whether every pattern is found in `word`, and none of `barred`."""
+    return all(admits(language((pattern,), 0, None), word) for pattern in patterns) and not any(
+        admits(language((pattern,), 0, None), word) for pattern in barred
     )
 
 
-def admits(node: Node, text: str) -> bool:
-    """Whether `text` is one of the texts of a node without calls."""
-    return len(text) in _ends(node, text, {0})
+def admits(node: Node, word: str) -> bool:
+    """Whether `word` is one of the texts of a regular node."""
+    return len(word) in _ends(node, word, frozenset((0,)))
 
 
-def _ends(node: Node, text: str, starts: set[int]) -> set[int]:
+def _ends(node: Node, word: str, starts: frozenset[int]) -> frozenset[int]:
     """Where the texts of `node` that begin at one of `starts` end."""
+    if not starts:
+        return starts
     match node:
         case Lit(data):
-            word = data.decode()
-            return {start + len(word) for start in starts if text.startswith(word, start)}
+            piece = data.decode()
+            return frozenset(start + len(piece) for start in starts if word.startswith(piece, start))
         case Chars(ranges):
-            return {
-                start + 1
-                for start in starts
-                if start < len(text) and any(low <= ord(text[start]) <= high for low, high in ranges)
-            }
+            codes = ((start, ord(word[start])) for start in starts if start < len(word))
+            return frozenset(start + 1 for start, code in codes if any(low <= code <= high for low, high in ranges))
         case Seq(parts):
             for part in parts:
-                starts = _ends(part, text, starts)
+                starts = _ends(part, word, starts)
             return starts
         case Alt(parts):
-            return set().union(*(_ends(part, text, starts) for part in parts))
+            return frozenset().union(*(_ends(part, word, starts) for part in parts))
         case Repeat(body, low, high):
-            return _repeated(body, low, high, text, starts)
+            return _repeated(body, low, high, word, starts)
+        case Call(rule):
+            return _ends(rule.body, word, starts)
         case _:
             raise LimitError("the pattern is too large to try a word", "", "simplify the pattern")
 
 
-def _repeated(body: Node, low: int, high: int | None, text: str, starts: set[int]) -> set[int]:
-    found = set(starts) if low == 0 else set()
-    turn, seen = 0, [frozenset(starts)]
-    while starts and (high is None or turn < high):
-        starts = _ends(body, text, starts)
+def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozenset[int]) -> frozenset[int]:
+    found = starts if low == 0 else frozenset[int]()
+    turn, before = 0, frozenset[int]()
+    while starts and starts != before and (high is None or turn < high):
+        before, starts = starts, _ends(body, word, starts)
         turn += 1
         if turn >= low:
             if starts <= found:
                 break
             found |= starts
-        elif frozenset(starts) in seen:
-            return found | starts  # a body that matches nothing goes round
-        seen.append(frozenset(starts))
-    return found
-
-
-def _limit(node: Node, low: int, high: int | None) -> Node:
-    """The texts of `node` that have low to high characters."""
-    narrowed = _narrow(node, low, high)
-    return regex.intersect(node, _sized(low, high)) if narrowed is None else narrowed
-
-
-def _span(node: Node) -> Span:
-    match node:
-        case Lit(data):
-            size = len(data.decode())
-            return size, size
-        case Chars():
-            return 1, 1
-        case Seq(parts):
-            spans = [_span(part) for part in parts]
-            return sum(low for low, _ in spans), _sum([high for _, high in spans])
-        case Alt(parts):
-            spans = [_span(part) for part in parts]
-            highs = [high for _, high in spans]
-            most = None if None in highs else max((high or 0 for high in highs), default=0)
-            return min((low for low, _ in spans), default=0), most
-        case Repeat(body, low, high):
-            fewest, most = _span(body)
-            return fewest * low, 0 if most == 0 or high == 0 else None if most is None or high is None else most * high
-        case _:
-            raise LimitError("the pattern is too large to combine with a length", "", "drop minLength and maxLength")
-
-
-def _sum(highs: list[int | None]) -> int | None:
-    known = [high for high in highs if high is not None]
-    return sum(known) if len(known) == len(highs) else None
-
-
-def _narrow(node: Node, low: int, high: int | None) -> Node | None:
-    """Move the limits into the one repetition that they concern; None where several share them."""
-    fewest, most = _span(node)
-    if low <= fewest and (high is None or (most is not None and most <= high)):
-        return node
-    if (most is not None and most < low) or (high is not None and fewest > high):
-        return NOTHING
-    match node:
-        case Alt(parts):
-            narrowed = [_narrow(part, low, high) for part in parts]
-            if None in narrowed:
-                return None
-            return alt(*(part for part in narrowed if part is not None and part != NOTHING))
-        case Seq(parts):
-            loose = [index for index, part in enumerate(parts) if len(set(_span(part))) > 1]
-            if len(loose) != 1:
-                return None
-            rest = sum(_span(part)[0] for index, part in enumerate(parts) if index != loose[0])
-            middle = _narrow(parts[loose[0]], max(low - rest, 0), None if high is None else high - rest)
-            return None if middle is None else concat(*parts[: loose[0]], middle, *parts[loose[0] + 1 :])
-        case Repeat(body, first, last):
-            unit, widest = _span(body)
-            if unit != widest or unit == 0:
-                return None
-            first = max(first, -(-low // unit))
-            most = last if high is None else high // unit if last is None else min(last, high // unit)
-            return NOTHING if most is not None and first > most else Repeat(body, first, most)
-        case _:
-            return None
+    # Where a turn changed nothing, neither will those that are still due.
+    return found | starts if turn < low and starts == before else found
 
 
 def spelled(node: Node) -> Node:
     """`node` with every character as JSON may spell it inside a string."""
-    return mapped(node, spell)
+    return regex.mapped(node, _SPELLING)
 
 
-def mapped(node: Node, char: Callable[[Ranges], Node]) -> Node:
-    """`node` with every class of characters replaced by what `char` gives for it."""
-    match node:
-        case Lit(data):
-            return concat(*(char(((ord(one), ord(one)),)) for one in data.decode()))
-        case Chars(ranges):
-            return char(ranges)
-        case Seq(parts):
-            return concat(*(mapped(part, char) for part in parts))
-        case Alt(parts):
-            return Alt(tuple(mapped(part, char) for part in parts))
-        case Repeat(body, low, high):
-            return Repeat(mapped(body, char), low, high)
-        case _:
-            raise LimitError("the pattern is too large to spell", "", "simplify the pattern")
+@lru_cache(maxsize=4096)
+def _spell(ranges: Ranges) -> Node:
+    # Escapes are rare: a call keeps the many classes of a pattern small.
+    return alt(*text.raw(ranges), concat(BACKSLASH, Call(Rule("escape", alt(*text.escapes(ranges))))))
 
 
-def raw(text: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
-    """`text` followed by `close`, which it does not contain itself."""
-    barred = tuple(word for word in (close, *excludes) if _may_contain(text, word.decode()[0]))
-    return concat(Without(text, barred) if barred else text, Lit(close))
+def _spell_text(word: str) -> Node:
+    if word.isascii():
+        return Spelled(word, ESCAPES)
+    return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
 
 
-def _may_contain(text: Node, char: str) -> bool:
+@lru_cache(maxsize=4096)
+def _spell_star(ranges: Ranges) -> Node:
+    loop = star(_spell(ranges))
+    # A loop that takes most tokens has a frame of its own: they are allowed at once, whatever else a pattern looks for.
+    return Call(Rule("text", loop)) if sum(high - low + 1 for low, high in ranges) >= _WIDE else loop
+
+
+_WIDE = 0x10000
+_SPELLING = regex.Spelling(_spell, _spell_text, _spell_star)
+
+
+def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
+    """A text of `language` followed by `close`, which it does not contain itself."""
+    if any(isinstance(node, Call) for node in walk(language)):
+        return concat(regex.without(language, (close, *excludes)), Lit(close))
+    barred = tuple(word for word in (close, *excludes) if _may_contain(language, word.decode()[0]))
+    return concat(Without(language, barred) if barred else language, Lit(close))
+
+
+def _may_contain(language: Node, char: str) -> bool:
     code = ord(char)
-    for node in walk(text):
+    for node in walk(language):
         if isinstance(node, Lit) and char.encode() in node.data:
             return True
         if isinstance(node, Chars) and any(low <= code <= high for low, high in node.ranges):

@@ -162,7 +162,7 @@ class _Escapes(Spellings):
         return self[char]
 
 
-_ESCAPES = _Escapes(BACKSLASH.data)
+ESCAPES = _Escapes(BACKSLASH.data)
 
 
 def spell_text(text: str) -> Node:
@@ -173,7 +173,7 @@ def spell_text(text: str) -> Node:
 def quoted(text: str) -> Node:
     """A JSON string that denotes `text`, in any spelling."""
     if text.isascii():
-        return Spelled(text, _ESCAPES, QUOTE.data)
+        return Spelled(text, ESCAPES, QUOTE.data)
     text.encode()  # raises where half of a surrogate pair stands alone
     # Thousands of other characters may stand at one place, too many for a rule each.
     return Seq((QUOTE, *[spell(((ord(char), ord(char)),)) for char in text], QUOTE))

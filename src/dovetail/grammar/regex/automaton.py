@@ -7,13 +7,14 @@ automaton in which no assertion is left. Lookbehinds depend on the text so far o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.syntax import LINE_ENDS, Cat, Edge, Look, Or, Rep, Syntax, asserts, walk
+from dovetail.grammar.regex.terms import partition
 
 MAX_PLACES = 20_000
 MAX_STATES = 2_000
@@ -37,7 +38,7 @@ class Automaton:
     alphabet: list[Ranges]
     edges: list[list[tuple[int, int]]]
     accepting: set[int] = field(default_factory=set)
-    exits: dict[int, frozenset[Syntax]] = field(default_factory=dict)
+    exits: dict[int, Collection[Syntax]] = field(default_factory=dict)
 
 
 def determinise(pattern: Syntax, *, exits: bool = False) -> Automaton:
@@ -72,7 +73,7 @@ class _Search:
     def __init__(self, pattern: Syntax, exits: bool) -> None:
         pattern = _explicit(pattern)
         self._exits = exits
-        self._alphabet, self._masks = _partition(node.ranges for node in walk(pattern) if isinstance(node, ir.Chars))
+        self._alphabet, self._masks = partition(node.ranges for node in walk(pattern) if isinstance(node, ir.Chars))
         self._places = _Places()
         self._behind: list[tuple[int, int]] = []
         self._behind_of: dict[Syntax, int] = {}
@@ -107,8 +108,8 @@ class _Search:
                 self._repeat(body, low, high, start, end, after)
             case Look():
                 self._look(node, start, end, after)
-            case Edge():
-                raise AssertionError("edges are made explicit first")
+            case _:
+                raise AssertionError("edges are made explicit first, and calls have no assertions")
 
     def _repeat(self, body: Syntax, low: int, high: int | None, start: int, end: int, after: After) -> None:
         places = self._places
@@ -320,26 +321,3 @@ def _explicit(node: Syntax) -> Syntax:
             return Look(_explicit(body), ahead, negative, name, offset)
         case _:
             return node
-
-
-def _partition(classes: Iterable[Ranges]) -> tuple[list[Ranges], dict[Ranges, int]]:
-    """The coarsest classes of characters that the given ones can be built from, and each given one as a bit mask."""
-    distinct = list(dict.fromkeys(classes))
-    # Surrogates are no characters: bit 0 marks what is one.
-    toggles: dict[int, int] = {0: 1, 0xD800: 1, 0xE000: 1, ir.MAX_CODE_POINT + 1: 1}
-    for bit, ranges in enumerate(distinct, start=1):
-        for low, high in ranges:
-            toggles[low] = toggles.get(low, 0) ^ 1 << bit
-            toggles[high + 1] = toggles.get(high + 1, 0) ^ 1 << bit
-    found: dict[int, list[tuple[int, int]]] = {}
-    signature, start = 0, 0
-    for code in sorted(toggles):
-        if signature & 1 and code > start:
-            found.setdefault(signature, []).append((start, code - 1))
-        signature ^= toggles[code]
-        start = code
-    masks = {
-        ranges: sum(1 << symbol for symbol, signature in enumerate(found) if signature >> bit & 1)
-        for bit, ranges in enumerate(distinct, start=1)
-    }
-    return [tuple(spans) for spans in found.values()], masks

@@ -7,7 +7,7 @@ from dovetail.grammar.regex.automaton import Automaton
 
 def minimise(automaton: Automaton) -> Automaton:
     """The smallest deterministic automaton of the same language; no state is a dead end unless all are."""
-    live = _live(automaton)
+    live = live_states(automaton)
     if 0 not in live:
         return Automaton(automaton.alphabet, [[]])
     into: dict[tuple[int, int], list[int]] = {}
@@ -47,7 +47,8 @@ def _alike(automaton: Automaton, live: set[int]) -> list[set[int]]:
     return list(kinds.values())
 
 
-def _live(automaton: Automaton) -> set[int]:
+def live_states(automaton: Automaton) -> set[int]:
+    """The states from which some text is matched."""
     into: dict[int, list[int]] = {}
     for state, edges in enumerate(automaton.edges):
         for _, target in edges:

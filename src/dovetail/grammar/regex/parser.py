@@ -120,8 +120,6 @@ class _Parser:
                 self._fail(f"`{char}` has nothing to repeat", start, f"write \\{char} for the character")
             case "{" if _COUNT.match(self._text, start) or self._text.startswith("{,", start):
                 self._fail("the repetition has nothing to repeat", start, "write \\{ for the character")
-            case "\0":
-                self._fail("the pattern holds a null character", start, "write \\0")
             case _:
                 self._append(self._cased(ir.Chars(((ord(char), ord(char)),))), start)
 
@@ -337,8 +335,6 @@ class _Parser:
         if at == len(text):
             self._fail("the class is not closed", start, "add ]")
         self._at += 1
-        if text[at] == "\0":
-            self._fail("the pattern holds a null character", at, "write \\0")
         if text[at] != "\\":
             return ord(text[at])
         if text.startswith("b", self._at):

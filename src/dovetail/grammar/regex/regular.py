@@ -1,36 +1,58 @@
-"""Operations on nodes without calls: they are regular languages, and stay so."""
+"""Operations on nodes that are regular: without captures, tokens and calls, unless a rule calls at its end only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex import syntax
 from dovetail.grammar.regex.automaton import determinise, unfold
-from dovetail.grammar.regex.elimination import direct, to_node
+from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.minimal import minimise
-from dovetail.grammar.regex.syntax import Edge, Look, Or, Rep, Syntax, asserts
+from dovetail.grammar.regex.product import Product
+from dovetail.grammar.regex.rules import direct, sequence, to_node
+from dovetail.grammar.regex.syntax import ANYTHING, Or, Rep, Syntax
+
+Ranges = tuple[tuple[int, int], ...]
+Limits = tuple[int, int | None]
 
 
 def resolved(pattern: Syntax) -> ir.Node:
     """A node for the texts that `pattern` matches as a whole, its assertions worked into it."""
-    if not asserts(pattern):
-        node = direct(pattern)
-        return ir.NOTHING if is_empty(node) else node
+    if not syntax.asserts(pattern):
+        return plain(pattern)
     try:
-        node = to_node(minimise(determinise(pattern, exits=True)))
+        return to_node(minimise(determinise(pattern, exits=True)))
     except LimitError:
-        node = to_node(unfold(pattern))
+        return to_node(unfold(pattern))
+
+
+def plain(pattern: Syntax) -> ir.Node:
+    """The node of a pattern without assertions."""
+    node = direct(pattern)
     return ir.NOTHING if is_empty(node) else node
 
 
-def intersect(*nodes: ir.Node, barred: Iterable[ir.Node] = ()) -> ir.Node:
-    """The texts that all of `nodes` match and none of `barred`."""
-    *others, last = (from_node(node) for node in nodes) if nodes else (syntax.ANYTHING,)
-    looks = [Look(syntax.cat(other, Edge(end=True)), ahead=True, negative=False) for other in others]
-    looks += [Look(syntax.cat(from_node(node), Edge(end=True)), ahead=True, negative=True) for node in barred]
-    return resolved(syntax.cat(*looks, last))
+def intersect(*nodes: ir.Node, barred: Iterable[ir.Node] = (), low: int = 0, high: int | None = None) -> ir.Node:
+    """The texts of low to high characters that all of `nodes` match and none of `barred`."""
+    return combined([from_node(node) for node in nodes], [from_node(node) for node in barred], (low, high))
+
+
+def combined(wanted: Sequence[Syntax], barred: Sequence[Syntax], limits: Limits = (0, None)) -> ir.Node:
+    """The same for patterns without assertions."""
+    wanted = [pattern for pattern in wanted if pattern != ANYTHING] or [ANYTHING]
+    if len(wanted) == 1 and not barred:
+        narrowed = narrow(wanted[0], *limits)
+        if narrowed is not None:
+            return plain(narrowed)
+    if limits == (0, None):
+        try:
+            return to_node(Product(wanted, barred, from_node).run())
+        except LimitError:
+            pass  # a search for something long can be exponentially smaller when it is not deterministic
+    return to_node(Product(wanted, barred, from_node, limits, split=True).run())
 
 
 def complement(node: ir.Node) -> ir.Node:
@@ -40,16 +62,16 @@ def complement(node: ir.Node) -> ir.Node:
 
 def shortest(node: ir.Node) -> ir.Node:
     """The texts of `node` of which no beginning is one, as a lazy reader finds them."""
-    automaton = minimise(determinise(from_node(node)))
+    automaton = minimise(Product([from_node(node)], [], from_node, exits=False).run())
     for state in automaton.accepting:
         automaton.edges[state] = []
     return to_node(minimise(automaton))
 
 
-def without(body: Syntax, excludes: Sequence[bytes]) -> Syntax:
-    """The texts of `body` that contain none of `excludes`; good for a whole text only."""
+def without(body: ir.Node, excludes: Sequence[bytes]) -> ir.Node:
+    """The texts of `body` that contain none of `excludes`."""
     words = tuple(syntax.from_text(decoded(data)) for data in excludes)
-    return syntax.cat(Look(syntax.cat(syntax.ANYTHING, Or(words)), ahead=True, negative=True), body)
+    return combined([from_node(body)], [syntax.cat(ANYTHING, Or(words), ANYTHING)])
 
 
 def decoded(data: bytes) -> str:
@@ -65,7 +87,7 @@ def from_node(node: ir.Node) -> Syntax:
     match node:
         case ir.Lit(data):
             return syntax.from_text(decoded(data))
-        case ir.Chars():
+        case ir.Chars() | ir.Call():
             return node
         case ir.Bytes(ranges) if all(high < 0x80 for _, high in ranges):
             return ir.Chars(ranges)
@@ -76,35 +98,78 @@ def from_node(node: ir.Node) -> Syntax:
         case ir.Repeat(body, low, high):
             return Rep(from_node(body), low, high)
         case ir.Without(body, excludes):
-            return from_node(resolved(without(from_node(body), excludes)))
+            return from_node(without(body, excludes))
         case ir.Text(excludes, (), after, (), max_chars, None) if after is not None:
-            text = Rep(ir.ANY_CHAR, 0, max_chars)
-            return syntax.cat(from_node(resolved(without(text, excludes))) if excludes else text, from_node(after))
+            text = ir.Repeat(ir.ANY_CHAR, 0, max_chars)
+            return syntax.cat(from_node(without(text, excludes) if excludes else text), from_node(after))
         case _:
             raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
 
 
 def restrict(node: ir.Node, allowed: ir.Chars) -> ir.Node:
     """The texts of `node` that consist of `allowed` characters only."""
-    match node:
-        case ir.Lit(data):
-            inside = all(low <= ord(char) <= high for char in decoded(data) for low, high in [_span(allowed, char)])
-            return node if inside else ir.NOTHING
-        case ir.Chars(ranges):
-            outside = ir.complement(allowed.ranges).ranges
-            return ir.complement([*ir.complement(ranges).ranges, *outside])
-        case ir.Seq(parts):
-            return ir.Seq(tuple(restrict(part, allowed) for part in parts))
-        case ir.Alt(parts):
-            return ir.Alt(tuple(restrict(part, allowed) for part in parts))
-        case ir.Repeat(body, low, high):
-            return ir.Repeat(restrict(body, allowed), low, high)
-        case _:
-            raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
+    outside = ir.complement(allowed.ranges).ranges
+    return mapped(node, Spelling.of(lambda ranges: ir.complement([*ir.complement(ranges).ranges, *outside])))
 
 
-def _span(allowed: ir.Chars, char: str) -> tuple[int, int]:
-    return next((span for span in allowed.ranges if span[0] <= ord(char) <= span[1]), (1, 0))
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How one character out of a class, a literal and any number of characters out of a class are written."""
+
+    char: Callable[[Ranges], ir.Node]
+    text: Callable[[str], ir.Node]
+    star: Callable[[Ranges], ir.Node]
+
+    @classmethod
+    def of(cls, char: Callable[[Ranges], ir.Node]) -> Spelling:
+        """The spelling that writes character by character."""
+        return cls(
+            char,
+            lambda word: sequence(char(((ord(one), ord(one)),)) for one in word),
+            lambda ranges: ir.star(char(ranges)),
+        )
+
+
+def mapped(node: ir.Node, spelling: Spelling) -> ir.Node:
+    """`node` in another spelling, with the rules that it calls."""
+    return _Map(spelling).of(node)
+
+
+class _Map:
+    def __init__(self, spelling: Spelling) -> None:
+        self._spelling = spelling
+        self._rules: dict[int, ir.Rule] = {}
+        self._pending: list[tuple[ir.Rule, ir.Rule]] = []
+
+    def of(self, node: ir.Node) -> ir.Node:
+        found = self._node(node)
+        for rule, copy in self._pending:
+            copy.body = self._node(rule.body)
+        return found
+
+    def _node(self, node: ir.Node) -> ir.Node:
+        match node:
+            case ir.Lit(data):
+                return self._spelling.text(decoded(data))
+            case ir.Chars(ranges):
+                return self._spelling.char(ranges)
+            case ir.Seq(parts):
+                return sequence(self._node(part) for part in parts)
+            case ir.Alt(parts):
+                return ir.Alt(tuple([self._node(part) for part in parts]))
+            case ir.Repeat(ir.Chars(ranges), 0, None):
+                return self._spelling.star(ranges)
+            case ir.Repeat(ir.Chars(ranges), 1, None):
+                return sequence((self._spelling.char(ranges), self._spelling.star(ranges)))
+            case ir.Repeat(body, low, high):
+                return ir.Repeat(self._node(body), low, high)
+            case ir.Call(rule):
+                if id(rule) not in self._rules:
+                    self._rules[id(rule)] = ir.Rule(rule.name, ir.NOTHING)
+                    self._pending.append((rule, self._rules[id(rule)]))
+                return ir.Call(self._rules[id(rule)])
+            case _:
+                raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
 
 
 def is_empty(node: ir.Node) -> bool:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dovetail.errors import GrammarError
 from dovetail.grammar import ir
-from dovetail.grammar.regex import regular, syntax
+from dovetail.grammar.regex import looks, regular, syntax
 from dovetail.grammar.regex.parser import Flags, read
+from dovetail.grammar.regex.regular import from_node
 from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
 
 
 def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
     """The texts that `pattern` matches from end to end; `.` matches line ends too unless `dotall` is off."""
+    if "\0" in pattern:
+        problem = "the pattern holds a null character"
+        raise GrammarError(problem, f"offset {pattern.index(chr(0))}", "write \\0")
     tree = read(pattern, _flags(flags, dotall))
     _refuse_outlook(tree, before=False, after=False)
-    node = regular.resolved(_trimmed(tree, left=True, right=True))
+    node = regular.plain(_resolved(_trimmed(tree, left=True, right=True)))
     if node == ir.NOTHING:
         raise GrammarError("no text can match the pattern", "offset 0", "remove the part that contradicts the rest")
     return node
@@ -21,16 +27,40 @@ def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
 
 def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
     """The texts in which `pattern` matches somewhere, as JSON Schema means it; `ir.NOTHING` where there are none."""
+    return regular.plain(_found(pattern, flags, dotall))
+
+
+def language(
+    patterns: Iterable[str],
+    barred: Iterable[str] = (),
+    low: int = 0,
+    high: int | None = None,
+    words: Iterable[str] = (),
+) -> ir.Node:
+    """The texts of low to high characters but `words` in which all patterns match somewhere and none of `barred`."""
+    never = [_found(one) for one in barred]
+    if words:
+        never.append(Or(tuple(syntax.from_text(word) for word in words)))
+    return regular.combined([_found(one) for one in patterns], never, (low, high))
+
+
+def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:
     tree = read(pattern, _flags(flags, dotall))
     options: list[Syntax] = []
     for anchored, part in zip((True, False), _split(tree, end=False), strict=True):
+        ending, free = (one if anchored else _absorbed(one, end=False) for one in _split(part, end=True))
         before = () if anchored else (syntax.ANYTHING,)
-        ending, free = _split(part, end=True)
-        options += [syntax.cat(*before, ending), syntax.cat(*before, free, syntax.ANYTHING)]
-    whole = syntax.union(*(option for option in options if not _is_nothing(option)))
-    if syntax.asserts(whole):
-        whole = syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING)
-    return regular.resolved(whole)
+        options += [syntax.cat(*before, ending), syntax.cat(*before, _absorbed(free, end=True), syntax.ANYTHING)]
+    return _resolved(
+        syntax.union(*(option for option in options if not _is_nothing(option))),
+        syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING),
+    )
+
+
+def _resolved(pattern: Syntax, otherwise: Syntax | None = None) -> Syntax:
+    """`pattern`, or another way to write it, without assertions."""
+    plain = looks.cut(pattern)
+    return from_node(regular.resolved(otherwise or pattern)) if plain is None else plain
 
 
 def _flags(letters: str, dotall: bool) -> Flags:
@@ -122,6 +152,18 @@ def _split(node: Syntax, end: bool) -> tuple[Syntax, Syntax]:
             return _beside(anchored, near, end), _beside(free, others, end)
         case _:
             return syntax.NOTHING, node
+
+
+def _absorbed(node: Syntax, end: bool) -> Syntax:
+    """`node` without what it may repeat at its start (or `end`), where any text stands beside it."""
+    parts = list(node.parts) if isinstance(node, Cat) else [node]
+    at = -1 if end else 0
+    while parts and isinstance(edge := parts[at], Rep) and not syntax.asserts(edge):
+        if edge.low:
+            parts[at] = Rep(edge.body, edge.low, edge.low)
+            break
+        del parts[at]
+    return syntax.cat(*parts)
 
 
 def _beside(edge: Syntax, rest: Syntax, end: bool) -> Syntax:

@@ -57,7 +57,8 @@ class Look:
     offset: int = 0
 
 
-Syntax = ir.Chars | Cat | Or | Rep | Edge | Look
+# A call is of a rule that is regular: it calls others at its end only.
+Syntax = ir.Chars | ir.Call | Cat | Or | Rep | Edge | Look
 
 NOTHING = Or(())
 EMPTY = Cat(())

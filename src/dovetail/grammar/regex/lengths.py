@@ -1,0 +1,139 @@
+"""Patterns by the number of characters that they match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+from dovetail.grammar import ir
+from dovetail.grammar.regex.syntax import NOTHING, Cat, Or, Rep, Syntax, cat, union
+
+MAX_LENGTHS = 16
+
+Span = tuple[int, int | None]  # fewest and most characters
+
+
+def span(node: Syntax) -> Span:
+    """The fewest and most characters of a text of `node`, or bounds of them; assertions match none."""
+    match node:
+        case ir.Chars():
+            return 1, 1
+        case Cat(parts):
+            return sum_of([span(part) for part in parts])
+        case Or(parts):
+            spans = [span(part) for part in parts]
+            highs = [high for _, high in spans]
+            most = None if None in highs else max((high or 0 for high in highs), default=0)
+            return min((low for low, _ in spans), default=0), most
+        case Rep(body, low, high):
+            fewest, most = span(body)
+            return fewest * low, 0 if most == 0 or high == 0 else None if most is None or high is None else most * high
+        case ir.Call():
+            return 0, None
+        case _:
+            return 0, 0
+
+
+def sum_of(spans: Iterable[Span]) -> Span:
+    """The span of texts one behind the other."""
+    lows, highs = 0, 0
+    bounded = True
+    for low, high in spans:
+        lows += low
+        highs += high or 0
+        bounded = bounded and high is not None
+    return lows, highs if bounded else None
+
+
+def narrow(node: Syntax, low: int, high: int | None) -> Syntax | None:
+    """The texts of `node` of low to high characters, where one repetition can take the limits up; None otherwise."""
+    fewest, most = span(node)
+    if low <= fewest and (high is None or (most is not None and most <= high)):
+        return node
+    if (most is not None and most < low) or (high is not None and fewest > high):
+        return NOTHING
+    match node:
+        case Or(parts):
+            return _any(narrow(part, low, high) for part in parts)
+        case Cat(parts):
+            return _narrow_parts(parts, low, high)
+        case Rep(body, first, last):
+            unit, widest = span(body)
+            if unit != widest or unit == 0:
+                return None
+            first = max(first, -(-low // unit))
+            most = last if high is None else high // unit if last is None else min(last, high // unit)
+            return NOTHING if most is not None and first > most else Rep(body, first, most)
+        case _:
+            return None
+
+
+def _any(options: Iterable[Syntax | None]) -> Syntax | None:
+    found: list[Syntax] = []
+    for option in options:
+        if option is None:
+            return None
+        found.append(option)
+    return union(*found)
+
+
+def _narrow_parts(parts: tuple[Syntax, ...], low: int, high: int | None) -> Syntax | None:
+    """One part takes the limits up, beside each of the few lengths that the others may have."""
+    lengths = [_by_length(part) for part in parts]
+    wide = [index for index, found in enumerate(lengths) if found is None]
+    if len(wide) > 1:
+        return None
+    at = wide[0] if wide else 0
+    left, right = _joined(lengths[:at]), _joined(lengths[at + 1 :])
+    if left is None or right is None:
+        return None
+    options: list[Syntax | None] = []
+    for (before, head), (after, tail) in product(left.items(), right.items()):
+        rest = before + after
+        if high is None or rest <= high:
+            middle = narrow(parts[at], max(low - rest, 0), None if high is None else high - rest)
+            options.append(None if middle is None else NOTHING if middle == NOTHING else cat(head, middle, tail))
+    return None if len(options) > MAX_LENGTHS else _any(options)
+
+
+def _by_length(node: Syntax) -> dict[int, Syntax] | None:
+    """The texts of `node` by their length; None where they have many lengths."""
+    fewest, most = span(node)
+    if fewest == most:
+        return {fewest: node}
+    if most is None or most - fewest >= MAX_LENGTHS:
+        return None
+    found: dict[int, Syntax] = {}
+    match node:
+        case Cat(parts):
+            return _joined([_by_length(part) for part in parts])
+        case Or(parts):
+            for part in parts:
+                lengths = _by_length(part)
+                if lengths is None:
+                    return None
+                for length, texts in lengths.items():
+                    found[length] = union(found[length], texts) if length in found else texts
+        case Rep(body, low, high):
+            unit, widest = span(body)
+            if unit != widest or high is None:
+                return None
+            found = {unit * count: Rep(body, count, count) for count in range(low, high + 1)}
+        case _:
+            return None
+    return found
+
+
+def _joined(lengths: Iterable[dict[int, Syntax] | None]) -> dict[int, Syntax] | None:
+    joined: dict[int, Syntax] = {0: Cat(())}
+    for found in lengths:
+        if found is None:
+            return None
+        longer: dict[int, Syntax] = {}
+        for (before, head), (after, tail) in product(joined.items(), found.items()):
+            both = cat(head, tail)
+            longer[before + after] = union(longer[before + after], both) if before + after in longer else both
+        joined = longer
+        if len(joined) > MAX_LENGTHS:
+            return None
+    return joined

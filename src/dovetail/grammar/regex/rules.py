@@ -1,0 +1,134 @@
+"""Automata back to nodes: a state that several others lead to is a rule, any other stands where it is reached.
+
+A rule calls others at its end only, which the core does without a stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dovetail.grammar import ir
+from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.minimal import live_states
+from dovetail.grammar.regex.syntax import Cat, Or, Rep, Syntax
+
+MAX_DEPTH = 40
+
+
+def to_node(automaton: Automaton) -> ir.Node:
+    """A node for the language of `automaton`, `ir.NOTHING` where it is empty."""
+    live = live_states(automaton)
+    return _Writer(automaton, live).node() if 0 in live else ir.NOTHING
+
+
+class _Writer:
+    def __init__(self, automaton: Automaton, live: set[int]) -> None:
+        self._automaton = automaton
+        self._symbols: dict[int, dict[int, list[int]]] = {}
+        self._classes: dict[tuple[int, ...], ir.Node] = {}
+        entered: dict[int, int] = {0: 1}
+        for state in live:
+            symbols: dict[int, list[int]] = {}
+            for symbol, target in automaton.edges[state]:
+                if target in live:
+                    symbols.setdefault(target, []).append(symbol)
+            self._symbols[state] = symbols
+            for target in symbols:
+                if target != state:
+                    entered[target] = entered.get(target, 0) + 1
+        self._rules = {state: ir.Rule("state", ir.NOTHING) for state, times in entered.items() if times > 1}
+        self._written: dict[int, ir.Node] = {}
+        self._pending = list(self._rules)
+
+    def node(self) -> ir.Node:
+        """The start state, and the bodies of all rules."""
+        start = self._reach(0, 0)
+        for state in self._pending:
+            self._rules[state].body = self._body(state, 0)
+        return start
+
+    def _reach(self, state: int, depth: int) -> ir.Node:
+        if state not in self._rules:
+            if depth < MAX_DEPTH:
+                return self._body(state, depth)
+            self._rules[state] = ir.Rule("state", ir.NOTHING)
+            self._pending.append(state)
+        return ir.Call(self._rules[state])
+
+    def _body(self, state: int, depth: int) -> ir.Node:
+        targets = self._symbols[state]
+        ways: list[ir.Node] = [ir.EMPTY] if state in self._automaton.accepting else []
+        ways += [self._exit(rest) for rest in self._automaton.exits.get(state, ())]
+        for target, symbols in targets.items():
+            if target != state:
+                ways.append(sequence((self._class(symbols), self._reach(target, depth + 1))))
+        rest = ir.optional(ir.alt(*ways[1:])) if len(ways) > 1 and ways[0] == ir.EMPTY else ir.alt(*ways)
+        return sequence((ir.star(self._class(targets[state])), rest)) if state in targets else rest
+
+    def _class(self, symbols: list[int]) -> ir.Node:
+        key = tuple(symbols)
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = chars([span for symbol in key for span in self._automaton.alphabet[symbol]])
+        return known
+
+    def _exit(self, rest: Syntax) -> ir.Node:
+        known = self._written.get(id(rest))
+        if known is None:
+            node = direct(rest)
+            known = node if _is_small(node) else ir.Call(ir.Rule("rest", node))
+            self._written[id(rest)] = known
+        return known
+
+
+def _is_small(node: ir.Node) -> bool:
+    """Whether a node is no larger than a call of it would be."""
+    match node:
+        case ir.Seq(parts):
+            return len(parts) < 3 and all(isinstance(part, ir.Lit | ir.Chars | ir.Call) for part in parts)
+        case ir.Repeat(body):
+            return isinstance(body, ir.Lit | ir.Chars)
+        case _:
+            return isinstance(node, ir.Lit | ir.Chars | ir.Call)
+
+
+def direct(tree: Syntax) -> ir.Node:
+    """The node of a pattern without assertions, of the same shape."""
+    match tree:
+        case ir.Chars() | ir.Call():
+            return tree
+        case Cat(parts):
+            return sequence([direct(part) for part in parts])
+        case Or(parts):
+            return ir.alt(*(direct(part) for part in parts))
+        case Rep(_, _, 0):
+            return ir.EMPTY
+        case Rep(body, 1, 1):
+            return direct(body)
+        case Rep(body, low, high):
+            return ir.Repeat(direct(body), low, high)
+        case _:
+            raise AssertionError("assertions are resolved first")
+
+
+def sequence(parts: Iterable[ir.Node]) -> ir.Node:
+    """A sequence in which neighbouring single characters are one literal."""
+    joined: list[ir.Node] = []
+    for part in parts:
+        for piece in part.parts if isinstance(part, ir.Seq) else (part,):
+            if isinstance(piece, ir.Chars) and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
+                piece = ir.lit(chr(piece.ranges[0][0]))
+            if isinstance(piece, ir.Lit) and joined and isinstance(last := joined[-1], ir.Lit):
+                joined[-1] = ir.Lit(last.data + piece.data)
+            else:
+                joined.append(piece)
+    return joined[0] if len(joined) == 1 else ir.Seq(tuple(joined))
+
+
+def chars(spans: list[tuple[int, int]]) -> ir.Node:
+    """A class, or a literal where only one character is in it; the gap of the surrogates is closed."""
+    if any(high == 0xD7FF for _, high in spans) and any(low == 0xE000 for low, _ in spans):
+        spans = [*spans, (0xD800, 0xDFFF)]
+    merged = ir.chars(spans)
+    (low, high), *more = merged.ranges
+    return ir.lit(chr(low)) if low == high and not more else merged
