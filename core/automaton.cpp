@@ -23,6 +23,17 @@ Rule::~Rule() = default;
 DState::DState() = default;
 DState::~DState() = default;
 
+DState *DState::follow(std::string_view bytes) {
+    DState *d = this;
+    for (const char c : bytes) {
+        if (d->has_steps || (d->extra && !(d->extra->calls.empty() && d->extra->exits.empty()))) return nullptr;
+        d = d->next(static_cast<uint8_t>(c));
+        if (!d) return nullptr;
+        d->owner->expand(*d);
+    }
+    return d;
+}
+
 Counter Resolved::apply(Counter c) const {
     switch (how) {
     case Zero: return {};
@@ -76,7 +87,12 @@ DState *Automaton::entry() {
         ++epoch_;
         std::vector<uint32_t> set;
         close(nfa_.start, set);
-        entry_ = intern(std::move(set), true);
+        // Where nothing could be matched anyway, callers and outputs begin in one state.
+        const bool differs = set.empty() || std::any_of(set.begin(), set.end(), [&](uint32_t s) {
+            const Nfa::Kind kind = nfa_.states[s].kind;
+            return kind == Nfa::Accept || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
+        });
+        entry_ = intern(std::move(set), differs);
     }
     return entry_;
 }
@@ -453,6 +469,59 @@ bool Automaton::loops_on_other_characters(DState &d, bool ticks) {
         return true;
     };
     return check(check, &d, 0);
+}
+
+void Automaton::offer_home(DState &d) {
+    if (home_ && home_->plain_mask) return;
+    const Loops &loops = this->loops(d);
+    constexpr int kManyBytes = 10;
+    if (!loops.ticks && std::popcount(loops.low) + std::popcount(loops.high) >= kManyBytes) home_ = &d;
+}
+
+const CallSite *Automaton::lone_call(DState &d) {
+    expand(d);
+    if (d.has_bytes || d.has_steps || !d.extra || d.extra->calls.size() != 1) return nullptr;
+    return d.extra->exits.empty() && d.extra->tokens.empty() ? d.extra->calls[0].get() : nullptr;
+}
+
+const Lift &Automaton::lift(DState &d, std::string_view bytes) {
+    if (d.extra && d.extra->lift) return *d.extra->lift;
+    if (!d.extra) {
+        d.extra = std::make_unique<DState::Extra>();
+        account(sizeof(DState::Extra));
+    }
+    account(sizeof(Lift));
+    d.extra->lift = std::make_unique<Lift>();
+    constexpr int kDepth = 4;  // the bytes of a character
+    DState *at = &d;
+    for (int i = 0; i < kDepth && at; ++i) {
+        const CallSite *site = lone_call(*at);
+        DState *home = site ? site->callee->home() : nullptr;
+        if (home) {
+            DState *same = home->follow(bytes);
+            if (same && takes_the_same(d, *same, *site, kDepth)) *d.extra->lift = {same, site};
+            break;
+        }
+        DState *next = nullptr;
+        if (at->plain) at->each_range([&](uint8_t, uint8_t, DState *to) { next = next ? next : to; });
+        at = next;
+    }
+    return *d.extra->lift;
+}
+
+bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, int depth) {
+    if (lone_call(d) == &site) return site.callee->entry() == &other && !other.has_steps && !other.counter_live;
+    other.owner->expand(other);
+    if (depth == 0 || !d.plain || !other.plain || d.counter_live || other.counter_live) return false;
+    DState *last = nullptr, *last_other = nullptr;
+    for (int b = 0; b < 256; ++b) {
+        DState *to = d.next(static_cast<uint8_t>(b)), *there = other.next(static_cast<uint8_t>(b));
+        if ((!to && !there) || (to == last && there == last_other)) continue;
+        if (!to || !there || !takes_the_same(*to, *there, site, depth - 1)) return false;
+        last = to;
+        last_other = there;
+    }
+    return true;
 }
 
 }  // namespace dovetail

@@ -56,6 +56,12 @@ struct Loops {
     bool met = false;            // the lower bound makes no difference to the state: it is met
 };
 
+/// A state that takes exactly what a state of another rule takes when that rule is called at `site`; none has no site.
+struct Lift {
+    DState *state = nullptr;
+    const CallSite *site = nullptr;
+};
+
 struct DState {
     struct Range {
         uint8_t low, high;
@@ -68,6 +74,7 @@ struct DState {
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<Loops> loops;
+        std::unique_ptr<Lift> lift;
     };
     struct Dense {
         uint8_t index[256];
@@ -107,6 +114,8 @@ struct DState {
         return nullptr;
     }
     template <class Visit> void each_range(Visit visit) const;
+    /// Where the bytes lead by states that do nothing but take them; null where they do not.
+    DState *follow(std::string_view bytes);
 };
 
 class Automaton {
@@ -124,6 +133,11 @@ class Automaton {
     const std::vector<Resolved> &resolve(DState &d, Counter c);
     /// How the state loops on itself, for states that are worth asking.
     const Loops &loops(DState &d);
+    /// For states inside a character that a call follows; the bytes lead to the state in some walk.
+    const Lift &lift(DState &d, std::string_view bytes);
+    /// A state with a large mask that loops on itself: other walks come to it and need not go on.
+    DState *home() const { return home_; }
+    void offer_home(DState &d);
 
     const Rule &rule() const { return rule_; }
 
@@ -151,6 +165,8 @@ class Automaton {
     void look_beyond_lower_bound(DState &d, Loops &loops);
     /// Does arriving at `to` come back to `home`, with one repetition counted where `ticks`?
     bool arrives(DState *to, const DState &home, bool ticks);
+    const CallSite *lone_call(DState &d);
+    bool takes_the_same(DState &d, DState &other, const CallSite &site, int depth);
     void account(size_t bytes);
 
     Rule &rule_;
@@ -162,7 +178,7 @@ class Automaton {
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     uint32_t epoch_ = 0;
-    DState *start_ = nullptr, *entry_ = nullptr;
+    DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
     size_t bytes_ = 0;
 };
 
