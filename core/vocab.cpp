@@ -150,9 +150,10 @@ void Vocab::describe_subtrees() {
             node.height = std::max<uint16_t>(node.height, static_cast<uint16_t>(child.height + 1));
             below.low |= below_[c].low;
             below.high |= below_[c].high;
-            below.other |= below_[c].other || child.byte >= 0x80;
+            below.leads |= below_[c].leads;
             if (child.byte < 64) below.low |= uint64_t{1} << child.byte;
             else if (child.byte < 128) below.high |= uint64_t{1} << (child.byte - 64);
+            else if (child.byte >= 0xC0) below.leads |= uint64_t{1} << (child.byte - 0xC0);
         }
     }
     first_.fill(kNone);

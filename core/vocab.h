@@ -23,10 +23,9 @@ struct TrieNode {
     uint16_t height;  // bytes of the longest path below
 };
 
-/// Which ASCII bytes occur below a node, and whether others do.
+/// Which ASCII bytes and which bytes from 0xC0 on, those that begin other characters, occur below a node.
 struct SubtreeBytes {
-    uint64_t low = 0, high = 0;
-    bool other = false;
+    uint64_t low = 0, high = 0, leads = 0;
 };
 
 class Vocab {

@@ -14,20 +14,14 @@ constexpr uint32_t kWorthSharing = 8;    // trie nodes; fewer are walked faster 
 constexpr uint32_t kWorthMaking = 256;   // for these a mask is made where none is known
 
 /// Does the subtree below a node hold nothing but what the loop takes?
-bool within(const SubtreeBytes &below, const TrieNode &at, const Loops &loops) {
-    if ((below.low & ~loops.low) || (below.high & ~loops.high)) return false;
-    return !below.other || (loops.others && (at.utf8_ok & 1));
-}
-
-bool loops_on(const Loops &loops, uint8_t byte) {
-    return (byte < 64 ? loops.low >> byte : loops.high >> (byte - 64)) & 1;
+bool within(const SubtreeBytes &below, const TrieNode &at, const CharSet &loops) {
+    return !(below.low & ~loops.low || below.high & ~loops.high || below.leads & ~loops.leads) && (at.utf8_ok & 1);
 }
 
 bool takes_any(const DState &d, const Loops &loops) {
     bool found = false;
     d.each_range([&](uint8_t low, uint8_t high, DState *) {
-        for (int b = low; b <= high; ++b)
-            found = found || (b < 128 ? loops_on(loops, static_cast<uint8_t>(b)) : loops.others);
+        for (int b = low; b <= high; ++b) found = found || loops.has(static_cast<uint8_t>(b));
     });
     return found;
 }
@@ -238,11 +232,18 @@ bool Walker::covers(const Config &c, uint32_t node) {
     // Most states do not loop at all: one byte tells before the loops are worked out.
     const uint8_t byte = vocab_.nodes()[node + 1].byte;
     const DState *sample = c.d->next(byte);
-    if (!sample || (sample != c.d && !sample->has_steps && byte < 0x80)) return false;
-    const Loops &loops = c.d->owner->loops(*c.d);
-    if (!within(vocab_.below()[node], at, loops)) return false;
-    if (!loops.ticks) return true;
-    return c.counter.left > at.height && (loops.crosses || c.counter.need > at.height + 1u);
+    if (!sample) return false;
+    const SubtreeBytes &below = vocab_.below()[node];
+    if (sample == c.d || sample->has_steps || byte >= 0x80) {
+        const Loops &loops = c.d->owner->loops(*c.d);
+        if (loops.ticks) {
+            return within(below, at, loops) && c.counter.left > at.height && (loops.alone || c.counter.need == 0) &&
+                   (loops.crosses || c.counter.need > at.height + 1u);
+        }
+        if (within(below, at, loops)) return true;
+    }
+    if (c.d->counter_live || c.d->counts_tokens || !sample->has_bytes || sample->ranges == 1) return false;
+    return within(below, at, c.d->owner->wide_loops(*c.d));
 }
 
 size_t LoopProfile::memory() const {
@@ -257,7 +258,7 @@ LoopProfile Walker::profile(DState &d) {
     // A loop that may be left for the caller at any point has rests everywhere; it is walked.
     if (d.extra && !d.extra->exits.empty()) return result;
     constexpr int kWorthIt = 10;  // bytes; the few that white space takes are walked faster than described
-    if (!loops.ticks || std::popcount(loops.low) + std::popcount(loops.high) < kWorthIt) return result;
+    if (!loops.ticks || !loops.alone || loops.ascii() < kWorthIt) return result;
     result.usable = true;
     result.sample = static_cast<uint8_t>(loops.low ? std::countr_zero(loops.low) : 64 + std::countr_zero(loops.high));
     result.inside.resize(vocab_.rank_words());
@@ -277,7 +278,7 @@ void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
         const TrieNode &at = nodes[c];
         const uint8_t next = utf8_next(utf8, at.byte);
-        const bool takes = at.byte < 0x80 && utf8 == 0 ? loops_on(loops, at.byte) : loops.others && next != kUtf8Bad;
+        const bool takes = utf8 == 0 ? loops.has(at.byte) : next != kUtf8Bad;
         if (!takes) {
             // Inside a character the loop alone decides, see Automaton::loops.
             const DState *to = utf8 == 0 ? d.next(at.byte) : nullptr;
@@ -331,8 +332,7 @@ bool Walker::find_stages(const Config &top, const LoopProfile &profile, std::vec
         }
         if (now.size() != 1) return false;
         const Loops &there = now[0].d->owner->loops(*now[0].d);
-        if (!there.ticks || (loops.low & ~there.low) || (loops.high & ~there.high) || (loops.others && !there.others))
-            return false;
+        if (!there.ticks || !loops.within(there)) return false;
     }
     return true;
 }
