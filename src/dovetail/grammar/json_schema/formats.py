@@ -138,8 +138,3 @@ _PATTERNS = {
 # Formats that no automaton can hold.
 UNSUPPORTED = frozenset(("idn-hostname", "regex"))
 FORMATS = {name: f"^(?:{pattern})$" for name, pattern in _PATTERNS.items()}
-
-# Formats that no automaton can hold exactly.
-UNSUPPORTED = frozenset(
-    ("idn-email", "idn-hostname", "iri", "iri-reference", "regex", "ecmascript-regex", "uri-template")
-)
