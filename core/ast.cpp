@@ -65,6 +65,28 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         n.slot = in.number32();
         n.bounds = in.bounds();
         break;
+    case Code::AnyOrder: {
+        n.flag = in.byte() != 0;
+        n.slot = in.count();
+        if (n.slot > kMaxMembers) throw InputError("grammar code has too many members in any order");
+        const size_t base = open_.size();
+        uint64_t required = 0;
+        for (uint32_t k = 0; k < n.slot; ++k) {
+            if (in.byte()) required |= uint64_t{1} << k;
+            const uint32_t member = read(in, depth + 1);
+            open_.push_back(member);
+        }
+        for (uint32_t k = in.byte() ? 3 : 2; k > 0; --k) {
+            const uint32_t other = read(in, depth + 1);
+            open_.push_back(other);
+        }
+        n.bounds = counter_of(required);
+        n.first = static_cast<uint32_t>(kids_.size());
+        n.count = static_cast<uint32_t>(open_.size() - base);
+        kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
+        open_.resize(base);
+        break;
+    }
     case Code::Branch:
     case Code::Tokens:
     case Code::Text: read_lists(n, in, depth); break;

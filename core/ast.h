@@ -32,12 +32,12 @@ struct Ast {
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
         Code op = Code::Seq;
-        bool flag = false;        // Tokens: exclude; Without: nothing is left
-        uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled: lead byte
+        bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads
+        uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled: lead byte; AnyOrder: number of members
         uint32_t first = 0;       // into the pool of kids, ranges or letters
         uint32_t count = 0;
         uint32_t list = 0;        // into the pool of lists
-        Counter bounds;           // Loop, Unroll, Count, Call, Branch
+        Counter bounds;           // Loop, Unroll, Count, Call, Branch; AnyOrder: the set of required members
         std::string_view text;    // Lit, Special; Spelled: quote
     };
 
@@ -48,7 +48,7 @@ struct Ast {
     /// The views point into `code`, which must outlive the tree.
     explicit Ast(std::string_view code);
 
-    /// Seq, Alt, and the single child of loops and Without.
+    /// Seq, Alt, the single child of loops and Without; of AnyOrder its members, perhaps an extra, separator, close.
     std::span<const uint32_t> kids(const Node &n) const { return {kids_.data() + n.first, n.count}; }
     /// Chars, Bytes.
     std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
@@ -103,6 +103,7 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
         return ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable &&
                is_nullable(ast, ast.first_arm(n), need, callee);
     case Code::Without: return is_nullable(ast, ast.kids(n)[0], need, callee);
+    case Code::AnyOrder: return n.bounds == Counter{} && is_nullable(ast, ast.kids(n).back(), need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0;
     default: return false;
     }
@@ -140,6 +141,10 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         for (const Ast::Arm &arm : ast.lists(n).arms)
             if (arm.node != kNone && is_productive(ast, arm.node, need, callee)) return true;
         return false;
+    case Code::AnyOrder:
+        for (uint32_t k = 0; k < n.slot; ++k)
+            if (set_of(n.bounds) >> k & 1 && !is_productive(ast, ast.kids(n)[k], need, callee)) return false;
+        return is_productive(ast, ast.kids(n).back(), need, callee);
     case Code::Without: return !n.flag && is_productive(ast, ast.kids(n)[0], need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0 || !ast.lists(n).stops.empty();
     default: return true;
@@ -163,6 +168,9 @@ void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<u
     case Code::Count:
     case Code::CountParam:
     case Code::Without:
+        for (uint32_t k : ast.kids(n)) left_calls(ast, k, callee, out);
+        return;
+    case Code::AnyOrder:
         for (uint32_t k : ast.kids(n)) left_calls(ast, k, callee, out);
         return;
     case Code::Call: out.push_back(n.slot); return;

@@ -39,6 +39,7 @@ Counter Resolved::apply(Counter c) const {
     case Zero: return {};
     case Keep: return c;
     case Set: return value;
+    case Join: return counter_of(set_of(c) | set_of(value));
     case Tick:
         if (c.need > 0) --c.need;
         [[fallthrough]];
@@ -150,6 +151,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
     d.set_size = static_cast<uint32_t>(set.size());
     d.entry = entry;
     d.counts_tokens = rule_.counts_tokens;
+    d.keeps_set = rule_.keeps_set;
     if (lone) {
         d.lone = set[0];
         d.set = &d.lone;
@@ -167,7 +169,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
         d.counter_live = d.counter_live || nfa_.counter_live[d.set[i]];
         const Nfa::Kind kind = nfa_.states[d.set[i]].kind;
         d.respelled = d.respelled && kind == Nfa::Spell;
-        d.has_steps = d.has_steps || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
+        d.has_steps = d.has_steps || is_step(kind);
     }
     return &d;
 }
@@ -317,6 +319,7 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
         auto site = std::make_unique<CallSite>();
         site->id = store_.next_id();
         site->callee = &store_.automaton(*g.call->callee);
+        site->keeps_set = rule_.keeps_set;
         site->init = g.call->init;
         for (const std::string &name : g.call->captures) site->captures.push_back(store_.name_id(name));
         for (size_t i = 0; i < g.targets.size(); ++i) {
@@ -332,6 +335,15 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
 }
 
 const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {
+    if (rule_.keeps_set) {
+        auto &by_set = d.extra->by_set;
+        if (!by_set) by_set = std::make_unique<std::unordered_map<uint64_t, std::vector<Resolved>>>();
+        const auto known = by_set->find(set_of(c));
+        if (known != by_set->end()) return known->second;
+        std::vector<Resolved> found = resolve_now(d, c);
+        account(64 + found.size() * sizeof(Resolved));
+        return by_set->emplace(set_of(c), std::move(found)).first->second;
+    }
     if (!d.extra->resolved) {
         d.extra->resolved = std::make_unique<DState::Extra::ByCounterClass>();
         account(sizeof(DState::Extra::ByCounterClass));
@@ -381,6 +393,14 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
             spread(s.a, way, true);
         } else if (s.kind == Nfa::Leave) {
             if (now.need == 0 || s.b) spread(s.a, t.way, t.ticked);
+        } else if (s.kind == Nfa::Fresh) {
+            if (!(set_of(now) >> s.b & 1)) spread(s.a, t.way, t.ticked);
+        } else if (s.kind == Nfa::Mark) {
+            const uint64_t before = t.way.how == Resolved::Join ? set_of(t.way.value) : 0;
+            spread(s.a, {nullptr, Resolved::Join, counter_of(before | uint64_t{1} << s.b)}, t.ticked);
+        } else if (s.kind == Nfa::All || s.kind == Nfa::Room) {
+            const bool all = !(nfa_.sets[s.b] & ~set_of(now));
+            if (all == (s.kind == Nfa::All)) spread(s.a, t.way, t.ticked);
         } else if (!nfa_.counter_live[t.state]) {
             indifferent.push_back(t.state);
         } else {
@@ -431,7 +451,7 @@ Loops &Automaton::known_loops(DState &d) {
     Loops result;
     // A text with a token budget is entered byte by byte, never by subtrees: its counter is not a plain tick.
     if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.has_steps && !rule_.counts_tokens) {
-        result.ticks = d.counter_live;
+        result.ticks = d.counter_live && !rule_.keeps_set;
         auto look = [&] {
             const auto arrives = [&](DState *to) { return this->arrives(to, d, result); };
             for (uint8_t b = 0; b < 128; ++b)

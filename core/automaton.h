@@ -28,6 +28,7 @@ struct CallSite {
     uint64_t id;
     Automaton *callee;
     Counter init;
+    bool keeps_set;  // the caller does
     bool tail;  // nothing is left to do after the call: the frame need not be kept
     std::vector<uint32_t> captures;
     std::vector<Return> returns;
@@ -40,10 +41,10 @@ struct TokenEdge {
 
 /// What the counter steps of a state come to: where they lead, and with which counter.
 struct Resolved {
-    enum How : uint8_t { Zero, Keep, Tick, TickLeft, Set };
+    enum How : uint8_t { Zero, Keep, Tick, TickLeft, Set, Join };
     DState *state;
     How how;
-    Counter value;  // for Set
+    Counter value;  // for Set; for Join the members to add
 
     Counter apply(Counter c) const;
 };
@@ -92,6 +93,7 @@ struct DState {
         std::vector<TokenEdge> tokens;
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
+        std::unique_ptr<std::unordered_map<uint64_t, std::vector<Resolved>>> by_set;
         std::unique_ptr<Loops> loops;
         std::unique_ptr<Lift> lift;
     };
@@ -113,6 +115,7 @@ struct DState {
     bool counter_live = false;
     bool respelled = false;  // what follows is another spelling of a character that has a plain one
     bool counts_tokens = false;  // of free text with a token budget
+    bool keeps_set = false;      // of members in any order
     uint16_t ranges = 0;
     uint32_t place = 0;  // among the states of its owner
     const Range *row = nullptr;  // sorted, where there are few ranges

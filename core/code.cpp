@@ -66,6 +66,19 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
     case Code::Without:
         for (uint32_t n = in.count(); n > 0; --n) in.text();
         return check_node(in, calls, depth + 1);
+    case Code::AnyOrder: {
+        if (depth != 0) throw InputError("members in any order in grammar code must be a rule of their own");
+        in.byte();
+        const uint32_t members = in.count();
+        if (members > kMaxMembers) throw InputError("grammar code has too many members in any order");
+        for (uint32_t n = members; n > 0; --n) {
+            in.byte();
+            check_node(in, calls, depth + 1);
+        }
+        if (in.byte()) check_node(in, calls, depth + 1);
+        check_node(in, calls, depth + 1);
+        return check_node(in, calls, depth + 1);
+    }
     case Code::Text:
         if (depth != 0) throw InputError("free text in grammar code must be a rule of its own");
         in.number32();

@@ -15,6 +15,8 @@
 //                          call, then continue by the exit that the callee took
 //   Tokens exclude n (0 id | 1 s)*
 //   Without n s* node
+//   AnyOrder started n (required node)* has-extra [node] node node
+//                          only as the whole body of a rule: members, something between, separator, close
 //   Text flags excludes-n s* stops-n s*      only as the whole body of a rule; exit 0 is a free end, k + 1 stop k
 #pragma once
 
@@ -27,7 +29,7 @@
 namespace dovetail {
 
 enum class Code : uint8_t {
-    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled,
+    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled, AnyOrder,
 };
 
 enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4 };
@@ -35,6 +37,7 @@ enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTo
 inline constexpr size_t kMaxDepth = 2000;          // nesting of nodes in one rule
 inline constexpr size_t kMaxCodeBytes = 64u << 20;  // one rule
 inline constexpr size_t kMaxRules = 1u << 20;
+inline constexpr size_t kMaxMembers = 64;          // of AnyOrder: the bits of a counter
 
 /// A rule as it crosses: its code and, for every call slot, the index of the callee.
 struct RuleCode {

@@ -36,6 +36,10 @@ struct Counter {
     bool operator==(const Counter &) const = default;
 };
 
+/// Where a frame keeps a set of up to 64 members instead, its bits take the place of the two numbers.
+inline uint64_t set_of(Counter c) { return static_cast<uint64_t>(c.need) << 32 | c.left; }
+inline Counter counter_of(uint64_t set) { return {static_cast<uint32_t>(set), static_cast<uint32_t>(set >> 32)}; }
+
 inline uint64_t mix(uint64_t h, uint64_t v) {
     h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
     return h * 0xff51afd7ed558ccdull;

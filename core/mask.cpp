@@ -41,6 +41,15 @@ MaskCache::Turn::Turn(MaskCache &cache)
     ++cache.walking_;
 }
 
+Counter MaskCache::clamp(const Config &top) const {
+    if (top.d->keeps_set) return top.counter;
+    return clamp(top.counter, top.d->counts_tokens);
+}
+
+Counter MaskCache::clamp(const Frame &frame) const {
+    return frame.site->keeps_set ? frame.counter : clamp(frame.counter, false);
+}
+
 Counter MaskCache::clamp(Counter c, bool counts_tokens) const {
     // No token makes more steps than it has bytes, so larger counters behave alike.
     const uint32_t enough = store_.vocab().longest() + 2;
@@ -74,7 +83,7 @@ MaskNode &MaskCache::root(const Config &top) {
         return *node;
     }
     if (!d.masks) d.masks = std::make_unique<MaskRoots>(*this, d);
-    const Counter counter = clamp(top.counter, d.counts_tokens);
+    const Counter counter = clamp(top);
     if (counter == Counter{}) {
         if (!d.masks->plain) d.masks->plain = make_root(d, counter);
         node = d.plain_mask = d.masks->plain.get();
@@ -108,7 +117,7 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
 }
 
 bool MaskCache::walk_profiled(Turn &walker, const Config &top, MaskParts &parts) {
-    if (!top.d->counter_live || top.d->counts_tokens) return false;
+    if (!top.d->counter_live || top.d->counts_tokens || top.d->keeps_set) return false;
     std::unique_ptr<LoopProfile> &profile = top.d->masks->profile;
     if (!profile) {
         profile = std::make_unique<LoopProfile>(walker->profile(*top.d));
@@ -134,7 +143,7 @@ bool MaskCache::chain(DState &home, const CallSite *site, const std::vector<Fram
 
 /// Null where it is not known and `make` is false, or where making it has led here.
 MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
-    const MaskKey key{frame.site_id, clamp(frame.counter, false)};
+    const MaskKey key{frame.site_id, clamp(frame)};
     const auto slot = node.below.find(key);
     if (slot != node.below.end()) {
         slot->second->used = fills_;
@@ -147,7 +156,7 @@ MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
 }
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
-    const MaskKey key{frame.site_id, clamp(frame.counter, false)};
+    const MaskKey key{frame.site_id, clamp(frame)};
     if (!(node.last && node.last_site == key.id && node.last_counter == key.counter)) {
         auto slot = node.below.find(key);
         if (slot == node.below.end()) slot = node.below.emplace(key, make_below(node, frame, key.counter)).first;
@@ -200,7 +209,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
 }
 
 MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
-    const MaskKey key{top.d->id, clamp(top.counter, top.d->counts_tokens), rest.exit};
+    const MaskKey key{top.d->id, clamp(top), rest.exit};
     auto slot = node.below.find(key);
     if (slot == node.below.end()) {
         MaskParts parts;

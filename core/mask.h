@@ -104,6 +104,8 @@ class MaskCache {
     MaskNode &below(MaskNode &node, const Frame &frame);
     std::unique_ptr<MaskNode> make_below(MaskNode &node, const Frame &frame, Counter counter);
     MaskNode &go_on(MaskNode &node, const Rest &rest, const Config &top);
+    Counter clamp(const Config &top) const;
+    Counter clamp(const Frame &frame) const;
     Counter clamp(Counter c, bool counts_tokens) const;
     std::unique_ptr<MaskNode> finished(MaskParts &parts);
     void add_rest_of_slices(MaskParts &parts) const;

@@ -14,7 +14,7 @@ bool TokenSet::has(uint32_t token, const Vocab &vocab) const {
 
 size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
-                   bounds.size() * sizeof(Counter) + counter_live.size() / 8;
+                   bounds.size() * sizeof(Counter) + counter_live.size() / 8 + sets.size() * 8;
     bytes += spellers.size() * sizeof(NfaCall);
     for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
@@ -181,7 +181,7 @@ void trim(Nfa &nfa) {
 }
 
 void find_counter_live(Nfa &nfa, bool always) {
-    const auto counts = [](const Nfa::State &s) { return s.kind == Nfa::Tick || s.kind == Nfa::Leave; };
+    const auto counts = [](const Nfa::State &s) { return is_step(s.kind) && s.kind != Nfa::Enter; };
     if (always || std::none_of(nfa.states.begin(), nfa.states.end(), counts))
         nfa.counter_live.assign(nfa.states.size(), always);
     else
@@ -205,7 +205,9 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
         NfaBuilder build(nfa, vocab);
         const Ast ast(rule.code);
         const Ast::Node &root = ast.nodes[ast.root];
-        nfa.start = root.op == Code::Text ? build.free_text(root, ast.lists(root)) : build.node(rule, ast, ast.root, build.accept(0));
+        if (root.op == Code::Text) nfa.start = build.free_text(root, ast.lists(root));
+        else if (root.op == Code::AnyOrder) nfa.start = build.any_order(rule, ast, root, build.accept(0));
+        else nfa.start = build.node(rule, ast, ast.root, build.accept(0));
     }
     if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();
     trim(nfa);

@@ -44,6 +44,10 @@ struct Nfa {
         Enter,   // a: target, b: index into bounds
         Tick,    // a: target; one more repetition
         Leave,   // a: target, b: 1 if the lower bound does not matter
+        Fresh,   // a: target, b: a member that must not have been there
+        Mark,    // a: target, b: a member that was there now
+        All,     // a: target, b: index into sets; all of them must have been there
+        Room,    // a: target, b: index into sets; not all of them may have been there
         Call,    // a: index into calls
         Spell,   // a: index into spellers, b: target; a call for another spelling than the plain one
         Token,   // a: index into token_sets, b: target
@@ -60,8 +64,9 @@ struct Nfa {
     std::vector<Counter> bounds;
     std::vector<NfaCall> calls;
     std::vector<NfaCall> spellers;  // without arms
+    std::vector<uint64_t> sets;
     std::vector<TokenSet> token_sets;
-    std::vector<bool> counter_live;  // a Tick or Leave can be reached before the next Enter
+    std::vector<bool> counter_live;  // a step but Enter can be reached before the next Enter
     uint32_t start = 0;
 
     size_t memory() const;
@@ -72,7 +77,11 @@ struct Nfa {
         case Range:
         case Enter:
         case Tick:
-        case Leave: visit(s.a); break;
+        case Leave:
+        case Fresh:
+        case Mark:
+        case All:
+        case Room: visit(s.a); break;
         case Bytes:
             for (uint32_t i = 0; i < s.b; ++i) visit(edges[s.a + i].to);
             break;
@@ -89,6 +98,9 @@ struct Nfa {
         }
     }
 };
+
+/// Does a state look at the counter or change it, before any byte?
+inline bool is_step(Nfa::Kind kind) { return kind >= Nfa::Enter && kind <= Nfa::Room; }
 
 /// Builds the automaton of `rule`; every state of the result can reach an end.
 Nfa build_nfa(const Rule &rule, const Vocab &vocab);

@@ -15,7 +15,7 @@ constexpr size_t kInlineBytes = 48;  // a leaf rule with this little code is cop
 
 bool is_counter_free(const Ast &ast) {
     return std::none_of(ast.nodes.begin(), ast.nodes.end(), [](const Ast::Node &n) {
-        return n.op == Code::Count || n.op == Code::CountParam || n.op == Code::Text;
+        return n.op == Code::Count || n.op == Code::CountParam || n.op == Code::Text || n.op == Code::AnyOrder;
     });
 }
 
@@ -200,9 +200,10 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     case Code::Branch: return call(rule, ast, n, next);
     case Code::Tokens: return tokens(ast, n, next);
     case Code::Without: return without(rule, ast, n, next);
+    case Code::AnyOrder:
     case Code::Text: break;
     }
-    throw InputError("free text must be a rule of its own");
+    throw InputError("free text and members in any order must be rules of their own");
 }
 
 uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
@@ -240,6 +241,34 @@ uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n,
     if (n.op == Code::CountParam) return head;
     nfa_.bounds.push_back(n.bounds);
     return add(Nfa::Enter, head, static_cast<uint32_t>(nfa_.bounds.size() - 1));
+}
+
+uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    const std::span<const uint32_t> kids = ast.kids(n);
+    const uint32_t close = node(rule, ast, kids[n.count - 1], next);
+    const uint32_t again = reserve_split();  // behind a member
+    uint64_t live = 0;
+    std::vector<uint32_t> ways;
+    for (uint32_t i = 0; i < n.slot; ++i) {
+        const uint32_t member = node(rule, ast, kids[i], add(Nfa::Mark, again, i));
+        if (member == kDead) continue;
+        live |= uint64_t{1} << i;
+        ways.push_back(add(Nfa::Fresh, member, i));
+    }
+    const bool has_extra = n.count == n.slot + 3;
+    if (has_extra) ways.push_back(node(rule, ast, kids[n.slot], again));
+    const uint32_t choice = split(ways);
+    uint32_t more = choice == kDead ? kDead : node(rule, ast, kids[n.count - 2], choice);
+    auto guarded = [&](Nfa::Kind kind, uint64_t set, uint32_t to) {
+        if (to == kDead) return kDead;
+        nfa_.sets.push_back(set);
+        return add(kind, to, static_cast<uint32_t>(nfa_.sets.size() - 1));
+    };
+    // Where nothing else may come between, a separator must be followed by a member that was not there yet.
+    if (!has_extra) more = guarded(Nfa::Room, live, more);
+    const uint32_t end = guarded(Nfa::All, set_of(n.bounds), close);
+    fill_split(again, {end, more});
+    return split({end, n.flag ? more : choice});
 }
 
 uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
@@ -369,6 +398,10 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
             break;
         case Nfa::Tick:
         case Nfa::Leave: fill_split(self, {add(s.kind, pair(s.a, node), s.b)}); break;
+        case Nfa::Fresh:
+        case Nfa::Mark:
+        case Nfa::All:
+        case Nfa::Room:
         case Nfa::Accept: fill_split(self, {next}); break;
         case Nfa::Token: {
             // Only special tokens that stand for their text in a literal get here.

@@ -21,6 +21,7 @@ struct Rule {
     bool nullable[2] = {false, false};
     bool productive[2] = {true, true};
     bool counts_tokens = false;
+    bool keeps_set = false;   // members in any order: the counter is the set of those that were there
     bool single_exit = true;  // free text with stops has an exit for each
     std::vector<Rule *> left_group;  // the rules that are left-recursive together with this one
     std::unique_ptr<Automaton> automaton;

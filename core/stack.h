@@ -201,7 +201,7 @@ template <class World> class Mover {
         for (Config &known : out.tops) {
             if (known.d != c.d || !same_stack(known.parent, c.parent)) continue;
             if (known.counter == c.counter) return;
-            if (c.d->counts_tokens) continue;
+            if (c.d->counts_tokens || c.d->keeps_set) continue;
             // More repetitions left and fewer needed allow everything that the other allows.
             if (known.counter.left >= c.counter.left && known.counter.need <= c.counter.need) return;
             if (known.counter.left <= c.counter.left && known.counter.need >= c.counter.need) {

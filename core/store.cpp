@@ -108,6 +108,7 @@ class Facts {
             const Ast::Node &root = asts_[i].nodes[asts_[i].root];
             Rule &r = *unit_.rules[i];
             r.counts_tokens = root.op == Code::Text && (root.slot & kTextCountsTokens);
+            r.keeps_set = root.op == Code::AnyOrder;
             r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
             check_exits(asts_[i], r);
             check_arms(asts_[i], r);
@@ -197,6 +198,8 @@ class Facts {
             if (group.size() == 1 && std::find(calls.begin(), calls.end(), group[0]) == calls.end()) continue;
             std::vector<Rule *> members;
             for (uint32_t g : group) members.push_back(unit_.rules[g - 1].get());
+            for (const Rule *m : members)
+                if (m->keeps_set) throw InputError("members in any order cannot be left-recursive");
             for (uint32_t g : group) check_captures(asts_[g - 1], *unit_.rules[g - 1], members);
             for (Rule *m : members) m->left_group = members;
         }

@@ -162,6 +162,8 @@ class Grammar:
                         yield marks + more, then(remains, rest)
             case ir.Spelled():
                 yield from self.steps(ir.spelled_out(node), edge)
+            case ir.AnyOrder():
+                yield from self.steps(ir.unfolded(node), edge)
             case ir.Alt(parts):
                 for part in parts:
                     yield from self.steps(part, edge)
@@ -206,6 +208,8 @@ class Grammar:
                         yield marks + more, callee, then(remains, rest)
             case ir.Spelled():
                 yield from self._find_calls(ir.spelled_out(node))
+            case ir.AnyOrder():
+                yield from self._find_calls(ir.unfolded(node))
             case ir.Alt(parts):
                 for part in parts:
                     yield from self._find_calls(part)
@@ -293,6 +297,8 @@ class Grammar:
                 return all(self.nullable(part) for part in parts)
             case ir.Spelled():
                 return self.nullable(ir.spelled_out(node))
+            case ir.AnyOrder(members, _, _, close):
+                return self.nullable(close) and all(self.nullable(member) for member, needed in members if needed)
             case ir.Alt(parts):
                 return any(self.nullable(part) for part in parts)
             case ir.Repeat(body, low, high):
@@ -320,6 +326,8 @@ class Grammar:
                 return all(self._can_finish(part) for part in parts)
             case ir.Spelled():
                 return self._can_finish(ir.spelled_out(node))
+            case ir.AnyOrder(members, _, _, close):
+                return self._can_finish(close) and all(self._can_finish(member) for member, needed in members if needed)
             case ir.Alt(parts):
                 return any(self._can_finish(part) for part in parts)
             case ir.Repeat(body, low, high):

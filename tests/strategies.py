@@ -125,7 +125,7 @@ class _Nodes:
             case 6:
                 return ir.Capture(dice.pick(("x", "y")), self.node(depth - 1)) if self.captures else self.leaf()
             case 7:
-                return self.text(depth)
+                return self.text(depth) if dice.number(0, 2) else self.any_order(depth)
             case 8:
                 return ir.Without(self.flat(depth - 1), self.words(1, 2))
             case _:
@@ -152,6 +152,17 @@ class _Nodes:
                 names: tuple[int | str, ...] = (0, 1, 2, 3, *SPECIAL)
                 chosen = tuple(dice.pick(names) for _ in range(dice.number(1, 2)))
                 return ir.Tokens(chosen, dice.number(0, 1) == 1)
+
+    def any_order(self, depth: int) -> ir.AnyOrder:
+        """A few members that begin with a character each: what is empty or recursive on the left has no order."""
+        dice = self.dice
+        members = tuple(
+            (ir.Seq((ir.lit(dice.pick(CHARACTERS)), self.node(depth - 1))), dice.number(0, 1) == 1)
+            for _ in range(dice.number(0, 3))
+        )
+        extra = ir.Seq((ir.lit(dice.pick(CHARACTERS)), self.leaf())) if dice.number(0, 1) else None
+        separator = ir.lit(dice.pick(("", ",", "a")))
+        return ir.AnyOrder(members, extra, separator, ir.lit(dice.pick(("", "}", "b"))), dice.number(0, 3) == 0)
 
     def spelled(self) -> ir.Spelled:
         """A short text over characters that have other spellings, which may begin like each other."""
@@ -223,6 +234,8 @@ def _sample(dice: Dice, node: ir.Node, depth: int) -> list[bytes]:
             return [piece for part in parts for piece in _sample(dice, part, depth)]
         case ir.Spelled():
             return _sample(dice, ir.spelled_out(node), depth)
+        case ir.AnyOrder():
+            return _sample(dice, ir.unfolded(node), depth - 1) if depth > -8 else []
         case ir.Alt(parts) if parts:
             return _sample(dice, dice.pick(parts), depth)
         case ir.Repeat(body, low, high):

@@ -42,6 +42,7 @@ struct Ir {
     nb::object seq = module.attr("Seq"), alt = module.attr("Alt"), repeat = module.attr("Repeat");
     nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
     nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
+    nb::object any_order = module.attr("AnyOrder");
     nb::object spelled = module.attr("Spelled"), spellings = module.attr("Spellings");
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
@@ -50,6 +51,8 @@ struct Ir {
     Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
     Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
     Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
+    Field any_members{any_order, "members"}, any_extra{any_order, "extra"}, any_separator{any_order, "separator"};
+    Field any_close{any_order, "close"}, any_started{any_order, "started"};
     Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
     Field without_body{without, "body"}, without_excludes{without, "excludes"};
 };
@@ -210,6 +213,8 @@ class Encoder {
             ranges(names.bytes_ranges(o), false, d);
         } else if (type.is(names.text)) {
             text(o, d, depth);
+        } else if (type.is(names.any_order)) {
+            any_order(o, d, depth);
         } else if (type.is(names.capture)) {
             capture(o, d, depth);
         } else if (type.is(names.tokens)) {
@@ -382,6 +387,43 @@ class Encoder {
         w.number(0);
         w.op(Code::Seq);
         w.number(0);
+    }
+
+    /// Its frame keeps a set where others keep a count, so it is a rule of its own and its parts count in theirs.
+    void any_order(nb::handle o, Draft &d, size_t depth) {
+        const Ir &names = ir();
+        const nb::handle members = names.any_members(o), extra = names.any_extra(o);
+        if (length(members) > kMaxMembers) throw LimitError("more than 64 members in any order");
+        Draft body;
+        body.init = {};
+        CodeWriter w(body.code);
+        w.op(Code::AnyOrder);
+        w.number(names.any_started(o).ptr() == Py_True);
+        w.number(length(members));
+        each(members, [&](nb::handle pair) {
+            if (length(pair) != 2) throw InputError("a member is a pair of a node and whether it is required");
+            w.number(PyTuple_GET_ITEM(pair.ptr(), 1) == Py_True);
+            part(PyTuple_GET_ITEM(pair.ptr(), 0), body, depth);
+        });
+        w.number(!extra.is_none());
+        if (!extra.is_none()) part(extra, body, depth);
+        part(names.any_separator(o), body, depth);
+        part(names.any_close(o), body, depth);
+        const uint32_t callee = anonymous(std::move(body));
+        CodeWriter(d.code).op(Code::Call);
+        d.gaps.push_back({d.code.size(), callee});
+        d.weight += 2;
+    }
+
+    /// A part of a rule whose frame has no counter to lend.
+    void part(nb::handle o, Draft &d, size_t depth) {
+        Draft body;
+        node(o, body, depth + 1);
+        if (body.counts == 0) return d.append(body);
+        settle_count(body);
+        const uint32_t callee = anonymous(std::move(body));
+        CodeWriter(d.code).op(Code::Call);
+        d.gaps.push_back({d.code.size(), callee});
     }
 
     void branch(uint32_t callee, const std::vector<std::string_view> &captures, Draft &d) {

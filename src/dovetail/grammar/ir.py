@@ -117,6 +117,21 @@ class Text:
     max_tokens: int | None = None
 
 
+@_node
+class AnyOrder:
+    """Each of `members` at most once in any order, those that are required exactly once, then `close`.
+
+    `extra` comes any number of times between them, and `separator` before all but the first; where `started`, before
+    the first too. At most 64 members: the core keeps a set of those that were there.
+    """
+
+    members: tuple[tuple[Node, bool], ...]
+    extra: Node | None
+    separator: Node
+    close: Node
+    started: bool = False
+
+
 class Spellings(dict[str, "tuple[bytes, Rule]"]):
     """How each character may be written: as one byte (none: never), or as `lead` and what the rule matches.
 
@@ -152,7 +167,7 @@ class Without:
     excludes: tuple[bytes, ...]
 
 
-Node = Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | Spelled | Without
+Node = Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | AnyOrder | Spelled | Without
 
 EMPTY = Seq(())
 NOTHING = Alt(())
@@ -197,6 +212,19 @@ def lit(text: str) -> Lit:
     return Lit(text.encode())
 
 
+def unfolded(node: AnyOrder) -> Alt:
+    """What comes next in any order, and then the rest of it."""
+    ways: list[Node] = [] if any(required for _, required in node.members) else [node.close]
+    lead = (node.separator,) if node.started else ()
+    for index, (member, _) in enumerate(node.members):
+        others = (*node.members[:index], *node.members[index + 1 :])
+        ways.append(Seq((*lead, member, AnyOrder(others, node.extra, node.separator, node.close, True))))
+    if node.extra is not None:
+        again = AnyOrder(node.members, node.extra, node.separator, node.close, True)
+        ways.append(Seq((*lead, node.extra, again)))
+    return Alt(tuple(ways))
+
+
 def spelled_out(node: Spelled) -> Seq:
     """The sequence that a spelled text stands for."""
     parts: list[Node] = [Lit(node.quote)]
@@ -239,6 +267,9 @@ def children(node: Node) -> tuple[Node, ...]:
             return (body,)
         case Spelled():
             return spelled_out(node).parts
+        case AnyOrder(members, extra, separator, close):
+            between = (separator,) if extra is None else (separator, extra)
+            return (*(member for member, _ in members), *between, close)
         case Text(stops=stops, after=after):
             arms = tuple(arm for _, arm in stops)
             return arms if after is None else (*arms, after)

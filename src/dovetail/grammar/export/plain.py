@@ -9,6 +9,7 @@ from dovetail.grammar import ir
 from dovetail.grammar.export.text import free_text
 from dovetail.grammar.regex import regular
 
+MAX_ANY_ORDER = 5
 MAX_DEPTH = 200
 MAX_HEIGHT = 12
 
@@ -22,6 +23,7 @@ class _Copy:
     def __init__(self) -> None:
         self._rules: dict[int, ir.Rule] = {}
         self._expanded: dict[ir.Node, ir.Node] = {}
+        self._orders: dict[ir.AnyOrder, ir.Rule] = {}
         self._current = ""
 
     def of(self, root: ir.Rule) -> ir.Rule:
@@ -53,6 +55,13 @@ class _Copy:
                 return ir.alt(*(self._node(part, depth + 1) for part in parts))
             case ir.Spelled():
                 return self._node(ir.spelled_out(node), depth)
+            case ir.AnyOrder(members):
+                if len(members) > MAX_ANY_ORDER:
+                    raise self._fail(f"more than {MAX_ANY_ORDER} members come in any order", "fix their order")
+                if node not in self._orders:
+                    self._orders[node] = rule = ir.Rule(f"{self._current}-order", ir.NOTHING)
+                    rule.body = self._node(ir.unfolded(node), depth + 1)
+                return ir.Call(self._orders[node])
             case ir.Repeat(body, low, high):
                 return ir.EMPTY if high == 0 else ir.Repeat(self._node(body, depth + 1), low, high)
             case ir.Call(rule):

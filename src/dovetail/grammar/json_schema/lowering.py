@@ -46,7 +46,7 @@ from .facts import (
 )
 from .formats import UNSUPPORTED
 from .keys import json_key, quoted_key
-from .members import MAX_ANY_ORDER, Group, Member, any_order, counted, ordered
+from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
 from .reading import ANNOTATIONS, Reader
 from .shapes import Extra, Properties, properties, variants
@@ -300,7 +300,7 @@ class Lowering:
                 if None in members:
                     return NOTHING
                 group = Group([member for member in members if member])
-                if self.free_order and len(members) <= MAX_ANY_ORDER:
+                if self.free_order:
                     return concat(_OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, _CLOSE))
                 return concat(_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, _CLOSE))
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Node, Repeat, Rule, Seq, alt, optional
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, optional
 
-MAX_ANY_ORDER = 6
+MAX_ANY_ORDER = 64
+MAX_COUNTED = 8  # where the members are counted too
 MAX_STATES = 5_000
 
 Parts = tuple[Node, ...]
@@ -93,11 +94,17 @@ def _all_optional(group: Group, comma: Parts) -> list[Node]:
 
 def any_order(group: Group, comma: Parts, close: Node) -> Node:
     """Each member at most once in any order, the required ones exactly once, extra ones anywhere, then `close`."""
-    if len(group.members) + len(group.witnesses) > MAX_ANY_ORDER:
-        count = len(group.members) + len(group.witnesses)
-        problem = f"any_order is limited to {MAX_ANY_ORDER} properties in one object, this one has {count}"
+    count = len(group.members) + len(group.witnesses)
+    most = MAX_COUNTED if group.low or group.high is not None else MAX_ANY_ORDER
+    if count > most:
+        what = "with minProperties or maxProperties " if most == MAX_COUNTED else ""
+        problem = f"any_order is limited to {most} properties {what}in one object, this one has {count}"
         raise LimitError(problem, "", "leave any_order out or split the object")
-    return _Counting(group, comma, close, free=True).start()
+    if most == MAX_COUNTED:
+        return _Counting(group, comma, close, free=True).start()
+    members = [(Seq(member.parts), member.required) for member in group.members]
+    members += ((Seq(parts), True) for parts in group.witnesses)
+    return AnyOrder(tuple(members), Seq(group.extra) if group.extra else None, Seq(comma), close)
 
 
 class _State(NamedTuple):

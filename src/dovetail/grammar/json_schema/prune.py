@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.grammar.ir import NOTHING, Alt, Call, Chars, Node, Repeat, Rule, Seq, Without, alt, reachable, walk
+from dovetail.grammar.ir import NOTHING, Alt, AnyOrder, Call, Chars, Node, Repeat, Rule, Seq, Without, alt, reachable, walk
 
 
 def prune(root: Node) -> Node:
@@ -38,6 +38,8 @@ def _fruitful(node: Node, empty: set[int]) -> bool:
             return bool(ranges)
         case Without(body):
             return _fruitful(body, empty)
+        case AnyOrder(members, _, _, close):
+            return _fruitful(close, empty) and all(_fruitful(member, empty) for member, needed in members if needed)
         case _:
             return True
 
@@ -56,5 +58,12 @@ def _pruned(node: Node, empty: set[int]) -> Node:
             if inside != NOTHING:
                 return Repeat(inside, low, high)
             return NOTHING if low else Seq(())
+        case AnyOrder(members, extra, separator, close):
+            kept_members = [(_pruned(member, empty), required) for member, required in members]
+            if any(required and member == NOTHING for member, required in kept_members):
+                return NOTHING
+            fruitful = tuple(pair for pair in kept_members if pair[0] != NOTHING)
+            between = None if extra is None else _pruned(extra, empty)
+            return AnyOrder(fruitful, None if between == NOTHING else between, separator, close)
         case _:
             return node
