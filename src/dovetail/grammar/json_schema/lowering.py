@@ -389,6 +389,7 @@ class Lowering:
             group = counted(Group(members, extra, witnesses), shape.low, shape.high)
         if group is None:
             return NOTHING
+        self.doubtful = self.doubtful or bool(group.low or group.witnesses) or group.high is not None
         if self.free_order:
             inside = located(where, any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
@@ -414,6 +415,7 @@ class Lowering:
                 return found
             self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
         if shape.contains:
+            self.doubtful = True  # not every state of the counting can come to an end
             counting = Counting(shape, self.reader, lambda nodes: self.value(nodes) if nodes else self.pieces.value)
             inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, _LAST)
             return NOTHING if is_nothing(inside) else Seq((_FIRST, *self.pieces.ws, inside))

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from dovetail.grammar.ir import NOTHING, Alt, AnyOrder, Call, Chars, Node, Repeat, Rule, Seq, Without, alt, reachable, walk
+from dovetail.grammar.ir import (
+    NOTHING,
+    Alt,
+    AnyOrder,
+    Call,
+    Chars,
+    Node,
+    Repeat,
+    Rule,
+    Seq,
+    Without,
+    alt,
+    reachable,
+    walk,
+)
 
 
 def prune(root: Node) -> Node:

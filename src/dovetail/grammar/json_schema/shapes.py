@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from dovetail.errors import LimitError
@@ -21,6 +22,21 @@ MAX_VARIANTS = 256
 _UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
 )
+
+
+@lru_cache(maxsize=4096)
+def _meet(nodes: tuple[Node, ...], barred: tuple[Node, ...]) -> Node:
+    return regex.intersect(*nodes, barred=barred)
+
+
+def meet(*nodes: Node, barred: Iterable[Node] = ()) -> Node:
+    """The keys that all of `nodes` match and none of `barred`; the branches of a schema ask for the same ones often."""
+    return _meet(nodes, tuple(barred))
+
+
+def apart(*nodes: Node) -> Node:
+    """The keys that none of `nodes` match."""
+    return _meet((), nodes)
 
 
 @dataclass(slots=True)
@@ -55,7 +71,7 @@ class Demand:
         barred = [*self._others, *(lit(name) for name in self._wanted.names)]
         if not barred and not self._matched:
             return None
-        return regex.intersect(*(self._matched or [regex_any()]), barred=barred)
+        return meet(*(self._matched or [regex_any()]), barred=barred)
 
 
 def regex_any() -> Node:
@@ -161,7 +177,7 @@ class _Members:
             nodes = self._closed_by(None, frozenset())
             extra = [] if nodes is None else [Extra(None, nodes)]
             return Properties(declared, extra, demands=demands)
-        taken = [regex.complement(alt(*(lit(name) for name in found)))] if found else []
+        taken = [apart(alt(*(lit(name) for name in found)))] if found else []
         extra = []
         for matched, language in self._classes([*self._allowed, *taken]):
             nodes = self._closed_by(None, matched)
@@ -171,18 +187,18 @@ class _Members:
 
     def _classes(self, demands: list[Node]) -> list[tuple[frozenset[str], Node | None]]:
         """The sets of patterns that a key can match together, each with those keys."""
-        whole = demands[0] if len(demands) == 1 else regex.intersect(*demands) if demands else None
+        whole = demands[0] if len(demands) == 1 else meet(*demands) if demands else None
         found: list[tuple[frozenset[str], Node | None]] = [(frozenset(), whole)]
         for pattern, language in self._languages.items():
             split: list[tuple[frozenset[str], Node | None]] = []
             for matched, keys in found:
-                inside = language if keys is None else regex.intersect(keys, language)
+                inside = language if keys is None else meet(keys, language)
                 if inside == NOTHING:
                     split.append((matched, keys))
                     continue
                 split.append((matched | {pattern}, inside))
-                outside = regex.complement(language)
-                outside = outside if keys is None else regex.intersect(keys, outside)
+                outside = apart(language)
+                outside = outside if keys is None else meet(keys, outside)
                 if outside != NOTHING:
                     split.append((matched, outside))
             found = split
@@ -238,7 +254,7 @@ def _words(facts: Facts) -> Node:
     if facts.values is None:
         language = strings.language(patterns, facts.low, facts.high, barred)
         if banned:
-            language = regex.intersect(language, regex.complement(alt(*map(lit, banned))))
+            language = meet(language, apart(alt(*map(lit, banned))))
         return language
     words = [word for word in facts.values if isinstance(word, str) and word not in banned]
     words = [word for word in words if facts.low <= len(word) <= (len(word) if facts.high is None else facts.high)]
@@ -282,7 +298,7 @@ def _met(shape: Properties, demand: Demand, choice: _Choice) -> Iterator[_Choice
     for group, extra in enumerate(shape.extra):
         keys = _common_keys(extra.keys, wanted)
         if extra.keys is None and keys is not None and shape.declared:
-            keys = regex.intersect(keys, barred=[lit(name) for name, _, _ in shape.declared])
+            keys = meet(keys, barred=[lit(name) for name, _, _ in shape.declared])
         if keys != NOTHING:
             yield replace(choice, beside=(*choice.beside, (group, keys, nodes)))
 
@@ -290,7 +306,7 @@ def _met(shape: Properties, demand: Demand, choice: _Choice) -> Iterator[_Choice
 def _common_keys(left: Node | None, right: Node | None) -> Node | None:
     if left is None or right is None:
         return right if left is None else left
-    return regex.intersect(left, right)
+    return meet(left, right)
 
 
 def _variant(shape: Properties, choice: _Choice) -> Properties:
