@@ -17,15 +17,19 @@ from dovetail.errors import (
     InputError,
     LimitError,
     MatcherError,
+    MessageError,
+    ParseError,
     SchemaError,
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
+from dovetail.messages import Diagnostic, Message, ToolCall
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CompiledGrammar",
+    "Diagnostic",
     "DovetailError",
     "Event",
     "ExportError",
@@ -35,8 +39,12 @@ __all__ = [
     "LimitError",
     "Matcher",
     "MatcherError",
+    "Message",
+    "MessageError",
+    "ParseError",
     "SchemaError",
     "StructuralTag",
+    "ToolCall",
     "Vocabulary",
     "VocabularyError",
     "accepts",

@@ -8,7 +8,9 @@ DovetailError
 │   ├── ExportError       a grammar that the target language cannot express
 │   ├── DialectError      a model family, tools, tool_choice or reasoning of a request
 │   ├── VocabularyError   tokens, tokenizer files, stop tokens
+│   ├── MessageError      a chat message in the shape of some interface
 │   └── LimitError        a budget of time, memory, depth or size ran out
+├── ParseError            output that a strict reader cannot read; has .position in bytes
 └── MatcherError          a matcher used against its rules
 """
 
@@ -61,8 +63,24 @@ class VocabularyError(InputError):
     """Tokens, tokenizer files or stop tokens do not make a vocabulary."""
 
 
+class MessageError(InputError):
+    """A chat message does not have the shape of its interface."""
+
+
 class LimitError(InputError):
     """A budget of time, memory, depth or size ran out."""
+
+
+class ParseError(DovetailError):
+    """The output of a model left its format at `position`, in bytes."""
+
+    def __init__(self, problem: str, position: int) -> None:
+        super().__init__(problem, position)
+        self.problem = problem
+        self.position = position
+
+    def __str__(self) -> str:
+        return f"{self.problem}\n  at   byte {self.position}"
 
 
 class MatcherError(DovetailError):
