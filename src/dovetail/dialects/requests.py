@@ -64,7 +64,11 @@ def _plain(value: Any) -> Any:
 
 
 def _tool(tool: Any, path: str) -> Tool:
-    if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping) and tool.get("type", "function") == "function":
+    if (
+        isinstance(tool, Mapping)
+        and isinstance(tool.get("function"), Mapping)
+        and tool.get("type", "function") == "function"
+    ):
         return _function(tool["function"], path + "/function")
     if isinstance(tool, Mapping) and tool.get("type") == "function" and "name" in tool:
         return _function(tool, path)  # the flat form of the Responses interface
@@ -134,7 +138,9 @@ def _allowed(tools: tuple[Tool, ...], choice: Mapping[str, Any]) -> tuple[tuple[
             raise DialectError("this names no tool", where, 'write {"type": "function", "function": {"name": ...}}')
         found = [place for place, tool in enumerate(tools) if _refers(ref, tool, where)]
         if not found:
-            raise DialectError(f"{_referred(ref)!r} is not in the list of tools", where, "add it there, or drop it here")
+            raise DialectError(
+                f"{_referred(ref)!r} is not in the list of tools", where, "add it there, or drop it here"
+            )
         kept.update(found)
     return tuple(tool for place, tool in enumerate(tools) if place in kept), cast(Choice, mode)
 
