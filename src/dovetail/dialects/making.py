@@ -11,7 +11,18 @@ from dovetail import formats as f
 from dovetail.dialects.literals import literal_arguments
 from dovetail.dialects.requests import Request, Tool
 from dovetail.errors import DialectError
-from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Content, Field, JsonCall, KeyedCall, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    ID,
+    NAME,
+    CallLayout,
+    Content,
+    Field,
+    JsonCall,
+    KeyedCall,
+    TaggedCall,
+    ToolCalls,
+)
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect
@@ -145,12 +156,12 @@ class _Maker:
         if not self.ways:
             answer = self.answer or f.AnyTextFormat(excludes=self._words())
             return f.CaptureFormat(name="content", content=answer)
-        choice = self.request.choice
-        if choice == "forced" or (choice == "required" and all(way.begin for way in self.ways)):
+        if self.request.choice == "forced":
             return self._calls()
-        if choice == "auto" and self.answer is not None:
-            return _either([self._calls(), f.CaptureFormat(name="content", content=self.answer)])
-        return self._calls_in_text(at_least_one=choice == "required")
+        if self.answer is not None:
+            answer = f.CaptureFormat(name="content", content=self.answer)
+            return self._calls() if self.request.choice == "required" else _either([self._calls(), answer])
+        return self._calls_in_text(at_least_one=self.request.choice == "required")
 
     def _channels(self) -> f.Format:
         """Blocks in any order; the last one is a call or the answer."""
@@ -198,7 +209,8 @@ class _Maker:
             return self._calls_between_texts(blocks, at_least_one)
         triggers = tuple(dict.fromkeys(way.opens_with for way in self.ways))
         tags = tuple(f.TagFormat(begin=block.begin, content=block.content, end=block.end) for block in blocks)
-        return f.TriggeredTagsFormat(
+        lead = self._literal(blocks[0].lead) if at_least_one else []
+        text = f.TriggeredTagsFormat(
             triggers=triggers,
             tags=tags,
             at_least_one=at_least_one,
@@ -206,15 +218,17 @@ class _Maker:
             excludes=tuple(word for word in self._words() if word not in triggers),
             text_capture="content",
         )
+        return _sequence([*lead, text])
 
     def _calls_between_texts(self, blocks: list[Block], at_least_one: bool) -> f.Format:
         """At token level text needs no triggers: a marker that is a token never stands in text."""
         text = f.CaptureFormat(name="content", content=f.AnyTextFormat())
         call = _either([self._block(block) for block in blocks])
+        lead = self._literal(blocks[0].lead) if at_least_one else []
         if not self._several():
-            return call if at_least_one else _sequence([text, f.OptionalFormat(content=call)])
+            return _sequence([*lead, call] if at_least_one else [text, f.OptionalFormat(content=call)])
         more = f.StarFormat(content=_sequence([text, call]))
-        return _sequence([call, more, text] if at_least_one else [more, text])
+        return _sequence([*lead, call, more, text] if at_least_one else [more, text])
 
     def _block(self, block: Block) -> f.Format:
         return _sequence([*self._literal(block.begin), block.content, *self._literal(block.end)])
@@ -223,7 +237,7 @@ class _Maker:
         return [self._section(way, one) for way in self.ways]
 
     def _section(self, way: ToolCalls, one: bool) -> Block:
-        head, middle, tail = _split(_pieces(way.call))
+        head, middle, tail = _split(call_pieces(way.call))
         content = f.CaptureFormat(
             name="tool_call", content=_either([self._call(way, middle, tool) for tool in self._tools(way)])
         )
@@ -269,6 +283,9 @@ class _Maker:
 
     def _words(self, *always: str) -> tuple[str, ...]:
         """What free text may not hold."""
+        if not self.ways:
+            # Where no tool may be called, text does not begin a call.
+            always += tuple(way.opens_with for way in self.dialect.calls if way.opens_with in self.dialect.excludes)
         if self.tokens or not self.options.exclude_special_tokens:
             return always
         reasoning = self.dialect.reasoning
@@ -295,7 +312,7 @@ class _Maker:
         ]
 
 
-def _pieces(call: JsonCall | KeyedCall | TaggedCall) -> Pieces:
+def call_pieces(call: CallLayout) -> Pieces:
     """A call as literal text and fields."""
     match call:
         case TaggedCall(parts):

@@ -76,8 +76,8 @@ class KeyedCall:
 class TaggedCall:
     """Fields with literal text between them, and the style in which the arguments are written.
 
-    In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each parameter.
-    Texts in the arguments hold none of `excludes`.
+    In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each
+    parameter. Texts in the arguments hold none of `excludes`.
     """
 
     parts: tuple[str | Field, ...]
@@ -111,6 +111,7 @@ class ToolCalls:
     tools: Literal["all", "function", "builtin"] = "all"
     id_pattern: str = ""  # a regular expression for the field ID
     id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
+    first_id: int = 0  # calls without an id of their own are numbered from here
 
     @property
     def opens_with(self) -> str:
