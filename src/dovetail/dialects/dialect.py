@@ -27,6 +27,7 @@ from typing import Any
 from dovetail.dialects.making import Level, Options, make_format
 from dovetail.dialects.rendering import render
 from dovetail.dialects.requests import read_request
+from dovetail.dialects.response_template import response_template
 from dovetail.errors import DialectError
 from dovetail.formats import AnyTextFormat, Format, StructuralTag, load_format
 from dovetail.messages import Message
@@ -78,6 +79,10 @@ class Dialect:
         Where `opened`, it goes on behind a prompt that has already opened the first block.
         """
         return render(self, message, opened)
+
+    def response_template(self) -> dict[str, Any]:
+        """A Hugging Face response template that reads what the family writes; an ExportError where none can."""
+        return response_template(self)
 
 
 def _answer(response_format: Any) -> Format | None:
