@@ -1,7 +1,8 @@
 """Arguments as the literals of a call syntax, such as Python's: their format by schema, and how values are written.
 
-Properties come in declared order. An object that declares properties has no others here, whatever the schema allows
-beside them: a key that could be any name might be a declared one over again.
+Properties come in declared order, or in alphabetical order where the syntax sorts. An object that declares properties
+has no others here, whatever the schema allows beside them: a key that could be any name might be a declared one over
+again.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class _Writer:
     ) -> f.Format:
         required = set(schema.get("required", ()))
         members: list[tuple[f.Format, bool]] = []
-        for key, value in schema["properties"].items():
+        for key, value in _ordered(schema["properties"], self.syntax):
             if value is False:
                 continue
             where = f"{path}/properties/{key}"
@@ -223,20 +224,24 @@ def spell(value: Any, syntax: Literals) -> str:
             return syntax.quotes[0] + value + syntax.quotes[0]
         case list() | tuple():
             return "[" + syntax.separator.join(spell(item, syntax) for item in value) + "]"
-        case dict() if syntax.bare_keys:
-            return (
-                "{" + syntax.separator.join(f"{key}{syntax.assign}{spell(v, syntax)}" for key, v in value.items()) + "}"
-            )
         case dict():
-            return "{" + syntax.separator.join(f"{to_json(key)}: {spell(v, syntax)}" for key, v in value.items()) + "}"
+            members = _ordered(value, syntax)
+            heads = [key + syntax.assign if syntax.bare_keys else to_json(key) + ": " for key, _ in members]
+            items = (head + spell(item, syntax) for head, (_, item) in zip(heads, members, strict=True))
+            return "{" + syntax.separator.join(items) + "}"
         case _:
             return to_json(value)
 
 
 def spell_arguments(value: dict[str, Any], syntax: Literals) -> str:
     """The arguments of a call, brackets included."""
-    members = (f"{key}{syntax.assign}{spell(item, syntax)}" for key, item in value.items())
+    members = (f"{key}{syntax.assign}{spell(item, syntax)}" for key, item in _ordered(value, syntax))
     return syntax.begin + syntax.separator.join(members) + syntax.end
+
+
+def _ordered(members: dict[str, Any], syntax: Literals) -> list[tuple[str, Any]]:
+    # As Jinja's dictsort, with which the templates of such families write arguments.
+    return sorted(members.items(), key=lambda pair: pair[0].lower()) if syntax.sorted_keys else list(members.items())
 
 
 def _types(schema: dict[str, Any], path: str) -> list[str]:

@@ -49,6 +49,7 @@ class Block:
     content: f.Format
     end: str
     lead: str
+    spacing: str
     separator: str | None  # None where nothing follows
 
 
@@ -200,7 +201,7 @@ class _Maker:
             if self._several() and block.separator is not None:
                 gap = _optional(self._literal(block.separator))
                 one = _sequence([one, f.StarFormat(content=_sequence([*gap, one]))])
-            ways.append(_sequence([*self._literal(block.lead), one]))
+            ways.append(_sequence([*self._lead(block), one]))
         return _either(ways)
 
     def _calls_in_text(self, at_least_one: bool) -> f.Format:
@@ -209,7 +210,7 @@ class _Maker:
             return self._calls_between_texts(blocks, at_least_one)
         triggers = tuple(dict.fromkeys(way.opens_with for way in self.ways))
         tags = tuple(f.TagFormat(begin=block.begin, content=block.content, end=block.end) for block in blocks)
-        lead = self._literal(blocks[0].lead) if at_least_one else []
+        lead = self._lead(blocks[0]) if at_least_one else []
         text = f.TriggeredTagsFormat(
             triggers=triggers,
             tags=tags,
@@ -224,11 +225,15 @@ class _Maker:
         """At token level text needs no triggers: a marker that is a token never stands in text."""
         text = f.CaptureFormat(name="content", content=f.AnyTextFormat())
         call = _either([self._block(block) for block in blocks])
-        lead = self._literal(blocks[0].lead) if at_least_one else []
+        lead = self._lead(blocks[0]) if at_least_one else []
         if not self._several():
             return _sequence([*lead, call] if at_least_one else [text, f.OptionalFormat(content=call)])
         more = f.StarFormat(content=_sequence([text, call]))
         return _sequence([*lead, call, more, text] if at_least_one else [more, text])
+
+    def _lead(self, block: Block) -> list[f.Format]:
+        """What comes before a call that comes first: the family's lead, or perhaps its usual spacing."""
+        return self._literal(block.lead) or _optional(self._literal(block.spacing))
 
     def _block(self, block: Block) -> f.Format:
         return _sequence([*self._literal(block.begin), block.content, *self._literal(block.end)])
@@ -241,14 +246,14 @@ class _Maker:
         content = f.CaptureFormat(
             name="tool_call", content=_either([self._call(way, middle, tool) for tool in self._tools(way)])
         )
-        call = Block(way.call_begin + head, content, tail + way.call_end, way.lead, way.separator)
+        call = Block(way.call_begin + head, content, tail + way.call_end, way.lead, way.spacing, way.separator)
         if not way.begin:
             return call
         inside = self._block(call)
         if not one:
             again = _sequence([*self._literal(way.separator), inside])
             inside = _sequence([inside, f.StarFormat(content=again)])
-        return Block(way.begin, inside, way.end, way.lead, None)
+        return Block(way.begin, inside, way.end, way.lead, way.spacing, None)
 
     def _call(self, way: ToolCalls, pieces: Pieces, tool: Tool) -> f.Format:
         parts: list[f.Format] = []

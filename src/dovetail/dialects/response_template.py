@@ -95,7 +95,7 @@ def _body(dialect: Dialect, call: TaggedCall) -> dict[str, Any]:
         raise _cannot(dialect, "arguments that nest or escape in their own markup")
     middles = _either([r"\s*".join(map(re.escape, parts)) for parts in dict.fromkeys(layout.middle.values())])
     pad = re.escape(call.pad) + "?" if call.pad else ""
-    pattern = f"{re.escape(layout.begin)}(?P<key>[^<>\"]+){middles}{pad}(?P<value>.*?){pad}{re.escape(layout.stop)}"
+    pattern = f'{re.escape(layout.begin)}(?P<key>[^<>"]+){middles}{pad}(?P<value>.*?){pad}{re.escape(layout.stop)}'
     return {"content": "xml-inline", "content_args": {"tag_pattern": pattern}}
 
 

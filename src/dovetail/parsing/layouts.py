@@ -36,6 +36,7 @@ class Literals:
 
     Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
     Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
+    Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
     """
 
     begin: str
@@ -48,10 +49,11 @@ class Literals:
     true: str = "true"
     false: str = "false"
     null: str = "null"
+    sorted_keys: bool = False
 
 
 PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")
-GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True)
+GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True, sorted_keys=True)
 
 ArgumentStyle = Literal["json"] | TaggedStyle | Literals
 
