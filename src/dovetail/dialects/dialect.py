@@ -53,7 +53,6 @@ class Dialect:
         tools: Any = None,
         tool_choice: Any = "auto",
         reasoning: Any = True,
-        *,
         parallel_tool_calls: bool = True,
         response_format: Any = None,
         any_order: bool = False,

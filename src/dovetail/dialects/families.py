@@ -160,7 +160,7 @@ FAMILIES = (
     ),
     Dialect(
         "llama_4",
-        (ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", "),),
+        (ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True),),
         turn=Turn("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>"),
         special_tokens=("<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>"),
     ),

@@ -207,7 +207,11 @@ class _Maker:
     def _calls_in_text(self, at_least_one: bool) -> f.Format:
         blocks = self._call_blocks(one=not self._several())
         if self.tokens and all(self._literal(block.begin)[0].type == "token" for block in blocks):
-            return self._calls_between_texts(blocks, at_least_one)
+            # A marker that is a token never stands in text.
+            return self._calls_between_texts(blocks, (), at_least_one)
+        if any(way.named for way in self.ways):
+            headers = [header for way in self.ways for header in self._headers(way)]
+            return self._calls_between_texts(blocks, (*self._words(), *headers), at_least_one)
         triggers = tuple(dict.fromkeys(way.opens_with for way in self.ways))
         tags = tuple(f.TagFormat(begin=block.begin, content=block.content, end=block.end) for block in blocks)
         lead = self._lead(blocks[0]) if at_least_one else []
@@ -221,9 +225,17 @@ class _Maker:
         )
         return _sequence([*lead, text])
 
-    def _calls_between_texts(self, blocks: list[Block], at_least_one: bool) -> f.Format:
-        """At token level text needs no triggers: a marker that is a token never stands in text."""
-        text = f.CaptureFormat(name="content", content=f.AnyTextFormat())
+    def _headers(self, way: ToolCalls) -> list[str]:
+        """How a call of each tool begins, as far as it takes to tell it from prose."""
+        if not way.named:
+            return [way.opens_with]
+        head = way.begin + way.call_begin + _split(call_pieces(way.call))[0]
+        style = way.call.arguments if isinstance(way.call, TaggedCall) else ""
+        return [head + tool.name + ("" if isinstance(style, str) else style.begin) for tool in self._tools(way)]
+
+    def _calls_between_texts(self, blocks: list[Block], excludes: tuple[str, ...], at_least_one: bool) -> f.Format:
+        """Calls between texts that hold no beginning of one."""
+        text = f.CaptureFormat(name="content", content=f.AnyTextFormat(excludes=excludes))
         call = _either([self._block(block) for block in blocks])
         lead = self._lead(blocks[0]) if at_least_one else []
         if not self._several():

@@ -52,7 +52,7 @@ def _content(dialect: Dialect, message: Message, opened: bool) -> list[str]:
     content, text = dialect.content, message.content
     if not text and not content.always and (message.tool_calls or not content.wrapped):
         return []
-    marks = [way.opens_with for way in dialect.calls] + list(dialect.excludes)
+    marks = [way.opens_with for way in dialect.calls if not way.named] + list(dialect.excludes)
     if dialect.reasoning:
         marks += [dialect.reasoning.start, dialect.reasoning.end]
     _check_free(text, [*marks, *filter(None, content.ends)], "/content")
@@ -149,11 +149,11 @@ def _check_free(text: str, marks: Sequence[str], path: str) -> None:
 
 
 def _check_begin(way: ToolCalls, content: str) -> None:
-    """The end of the content may not complete, with the call behind it, a trigger too early."""
-    joined = content + way.spacing + (way.begin or way.call_begin)
-    at = joined.find(way.opens_with)
-    if content and 0 <= at < len(content) + len(way.spacing):
-        _check_free(way.opens_with, [way.opens_with], "/content")
+    """The end of the content may not complete a trigger with the beginning of the call behind it."""
+    before = content + way.spacing
+    at = (before + (way.begin or way.call_begin)).find(way.opens_with)
+    if content and not way.named and 0 <= at < len(before):
+        _check_free(before[at:] + way.opens_with, (way.opens_with,), "/content")
 
 
 def _check_strings(value: Any, marks: Sequence[str], path: str) -> None:

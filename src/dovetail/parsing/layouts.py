@@ -108,6 +108,7 @@ class ToolCalls:
     end: str = ""
     separator: str = ""
     trigger: str = ""  # by default `begin`, or else `call_begin`
+    named: bool = False  # a trigger alone is prose: only with the name of a tool behind it has a call begun
     lead: str = ""  # written before the first call where text is not free: the family never starts with `begin` itself
     spacing: str = ""  # written between content and the first call
     tools: Literal["all", "function", "builtin"] = "all"
