@@ -205,12 +205,8 @@ name ::= [a-zA-Z_] [a-zA-Z0-9_]*
 
     def _strings(self) -> str:
         if not self.syntax.escapes:
-            quote = self.syntax.quotes[0]
-            # Text without the quote's first character: a grammar has no other way to say "up to the quote".
-            return f"string ::= {json.dumps(quote)} [^{quote[0]}]* {json.dumps(quote)}\n"
-        ways = " | ".join(
-            f"{json.dumps(q)} ([^{_class(q)}\\\\\\n\\r] | escape)* {json.dumps(q)}" for q in self.syntax.quotes
-        )
+            return _until(self.syntax.quotes[0])
+        ways = " | ".join(f"{json.dumps(q)} ([^{q}\\\\\\n\\r] | escape)* {json.dumps(q)}" for q in self.syntax.quotes)
         return f"""string ::= {ways}
 escape ::= "\\\\" (["'\\\\bfnrt] | "u" [0-9a-cefA-CEF] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F])
 """
@@ -224,7 +220,10 @@ escape ::= "\\\\" (["'\\\\bfnrt] | "u" [0-9a-cefA-CEF] [0-9a-fA-F] [0-9a-fA-F] [
             if ref in refs:
                 return True, path, refs
             refs = (*refs, ref)
-            schema, path = resolve(self.root, ref, ())[0], str(ref)
+            try:
+                schema, path = resolve(self.root, ref, ())[0], str(ref)
+            except SchemaError as error:
+                raise SchemaError(error.problem, f"{path}/$ref", error.fix) from None
         return schema, path, refs
 
     def spell(self, value: Any) -> str:
@@ -295,8 +294,21 @@ def _anchored(pattern: str) -> str:
     return head[:-1] if head.endswith("$") and not head.endswith("\\$") else head + ".*"
 
 
-def _class(quote: str) -> str:
-    return "\\" + quote if quote == "]" else quote
+def _until(quote: str) -> str:
+    """The rules of a quoted text without escapes: one per part of the closing quote that has been read."""
+    rules = [f"string ::= {json.dumps(quote)} read0"]
+    for at, char in enumerate(quote):
+        # Any other character leads to the longest part of the quote that the text then ends with.
+        back = {other: _overlap(quote[:at] + other, quote) for other in dict.fromkeys(quote) if other != char}
+        ways = [f"{json.dumps(char)} read{at + 1}" if at + 1 < len(quote) else json.dumps(char)]
+        ways += [f"{json.dumps(other)} read{state}" for other, state in back.items() if state]
+        plain = "".join(other for other in dict.fromkeys(quote) if other == char or back[other])
+        rules.append(f"read{at} ::= {' | '.join(ways)} | [^{plain}] read0")
+    return "\n".join(rules) + "\n"
+
+
+def _overlap(text: str, quote: str) -> int:
+    return next(size for size in range(min(len(text), len(quote)), -1, -1) if text.endswith(quote[:size]))
 
 
 def _const(text: str) -> f.Format:
