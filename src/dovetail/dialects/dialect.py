@@ -16,7 +16,8 @@ The formats that a dialect makes name what they read. These are the captures, by
 | id | the part of a call that `id_pattern` describes |
 | arguments | the arguments as written: JSON, tagged parameters, or the literals of a call syntax |
 
-Everything outside them is markup. A call has exactly one name and one arguments, in any order, and at most one id.
+Everything outside them is markup. A call has exactly one name, at most one id and one arguments, in any order; tagged
+arguments that are empty leave no trace, because a matcher does not report a capture of nothing.
 """
 
 from __future__ import annotations
