@@ -2,6 +2,7 @@
 
 structural tag, JSON Schema, regex, EBNF --formats--> Format --grammar--> rules over bytes and tokens
 tokenizer --engine--> Vocabulary
+model family + request --dialects--> Format
 rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events

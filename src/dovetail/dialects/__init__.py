@@ -6,5 +6,38 @@ Dialect --render(message)--> the text of an assistant turn
 
 from dovetail.dialects.dialect import Dialect
 from dovetail.dialects.registry import get, names, register
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    GEMMA,
+    ID,
+    NAME,
+    PYTHON,
+    Content,
+    JsonCall,
+    KeyedCall,
+    Literals,
+    Reasoning,
+    TaggedCall,
+    ToolCalls,
+    Turn,
+)
 
-__all__ = ["Dialect", "get", "names", "register"]
+__all__ = [
+    "ARGUMENTS",
+    "GEMMA",
+    "ID",
+    "NAME",
+    "PYTHON",
+    "Content",
+    "Dialect",
+    "JsonCall",
+    "KeyedCall",
+    "Literals",
+    "Reasoning",
+    "TaggedCall",
+    "ToolCalls",
+    "Turn",
+    "get",
+    "names",
+    "register",
+]
