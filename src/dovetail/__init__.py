@@ -7,9 +7,16 @@ rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
 """
 
-from dovetail import formats
+from dovetail import dialects, formats
+from dovetail.dialects import Dialect
+from dovetail.dialects.registry import (
+    get_builtin_structural_tag,
+    get_model_structural_tag,
+    register_model_structural_tag,
+)
 from dovetail.engine import CompiledGrammar, Event, Matcher, Vocabulary, accepts, compile, fill_masks
 from dovetail.errors import (
+    DialectError,
     DovetailError,
     ExportError,
     FormatError,
@@ -30,6 +37,8 @@ __version__ = "0.1.0"
 __all__ = [
     "CompiledGrammar",
     "Diagnostic",
+    "Dialect",
+    "DialectError",
     "DovetailError",
     "Event",
     "ExportError",
@@ -49,7 +58,11 @@ __all__ = [
     "VocabularyError",
     "accepts",
     "compile",
+    "dialects",
     "fill_masks",
     "formats",
+    "get_builtin_structural_tag",
+    "get_model_structural_tag",
     "load_format",
+    "register_model_structural_tag",
 ]

@@ -6,6 +6,7 @@ DovetailError
 │   ├── SchemaError       a JSON Schema
 │   ├── GrammarError      EBNF or regex text; .path is "line L, column C" or "offset N"
 │   ├── ExportError       a grammar that the target language cannot express
+│   ├── DialectError      a model family, tools, tool_choice or reasoning of a request
 │   ├── VocabularyError   tokens, tokenizer files, stop tokens
 │   ├── MessageError      a chat message in the shape of some interface
 │   └── LimitError        a budget of time, memory, depth or size ran out
@@ -52,6 +53,10 @@ class GrammarError(InputError):
 
 class ExportError(InputError):
     """The target language cannot express the grammar."""
+
+
+class DialectError(InputError):
+    """A model family is not known, or tools, tool_choice or reasoning make no sense."""
 
 
 class VocabularyError(InputError):

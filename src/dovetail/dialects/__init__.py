@@ -1,21 +1,10 @@
-"""Dialects: how model families talk, as data, and the formats that follow from it."""
+"""Dialects: how model families talk, as data.
+
+Dialect --format(request)--> StructuralTag
+Dialect --render(message)--> the text of an assistant turn
+"""
 
 from dovetail.dialects.dialect import Dialect
-from dovetail.dialects.families import FAMILIES
-from dovetail.errors import InputError
+from dovetail.dialects.registry import get, names, register
 
-__all__ = ["Dialect", "get", "names"]
-
-_known = {dialect.name: dialect for dialect in FAMILIES}
-
-
-def names() -> list[str]:
-    """The names of the families, in alphabetical order."""
-    return sorted(_known)
-
-
-def get(name: str) -> Dialect:
-    """The family of this name."""
-    if name not in _known:
-        raise InputError(f"there is no dialect {name!r}", "", f"use one of {', '.join(names())}")
-    return _known[name]
+__all__ = ["Dialect", "get", "names", "register"]

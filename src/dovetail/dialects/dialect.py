@@ -22,47 +22,13 @@ Everything outside them is markup. A call has exactly one name and one arguments
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from dovetail.parsing.layouts import (
-    ARGUMENTS,
-    GEMMA,
-    ID,
-    NAME,
-    PYTHON,
-    ArgumentStyle,
-    CallLayout,
-    Content,
-    Field,
-    JsonCall,
-    KeyedCall,
-    Literals,
-    Reasoning,
-    TaggedCall,
-    TaggedStyle,
-    ToolCalls,
-    Turn,
-)
-
-__all__ = [
-    "ARGUMENTS",
-    "GEMMA",
-    "ID",
-    "NAME",
-    "PYTHON",
-    "ArgumentStyle",
-    "CallLayout",
-    "Content",
-    "Dialect",
-    "Field",
-    "JsonCall",
-    "KeyedCall",
-    "Literals",
-    "Reasoning",
-    "TaggedCall",
-    "TaggedStyle",
-    "ToolCalls",
-    "Turn",
-]
+from dovetail.dialects.making import Level, Options, make_format
+from dovetail.dialects.requests import read_request
+from dovetail.errors import DialectError
+from dovetail.formats import AnyTextFormat, Format, StructuralTag, load_format
+from dovetail.parsing.layouts import Content, Reasoning, ToolCalls, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +42,36 @@ class Dialect:
     turn: Turn = Turn()
     special_tokens: tuple[str, ...] = ()  # markers that the family's vocabulary holds as single tokens
     excludes: tuple[str, ...] = ()  # what free text may not hold beside the reasoning markers
+
+    def format(
+        self,
+        tools: Any = None,
+        tool_choice: Any = "auto",
+        reasoning: Any = True,
+        *,
+        parallel_tool_calls: bool = True,
+        response_format: Any = None,
+        any_order: bool = False,
+        exclude_special_tokens: bool = True,
+        max_whitespace_cnt: int | None = None,
+        level: Level = "text",
+    ) -> StructuralTag:
+        """The format of one turn: reasoning, free text, calls, and an answer that fits `response_format`.
+
+        At the level "token" the markers that are special tokens are matched as tokens, and the same characters in prose
+        are prose.
+        """
+        if level not in ("text", "token"):
+            raise DialectError(f"level is {level!r}", "/level", 'use "text" or "token"')
+        request = read_request(tools, tool_choice, reasoning, parallel_tool_calls)
+        options = Options(any_order, exclude_special_tokens, max_whitespace_cnt, level)
+        made = make_format(self, request, _answer(response_format), options)
+        return StructuralTag(format=made)
+
+
+def _answer(response_format: Any) -> Format | None:
+    """What the content has to be, or None where any text will do."""
+    if response_format is None:
+        return None
+    answer = load_format(response_format)
+    return None if answer == AnyTextFormat() else answer

@@ -74,10 +74,17 @@ class KeyedCall:
 
 @dataclass(frozen=True, slots=True)
 class TaggedCall:
-    """Fields with literal text between them, and the style in which the arguments are written."""
+    """Fields with literal text between them, and the style in which the arguments are written.
+
+    In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each parameter.
+    Texts in the arguments hold none of `excludes`.
+    """
 
     parts: tuple[str | Field, ...]
     arguments: ArgumentStyle = "json"
+    pad: str = ""
+    after: str = ""
+    excludes: tuple[str, ...] = ()
 
 
 CallLayout = JsonCall | KeyedCall | TaggedCall
@@ -134,12 +141,15 @@ class Content:
     """Plain text (no markers), or a block between the first `begin` and one of `ends`.
 
     `begins` beside the first are other spellings of the same block. Where `always`, the block is there even when it is
-    empty; elsewhere a turn with calls may leave it out.
+    empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers.
+    Where `prompt_opens`, the prompt has written the first `begin` when reasoning is off.
     """
 
     begins: tuple[str, ...] = ("",)
     ends: tuple[str, ...] = ("",)
     always: bool = False
+    optional: bool = False
+    prompt_opens: bool = False
 
     @property
     def wrapped(self) -> bool:
