@@ -25,10 +25,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.dialects.making import Level, Options, make_format
+from dovetail.dialects.rendering import render
 from dovetail.dialects.requests import read_request
+from dovetail.dialects.response_template import response_template
 from dovetail.errors import DialectError
 from dovetail.formats import AnyTextFormat, Format, StructuralTag, load_format
+from dovetail.messages import Message
 from dovetail.parsing.layouts import Content, Reasoning, ToolCalls, Turn
+
+_PLAIN, _BARE = Content(), Turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,8 @@ class Dialect:
     name: str
     calls: tuple[ToolCalls, ...] = ()
     reasoning: Reasoning | None = None
-    content: Content = Content()
-    turn: Turn = Turn()
+    content: Content = _PLAIN
+    turn: Turn = _BARE
     special_tokens: tuple[str, ...] = ()  # markers that the family's vocabulary holds as single tokens
     excludes: tuple[str, ...] = ()  # what free text may not hold beside the reasoning markers
 
@@ -48,7 +53,6 @@ class Dialect:
         tools: Any = None,
         tool_choice: Any = "auto",
         reasoning: Any = True,
-        *,
         parallel_tool_calls: bool = True,
         response_format: Any = None,
         any_order: bool = False,
@@ -67,6 +71,17 @@ class Dialect:
         options = Options(any_order, exclude_special_tokens, max_whitespace_cnt, level)
         made = make_format(self, request, _answer(response_format), options)
         return StructuralTag(format=made)
+
+    def render(self, message: Message, opened: bool = False) -> str:
+        """The output that says `message`, as a parser reads it; an error where the family cannot say it.
+
+        Where `opened`, it goes on behind a prompt that has already opened the first block.
+        """
+        return render(self, message, opened)
+
+    def response_template(self) -> dict[str, Any]:
+        """A Hugging Face response template that reads what the family writes; an ExportError where none can."""
+        return response_template(self)
 
 
 def _answer(response_format: Any) -> Format | None:

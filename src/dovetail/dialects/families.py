@@ -32,7 +32,7 @@ _GRANITE = Turn("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>")
 
 _THINK = Reasoning("<think>", "</think>", "either")
 _THINK_LINES = Reasoning("<think>", "</think>", "either", pad="\n", after="\n\n")
-_THINK_OPENED = Reasoning("<think>", "</think>", "prompt")
+_THINK_OPENED = Reasoning("<think>", "</think>", "prompt", bare_end=True)
 _THINKING = Reasoning("<|START_THINKING|>", "<|END_THINKING|>", "either")
 
 _THINK_TOKENS = ("<think>", "</think>")
@@ -132,13 +132,13 @@ FAMILIES = (
     Dialect(
         "exaone",
         (replace(_HERMES_CALLS, call_begin="<tool_call>", call_end="</tool_call>"),),
-        replace(_THINK_LINES, opened_by="either"),
+        _THINK_LINES,
         turn=Turn("[|assistant|]", "[|endofturn|]"),
         special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS,
     ),
     Dialect(
         "nemotron",
-        (_FUNCTION_TAGS, _wrapped(_JSON_ARRAY, "<TOOLCALL>", "</TOOLCALL>")),
+        (replace(_FUNCTION_TAGS, spacing="\n"), _wrapped(_JSON_ARRAY, "<TOOLCALL>", "</TOOLCALL>")),
         replace(_THINK_LINES, after=""),
         turn=_CHATML,
         special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS,
@@ -146,7 +146,7 @@ FAMILIES = (
     Dialect(
         "seed_oss",
         (_function_tags("<seed:tool_call>", "</seed:tool_call>", "\n", ""),),
-        Reasoning("<seed:think>", "</seed:think>", "either"),
+        Reasoning("<seed:think>", "</seed:think>", "either", after="\n"),
         turn=Turn("<seed:bos>assistant\n", "<seed:eos>"),
         special_tokens=("<seed:think>", "</seed:think>", "<seed:tool_call>", "</seed:tool_call>"),
     ),
@@ -160,7 +160,7 @@ FAMILIES = (
     ),
     Dialect(
         "llama_4",
-        (ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", "),),
+        (ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True),),
         turn=Turn("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>"),
         special_tokens=("<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>"),
     ),
@@ -241,11 +241,12 @@ FAMILIES = (
                 begin="<|open|>tools<|sep|>",
                 end="<|close|>tools<|sep|>",
                 id_pattern=r"\d+",
+                first_id=1,
             ),
         ),
         Reasoning("<|open|>think<|sep|>", "<|close|>think<|sep|>", "prompt"),
         Content(("<|open|>response<|sep|>",), ("<|close|>response<|sep|>",), always=True, prompt_opens=True),
-        Turn('<|open|>message role="assistant"<|sep|>', "", closing="<|close|>message<|sep|>"),
+        Turn('<|open|>message role="assistant"<|sep|>', "<|end_of_msg|>", closing="<|close|>message<|sep|>"),
         special_tokens=("<|open|>", "<|close|>", "<|sep|>"),
         excludes=("<|open|>", "<|close|>"),
     ),
@@ -299,7 +300,7 @@ FAMILIES = (
                 call_end="</tool_call>",
             ),
         ),
-        _THINK,
+        replace(_THINK, bare_end=True),
         turn=Turn("<|assistant|>", "<|user|>"),
         special_tokens=(
             *_THINK_TOKENS,
@@ -370,14 +371,14 @@ FAMILIES = (
                 id_pattern=_MISTRAL_ID,
             ),
         ),
-        turn=Turn("", "</s>"),
+        turn=Turn("[/INST]", "</s>"),
         special_tokens=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
     ),
     Dialect(
         "ministral",
         (ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin="[TOOL_CALLS]"),),
         Reasoning("[THINK]", "[/THINK]", "model"),
-        turn=Turn("", "</s>"),
+        turn=Turn("[/INST]", "</s>"),
         special_tokens=("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"),
     ),
     # Others.
@@ -391,7 +392,7 @@ FAMILIES = (
                 trigger="<|tool_call>",
             ),
         ),
-        Reasoning("<|channel>thought\n", "<channel|>", "model"),
+        Reasoning("<|channel>thought", "<channel|>", "model", pad="\n"),
         turn=Turn("<|turn>model\n", "<turn|>"),
         special_tokens=("<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", '<|"|>'),
     ),

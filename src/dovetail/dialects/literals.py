@@ -1,7 +1,8 @@
 """Arguments as the literals of a call syntax, such as Python's: their format by schema, and how values are written.
 
-Properties come in declared order. An object that declares properties has no others here, whatever the schema allows
-beside them: a key that could be any name might be a declared one over again.
+Properties come in declared order, or in alphabetical order where the syntax sorts. An object that declares properties
+has no others here, whatever the schema allows beside them: a key that could be any name might be a declared one over
+again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dovetail.grammar.json_schema.pointers import resolve
 from dovetail.messages import to_json
 from dovetail.parsing.layouts import Literals
 
-_MAX_DEPTH = 40
+_MAX_DEPTH = 24  # formats nest up to 100 levels, and a schema costs up to four per level
 _MAX_NODES = 20_000
 _TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _IGNORED = frozenset(
@@ -30,6 +31,20 @@ _KNOWN = {
     "array": frozenset(("items", "minItems", "maxItems")),
     "object": frozenset(("properties", "required")),
 }
+_SHAPES: dict[str, tuple[Any, str]] = {
+    "properties": (dict, "an object"),
+    "required": (list, "a list"),
+    "items": (dict | bool, "a schema"),
+    "anyOf": (list, "a list of schemas"),
+    "oneOf": (list, "a list of schemas"),
+    "enum": (list, "a list of values"),
+    "minItems": (int, "a number"),
+    "maxItems": (int, "a number"),
+    "minLength": (int, "a number"),
+    "maxLength": (int, "a number"),
+    "pattern": (str, "a string"),
+}
+_FILLED = ("anyOf", "oneOf", "enum")
 _SCALAR_KEYWORDS = frozenset().union(*(_KNOWN[kind] for kind in ("string", "number")))
 
 
@@ -44,32 +59,38 @@ class _Writer:
     def __init__(self, schema: dict[str, Any] | bool, syntax: Literals) -> None:
         self.root = schema
         self.syntax = syntax
-        self.nodes = 0
+        self.nodes = self.depth = 0
 
     def arguments(self, path: str) -> f.Format:
         schema, path, refs = self._resolved(self.root, path, ())
         if schema is True or (isinstance(schema, dict) and not schema.get("properties")):
             return self._open(self.syntax.begin, self.syntax.end, bare=True)
-        if not isinstance(schema, dict) or _types(schema, path) not in (["object"], list(_TYPES)):
+        if not isinstance(schema, dict) or "object" not in _types(schema, path):
             raise SchemaError("arguments are an object", path, 'say "type": "object"')
+        _check_shapes(schema, path)
         _check_known(schema, "object", path)
         return self._object(schema, path, refs, self.syntax.begin, self.syntax.end, bare=True)
 
     def _value(self, schema: Any, path: str, refs: tuple[str, ...]) -> f.Format:
         self.nodes += 1
-        if self.nodes > _MAX_NODES or len(path) > 40 * _MAX_DEPTH:
-            raise LimitError("the schema is too large to be written as literals", path, "simplify it")
-        schema, path, refs = self._resolved(schema, path, refs)
+        self.depth += 1
+        if self.nodes > _MAX_NODES or self.depth > _MAX_DEPTH:
+            raise LimitError("the schema is too large or too deep to be written as literals", path, "simplify it")
+        made = self._described(*self._resolved(schema, path, refs))
+        self.depth -= 1
+        return made
+
+    def _described(self, schema: Any, path: str, refs: tuple[str, ...]) -> f.Format:
         if schema is True or schema == {}:
             return f.GrammarFormat(grammar=self._any_value())
         if not isinstance(schema, dict):
             raise SchemaError("no value can satisfy this schema", path, "drop the property")
+        _check_shapes(schema, path)
         for word in ("anyOf", "oneOf"):
             if word in schema:
                 if set(schema) - _IGNORED - {word}:
                     raise SchemaError(f"{word} beside other keywords cannot be written as literals", path, "merge them")
-                ways = [self._value(way, f"{path}/{word}/{i}", refs) for i, way in enumerate(schema[word])]
-                return _either(ways)
+                return _either([self._value(way, f"{path}/{word}/{i}", refs) for i, way in enumerate(schema[word])])
         if "const" in schema or "enum" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
             return _either([_const(self.spell(value)) for value in values])
@@ -131,7 +152,7 @@ class _Writer:
     ) -> f.Format:
         required = set(schema.get("required", ()))
         members: list[tuple[f.Format, bool]] = []
-        for key, value in schema["properties"].items():
+        for key, value in _ordered(schema["properties"], self.syntax):
             if value is False:
                 continue
             where = f"{path}/properties/{key}"
@@ -223,20 +244,24 @@ def spell(value: Any, syntax: Literals) -> str:
             return syntax.quotes[0] + value + syntax.quotes[0]
         case list() | tuple():
             return "[" + syntax.separator.join(spell(item, syntax) for item in value) + "]"
-        case dict() if syntax.bare_keys:
-            return (
-                "{" + syntax.separator.join(f"{key}{syntax.assign}{spell(v, syntax)}" for key, v in value.items()) + "}"
-            )
         case dict():
-            return "{" + syntax.separator.join(f"{to_json(key)}: {spell(v, syntax)}" for key, v in value.items()) + "}"
+            members = _ordered(value, syntax)
+            heads = [key + syntax.assign if syntax.bare_keys else to_json(key) + ": " for key, _ in members]
+            items = (head + spell(item, syntax) for head, (_, item) in zip(heads, members, strict=True))
+            return "{" + syntax.separator.join(items) + "}"
         case _:
             return to_json(value)
 
 
 def spell_arguments(value: dict[str, Any], syntax: Literals) -> str:
     """The arguments of a call, brackets included."""
-    members = (f"{key}{syntax.assign}{spell(item, syntax)}" for key, item in value.items())
+    members = (f"{key}{syntax.assign}{spell(item, syntax)}" for key, item in _ordered(value, syntax))
     return syntax.begin + syntax.separator.join(members) + syntax.end
+
+
+def _ordered(members: dict[str, Any], syntax: Literals) -> list[tuple[str, Any]]:
+    # As Jinja's dictsort, with which the templates of such families write arguments.
+    return sorted(members.items(), key=lambda pair: pair[0].lower()) if syntax.sorted_keys else list(members.items())
 
 
 def _types(schema: dict[str, Any], path: str) -> list[str]:
@@ -247,6 +272,12 @@ def _types(schema: dict[str, Any], path: str) -> list[str]:
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= set(_TYPES):
         raise SchemaError(f"the type {given!r} does not exist", f"{path}/type", f"use {', '.join(_TYPES)}")
     return [kind for kind in kinds if not (kind == "integer" and "number" in kinds)]
+
+
+def _check_shapes(schema: dict[str, Any], path: str) -> None:
+    for word, (kind, what) in _SHAPES.items():
+        if word in schema and (not isinstance(schema[word], kind) or (schema[word] == [] and word in _FILLED)):
+            raise SchemaError(f"{word} must be {what}", f"{path}/{word}", "correct it")
 
 
 def _check_known(schema: dict[str, Any], kind: str, path: str) -> None:

@@ -11,7 +11,18 @@ from dovetail import formats as f
 from dovetail.dialects.literals import literal_arguments
 from dovetail.dialects.requests import Request, Tool
 from dovetail.errors import DialectError
-from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Content, Field, JsonCall, KeyedCall, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    ID,
+    NAME,
+    CallLayout,
+    Content,
+    Field,
+    JsonCall,
+    KeyedCall,
+    TaggedCall,
+    ToolCalls,
+)
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect
@@ -38,6 +49,7 @@ class Block:
     content: f.Format
     end: str
     lead: str
+    spacing: str
     separator: str | None  # None where nothing follows
 
 
@@ -145,12 +157,12 @@ class _Maker:
         if not self.ways:
             answer = self.answer or f.AnyTextFormat(excludes=self._words())
             return f.CaptureFormat(name="content", content=answer)
-        choice = self.request.choice
-        if choice == "forced" or (choice == "required" and all(way.begin for way in self.ways)):
+        if self.request.choice == "forced":
             return self._calls()
-        if choice == "auto" and self.answer is not None:
-            return _either([self._calls(), f.CaptureFormat(name="content", content=self.answer)])
-        return self._calls_in_text(at_least_one=choice == "required")
+        if self.answer is not None:
+            answer = f.CaptureFormat(name="content", content=self.answer)
+            return self._calls() if self.request.choice == "required" else _either([self._calls(), answer])
+        return self._calls_in_text(at_least_one=self.request.choice == "required")
 
     def _channels(self) -> f.Format:
         """Blocks in any order; the last one is a call or the answer."""
@@ -189,16 +201,21 @@ class _Maker:
             if self._several() and block.separator is not None:
                 gap = _optional(self._literal(block.separator))
                 one = _sequence([one, f.StarFormat(content=_sequence([*gap, one]))])
-            ways.append(_sequence([*self._literal(block.lead), one]))
+            ways.append(_sequence([*self._lead(block), one]))
         return _either(ways)
 
     def _calls_in_text(self, at_least_one: bool) -> f.Format:
         blocks = self._call_blocks(one=not self._several())
         if self.tokens and all(self._literal(block.begin)[0].type == "token" for block in blocks):
-            return self._calls_between_texts(blocks, at_least_one)
+            # A marker that is a token never stands in text.
+            return self._calls_between_texts(blocks, (), at_least_one)
+        if any(way.named for way in self.ways):
+            headers = [header for way in self.ways for header in self._headers(way)]
+            return self._calls_between_texts(blocks, (*self._words(), *headers), at_least_one)
         triggers = tuple(dict.fromkeys(way.opens_with for way in self.ways))
         tags = tuple(f.TagFormat(begin=block.begin, content=block.content, end=block.end) for block in blocks)
-        return f.TriggeredTagsFormat(
+        lead = self._lead(blocks[0]) if at_least_one else []
+        text = f.TriggeredTagsFormat(
             triggers=triggers,
             tags=tags,
             at_least_one=at_least_one,
@@ -206,15 +223,29 @@ class _Maker:
             excludes=tuple(word for word in self._words() if word not in triggers),
             text_capture="content",
         )
+        return _sequence([*lead, text])
 
-    def _calls_between_texts(self, blocks: list[Block], at_least_one: bool) -> f.Format:
-        """At token level text needs no triggers: a marker that is a token never stands in text."""
-        text = f.CaptureFormat(name="content", content=f.AnyTextFormat())
+    def _headers(self, way: ToolCalls) -> list[str]:
+        """How a call of each tool begins, as far as it takes to tell it from prose."""
+        if not way.named:
+            return [way.opens_with]
+        head = way.begin + way.call_begin + _split(call_pieces(way.call))[0]
+        style = way.call.arguments if isinstance(way.call, TaggedCall) else ""
+        return [head + tool.name + ("" if isinstance(style, str) else style.begin) for tool in self._tools(way)]
+
+    def _calls_between_texts(self, blocks: list[Block], excludes: tuple[str, ...], at_least_one: bool) -> f.Format:
+        """Calls between texts that hold no beginning of one."""
+        text = f.CaptureFormat(name="content", content=f.AnyTextFormat(excludes=excludes))
         call = _either([self._block(block) for block in blocks])
+        lead = self._lead(blocks[0]) if at_least_one else []
         if not self._several():
-            return call if at_least_one else _sequence([text, f.OptionalFormat(content=call)])
+            return _sequence([*lead, call] if at_least_one else [text, f.OptionalFormat(content=call)])
         more = f.StarFormat(content=_sequence([text, call]))
-        return _sequence([call, more, text] if at_least_one else [more, text])
+        return _sequence([*lead, call, more, text] if at_least_one else [more, text])
+
+    def _lead(self, block: Block) -> list[f.Format]:
+        """What comes before a call that comes first: the family's lead, or perhaps its usual spacing."""
+        return self._literal(block.lead) or _optional(self._literal(block.spacing))
 
     def _block(self, block: Block) -> f.Format:
         return _sequence([*self._literal(block.begin), block.content, *self._literal(block.end)])
@@ -223,18 +254,18 @@ class _Maker:
         return [self._section(way, one) for way in self.ways]
 
     def _section(self, way: ToolCalls, one: bool) -> Block:
-        head, middle, tail = _split(_pieces(way.call))
+        head, middle, tail = _split(call_pieces(way.call))
         content = f.CaptureFormat(
             name="tool_call", content=_either([self._call(way, middle, tool) for tool in self._tools(way)])
         )
-        call = Block(way.call_begin + head, content, tail + way.call_end, way.lead, way.separator)
+        call = Block(way.call_begin + head, content, tail + way.call_end, way.lead, way.spacing, way.separator)
         if not way.begin:
             return call
         inside = self._block(call)
         if not one:
             again = _sequence([*self._literal(way.separator), inside])
             inside = _sequence([inside, f.StarFormat(content=again)])
-        return Block(way.begin, inside, way.end, way.lead, None)
+        return Block(way.begin, inside, way.end, way.lead, way.spacing, None)
 
     def _call(self, way: ToolCalls, pieces: Pieces, tool: Tool) -> f.Format:
         parts: list[f.Format] = []
@@ -269,6 +300,9 @@ class _Maker:
 
     def _words(self, *always: str) -> tuple[str, ...]:
         """What free text may not hold."""
+        if not self.ways:
+            # Where no tool may be called, text does not begin a call.
+            always += tuple(way.opens_with for way in self.dialect.calls if way.opens_with in self.dialect.excludes)
         if self.tokens or not self.options.exclude_special_tokens:
             return always
         reasoning = self.dialect.reasoning
@@ -295,7 +329,7 @@ class _Maker:
         ]
 
 
-def _pieces(call: JsonCall | KeyedCall | TaggedCall) -> Pieces:
+def call_pieces(call: CallLayout) -> Pieces:
     """A call as literal text and fields."""
     match call:
         case TaggedCall(parts):

@@ -54,7 +54,6 @@ def get_model_structural_tag(
     tools: Any = None,
     tool_choice: Any = "auto",
     reasoning: Any = True,
-    *,
     parallel_tool_calls: bool = True,
     any_order: bool = False,
     exclude_special_tokens: bool = True,

@@ -149,7 +149,7 @@ def _refers(ref: Mapping[str, Any], tool: Tool, path: str) -> bool:
     """Functions are known by name and hosted tools by type."""
     if ref.get("type", "function") == "function":
         return not tool.builtin and tool.name == _text(_referred(ref), path + "/function/name")
-    return tool.builtin == ref["type"]
+    return bool(tool.builtin == ref["type"])
 
 
 def _referred(ref: Mapping[str, Any]) -> Any:

@@ -36,6 +36,7 @@ class Literals:
 
     Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
     Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
+    Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
     """
 
     begin: str
@@ -48,10 +49,11 @@ class Literals:
     true: str = "true"
     false: str = "false"
     null: str = "null"
+    sorted_keys: bool = False
 
 
 PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")
-GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True)
+GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True, sorted_keys=True)
 
 ArgumentStyle = Literal["json"] | TaggedStyle | Literals
 
@@ -76,8 +78,8 @@ class KeyedCall:
 class TaggedCall:
     """Fields with literal text between them, and the style in which the arguments are written.
 
-    In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each parameter.
-    Texts in the arguments hold none of `excludes`.
+    In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each
+    parameter. Texts in the arguments hold none of `excludes`.
     """
 
     parts: tuple[str | Field, ...]
@@ -106,11 +108,13 @@ class ToolCalls:
     end: str = ""
     separator: str = ""
     trigger: str = ""  # by default `begin`, or else `call_begin`
+    named: bool = False  # a trigger alone is prose: only with the name of a tool behind it has a call begun
     lead: str = ""  # written before the first call where text is not free: the family never starts with `begin` itself
     spacing: str = ""  # written between content and the first call
     tools: Literal["all", "function", "builtin"] = "all"
     id_pattern: str = ""  # a regular expression for the field ID
     id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
+    first_id: int = 0  # calls without an id of their own are numbered from here
 
     @property
     def opens_with(self) -> str:
