@@ -12,9 +12,9 @@ Region = Literal["content", "reasoning", "tool_call", ""]
 class Event(NamedTuple):
     """A region opens, a piece of output stands in it, or it closes; `start` and `end` are byte offsets in the output.
 
-    The spans of all events tile the output. `text` is what the piece adds to its region: text, or JSON for the arguments
-    of a call. Markup stands in the region "" and adds nothing. `call` tells the name and id of a call that opens, and all
-    of a call that closes; `index` counts the calls of a turn.
+    The spans of all events tile the output. `text` is what the piece adds to its region: text, or JSON for the
+    arguments of a call. Markup stands in the region "" and adds nothing. `call` tells the name and id of a call that
+    opens, and all of a call that closes; `call_index` counts the calls.
     """
 
     kind: Literal["open", "text", "close"]
@@ -22,5 +22,5 @@ class Event(NamedTuple):
     start: int
     end: int
     text: str = ""
-    index: int = -1
+    call_index: int = -1
     call: ToolCall | None = None

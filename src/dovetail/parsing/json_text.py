@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 
+from dovetail.parsing.events import Region
 from dovetail.parsing.stops import Stops
 from dovetail.parsing.tape import Steps, Tape, peek, run
 from dovetail.parsing.teller import Teller
@@ -14,7 +16,7 @@ _IN_STRING = re.compile(r'["\\]')
 _SCALAR = re.compile(rb"[0-9a-zA-Z.+\-]*+")
 _SCALAR_STARTS = frozenset(b"-0123456789tfn")
 _OPENING, _CLOSING, _QUOTE = frozenset(b"{["), frozenset(b"}]"), 0x22
-MAX_SCALAR = 1 << 16  # of an argument that is a bare number or word
+MAX_SCALAR = 4096  # bytes of a bare number; Python itself reads no longer ones
 
 _JSON_BYTES = frozenset(b'"{}[],:') | _SCALAR_STARTS
 _NO_STOPS = Stops(())
@@ -37,20 +39,23 @@ class JsonEnds:
 
 
 ANYWHERE = JsonEnds()
+ends = lru_cache(maxsize=256)(JsonEnds)
 
 
-def value(tape: Tape, ends: JsonEnds = ANYWHERE, teller: Teller | None = None) -> Steps[bool]:
-    """Look at one JSON value, and tell it as arguments where a teller is given; False where it does not end."""
+def value(
+    tape: Tape, closers: JsonEnds = ANYWHERE, teller: Teller | None = None, region: Region = "tool_call"
+) -> Steps[bool]:
+    """Look at one JSON value, and tell it as it comes where a teller is given; False where it does not end."""
     first = yield from peek(tape)
     if first == _QUOTE:
         tape.look += 1
-        closed = yield from _string(tape, teller)
+        closed = yield from _string(tape, teller, region)
     elif first in _OPENING:
-        closed = yield from _composite(tape, ends, teller)
+        closed = yield from _composite(tape, closers, teller, region)
     else:
         closed = first in _SCALAR_STARTS and bool((yield from run(tape, _SCALAR, MAX_SCALAR)))
     if teller and closed:
-        teller.text("tool_call")
+        teller.text(region)
     return closed
 
 
@@ -66,17 +71,17 @@ def string(tape: Tape) -> Steps[str | None]:
     return text if isinstance(text, str) else None
 
 
-def _composite(tape: Tape, ends: JsonEnds, teller: Teller | None) -> Steps[bool]:
+def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region) -> Steps[bool]:
     """An object or an array: brackets are counted, strings are jumped over."""
     depth = 0
     while True:
-        found = ends.outside.match(tape.data, tape.look)
+        found = closers.outside.match(tape.data, tape.look)
         assert found is not None
         tape.look = found.end()
         if tape.look == len(tape.data):
             if tape.final:
                 return False
-            yield from _wait(tape, teller, ends.passes)
+            yield from _wait(tape, teller, region, closers.passes)
             continue
         byte = tape.data[tape.look]
         if byte in _OPENING:
@@ -86,14 +91,14 @@ def _composite(tape: Tape, ends: JsonEnds, teller: Teller | None) -> Steps[bool]
             if depth == 0:
                 tape.look += 1
                 return True
-        elif byte != _QUOTE and (yield from _at_stop(tape, ends.stops)):
+        elif byte != _QUOTE and (yield from _at_stop(tape, closers.stops)):
             return False
         tape.look += 1
-        if byte == _QUOTE and not (yield from _string(tape, teller)):
+        if byte == _QUOTE and not (yield from _string(tape, teller, region)):
             return False
 
 
-def _string(tape: Tape, teller: Teller | None) -> Steps[bool]:
+def _string(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
     """The rest of a string behind its quote."""
     while True:
         found = _STRING_BODY.match(tape.data, tape.look)
@@ -105,14 +110,14 @@ def _string(tape: Tape, teller: Teller | None) -> Steps[bool]:
         if tape.final:
             tape.look = len(tape.data)
             return False
-        yield from _wait(tape, teller, _IN_STRING)
+        yield from _wait(tape, teller, region, _IN_STRING)
 
 
-def _wait(tape: Tape, teller: Teller | None, passes: re.Pattern[str]) -> Steps[None]:
+def _wait(tape: Tape, teller: Teller | None, region: Region, passes: re.Pattern[str]) -> Steps[None]:
     if teller is None:
         yield
         return
-    teller.text("tool_call")
+    teller.text(region)
     if tape.at == len(tape.data):
         teller.passes = passes
     yield

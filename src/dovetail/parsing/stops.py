@@ -12,7 +12,7 @@ class Stops:
     `find` finds the first marker, in its group 1; `held` tells how much of the end of the text may be the start of one.
     """
 
-    __slots__ = ("_tail", "_window", "find", "quick", "spaced")
+    __slots__ = ("_tail", "_window", "find", "markers", "quick", "spaced")
 
     def __init__(self, markers: Iterable[tuple[str, bytes]]) -> None:
         """Markers as pairs of the white space before them and themselves."""
@@ -21,7 +21,7 @@ class Stops:
         pairs.sort(key=lambda pair: -len(pair[1]))
         pads = sorted({pad[i:] for pad, _ in pairs for i in range(len(pad))}, key=len, reverse=True)
         before = b"(?:" + b"|".join(map(re.escape, pads)) + b")?" if pads else b""
-        longest = list(dict.fromkeys(word for _, word in pairs))
+        self.markers = longest = tuple(dict.fromkeys(word for _, word in pairs))
         inner = b"|".join(map(re.escape, longest)) or rb"(?!)"
         self.find = re.compile(before + b"(" + inner + b")")
         self.spaced = re.compile(rb"[ \t\r\n]*+(" + inner + b")")

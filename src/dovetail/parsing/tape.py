@@ -37,9 +37,15 @@ class Tape:
             self.look -= at
             self.at = 0
 
+    def after_space(self) -> int:
+        """Where white space ends that comes next."""
+        found = _SPACE.match(self.data, self.look)
+        assert found is not None
+        return found.end()
+
     def blank(self) -> bool:
         """Whether only white space is left to look at."""
-        return _after_space(self) == len(self.data)
+        return self.after_space() == len(self.data)
 
 
 def words(marker: str) -> tuple[bytes, ...]:
@@ -50,7 +56,7 @@ def words(marker: str) -> tuple[bytes, ...]:
 def space(tape: Tape) -> Steps[bool]:
     """Skip white space; False where the output ends with it."""
     while True:
-        tape.look = _after_space(tape)
+        tape.look = tape.after_space()
         if tape.look < len(tape.data):
             return True
         if tape.final:
@@ -121,9 +127,3 @@ def shared_start(tape: Tape, pad: bytes) -> Steps[None]:
         if (yield from peek(tape)) != byte:
             return
         tape.look += 1
-
-
-def _after_space(tape: Tape) -> int:
-    found = _SPACE.match(tape.data, tape.look)
-    assert found is not None
-    return found.end()

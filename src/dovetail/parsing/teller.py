@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dovetail.messages import Diagnostic, FinishReason, Message, ToolCall, from_json
+from dovetail.messages import Diagnostic, FinishReason, Message, ToolCall, from_json, to_json
 from dovetail.parsing.events import Event, Region
 from dovetail.parsing.partial_json import best_effort
-from dovetail.parsing.stops import Stops
-from dovetail.parsing.tape import Steps, Tape
+from dovetail.parsing.tape import Tape
 
 MAX_DIAGNOSTICS = 100  # of hostile output; the first ones tell what went wrong
 
@@ -44,7 +43,6 @@ class Teller:
     __slots__ = (
         "_calls",
         "_content",
-        "_decode",
         "_diagnostics",
         "_reasoning",
         "_region",
@@ -52,10 +50,12 @@ class Teller:
         "events",
         "passes",
         "tape",
+        "tokens",
     )
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, tokens: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         self.tape = tape
+        self.tokens = tokens  # special tokens as they stand on the tape, and their text
         self.events: list[Event] = []
         self.call: OpenCall | None = None
         # A chunk without a match of this pattern goes straight into the open region; None while no text is free.
@@ -79,20 +79,29 @@ class Teller:
     def text(self, region: Region) -> None:
         """What has been looked at is text of this region; half of a character at its end waits for the other half."""
         tape = self.tape
-        if not tape.final and tape.look == len(tape.data):
-            tape.look = _whole_characters(tape.data, tape.at)
-        if tape.look > tape.at:
-            data = tape.data[tape.at : tape.look]
-            self._tell(region, data.decode("utf-8", "replace"), tape.look - tape.at)
+        text = self._taken()
+        if text:
+            self._tell(region, text, tape.look - tape.at)
             tape.at = tape.look
 
-    def ended_text(self, region: Region) -> None:
-        """What has been looked at is text of this region, and nothing of the region follows it directly."""
+    def escaped(self) -> None:
+        """What has been looked at is text inside a JSON string of the open call."""
+        text = self._taken()
+        if text:
+            self.json(to_json(text)[1:-1])
+
+    def _taken(self) -> str:
         tape = self.tape
-        if tape.look > tape.at:
-            data = tape.data[tape.at : tape.look]
-            self._tell(region, data.decode("utf-8", "replace"), tape.look - tape.at)
-            tape.at = tape.look
+        if not tape.final and tape.look == len(tape.data):
+            tape.look = _whole_characters(tape.data, tape.at)
+        return self.decode(tape.data[tape.at : tape.look])
+
+    def decode(self, data: bytearray) -> str:
+        """Bytes of the tape as text; what is not UTF-8 becomes replacement characters."""
+        if self.tokens and 0xFF in data:
+            for sign, text in self.tokens:
+                data = data.replace(sign, text)
+        return data.decode("utf-8", "replace")
 
     def json(self, text: str) -> None:
         """What has been looked at says this in the arguments of the open call."""
@@ -120,7 +129,9 @@ class Teller:
     # Regions.
 
     def enter(self, region: Region) -> None:
-        """Close the region that is open, and open this one."""
+        """Close the region that is open, and open this one, unless it is open already."""
+        if region == self._region:
+            return
         here = self.tape.base + self.tape.at
         if self._region in ("content", "reasoning"):
             self.events.append(Event("close", self._region, here, here))
@@ -176,6 +187,11 @@ class Teller:
         """Whether a call was told."""
         return bool(self._calls) or self.call is not None
 
+    @property
+    def last_is_complete(self) -> bool:
+        """Whether the last call was read to its end."""
+        return self.call is None and (not self._calls or self._calls[-1].complete)
+
     def forget(self) -> None:
         """Go on as if nothing had been told, but for the region or call that is open."""
         self.events = []
@@ -189,28 +205,6 @@ class Teller:
                 self.events.append(Event("text", "tool_call", 0, 0, "".join(self.call.parts), 0))
         elif region:
             self.enter(region)
-
-
-def free_text(teller: Teller, region: Region, stops: Stops) -> Steps[int]:
-    """Tell text up to the first stop and look at the stop: how long it is without the space before it; 0 at the end."""
-    tape = teller.tape
-    while True:
-        found = stops.find.search(tape.data, tape.at)
-        if found:
-            tape.look = found.start()
-            teller.ended_text(region)
-            tape.look = found.end()
-            return found.end(1) - found.start(1)
-        tape.look = len(tape.data) if tape.final else stops.held(tape.data, tape.at)
-        teller.text(region)
-        if tape.final:
-            return 0
-        if tape.at == len(tape.data):
-            if teller._region != region:
-                teller.enter(region)
-            teller.passes = stops.quick
-        yield
-        teller.passes = None
 
 
 def _decoded(value: Any) -> Any:
