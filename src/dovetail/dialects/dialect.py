@@ -22,16 +22,20 @@ arguments that are empty leave no trace, because a matcher does not report a cap
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dovetail.dialects.making import Level, Options, make_format
 from dovetail.dialects.rendering import render
-from dovetail.dialects.requests import read_request
+from dovetail.dialects.requests import parameters, read_request
 from dovetail.dialects.response_template import response_template
+from dovetail.engine import Vocabulary, compile
+from dovetail.engine.compiled import byte_vocabulary
 from dovetail.errors import DialectError
 from dovetail.formats import AnyTextFormat, Format, StructuralTag, load_format
 from dovetail.messages import Message
+from dovetail.parsing import StreamParser
 from dovetail.parsing.layouts import Content, Reasoning, ToolCalls, Turn
 
 _PLAIN, _BARE = Content(), Turn()
@@ -79,6 +83,46 @@ class Dialect:
         Where `opened`, it goes on behind a prompt that has already opened the first block.
         """
         return render(self, message, opened)
+
+    def parser(
+        self,
+        tools: Any = None,
+        prompt: str | None = None,
+        strict: bool = False,
+        inline_reasoning: bool = False,
+        response_format: Any = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        level: Level = "text",
+        **request: Any,
+    ) -> StreamParser:
+        """A reader of one turn as it streams in.
+
+        It starts in the state that `prompt` leaves. Where `strict`, output that `format` would refuse is a ParseError;
+        `request` holds what `format` is asked beside tools and response_format. Token ids need a `vocabulary`, and at
+        the level "token" markers that are special tokens are matched by id only.
+        """
+        answer = _answer(response_format)
+        matcher = None
+        if strict:
+            made = self.format(tools, response_format=response_format, level=level, **request)
+            matcher = compile(made.format, vocabulary or byte_vocabulary()).matcher()
+        return StreamParser(
+            self,
+            parameters(tools),
+            prompt=prompt,
+            inline_reasoning=inline_reasoning,
+            answer=answer,
+            vocabulary=vocabulary,
+            level=level,
+            matcher=matcher,
+        )
+
+    def parse(self, output: str | bytes | Sequence[int], *arguments: Any, **options: Any) -> Message:
+        """The message that an output says: a parser with the other arguments, fed at once."""
+        parser = self.parser(*arguments, **options)
+        parser.feed(output)
+        return parser.finish()
 
     def response_template(self) -> dict[str, Any]:
         """A Hugging Face response template that reads what the family writes; an ExportError where none can."""

@@ -49,6 +49,20 @@ def read_request(tools: Any, tool_choice: Any, reasoning: Any, parallel_tool_cal
     return Request(chosen, choice, cast(ReasoningMode, reasoning), parallel_tool_calls)
 
 
+def parameters(tools: Any) -> dict[str, Any] | None:
+    """The schema of each tool's arguments by its name, also where no format has to hold to it."""
+    if tools is None:
+        return None
+    plain = [_plain(tool) for tool in tools] if isinstance(tools, list | tuple) else tools
+    known = _tools(plain)
+    return {tool.name: _given(raw) for tool, raw in zip(known, plain, strict=True)}
+
+
+def _given(tool: Mapping[str, Any]) -> Any:
+    inner = tool.get("function")
+    return (inner if isinstance(inner, Mapping) else tool).get("parameters")
+
+
 def _tools(tools: Any) -> tuple[Tool, ...]:
     if tools is None:
         return ()

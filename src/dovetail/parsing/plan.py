@@ -1,0 +1,197 @@
+"""A dialect made ready to be read: its markers as words on the tape, and the searches for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from dovetail.parsing import json_text, literals, tagged
+from dovetail.parsing.declared import Declared
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    Content,
+    Field,
+    JsonCall,
+    KeyedCall,
+    Literals,
+    Reasoning,
+    TaggedCall,
+    ToolCalls,
+    Turn,
+)
+from dovetail.parsing.stops import Stops
+
+Phrase = tuple[bytes, ...]
+Mark = Callable[[str], bytes]
+
+
+class Layout(Protocol):
+    """What a reader needs of a dialect."""
+
+    @property
+    def calls(self) -> tuple[ToolCalls, ...]:
+        """The ways to call tools."""
+
+    @property
+    def reasoning(self) -> Reasoning | None:
+        """The block of reasoning."""
+
+    @property
+    def content(self) -> Content:
+        """How content stands."""
+
+    @property
+    def turn(self) -> Turn:
+        """What surrounds the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A call written as text and fields: what stands before the arguments, and how these are written."""
+
+    parts: tuple[Phrase | Field, ...]
+    after: Phrase  # what stands behind the arguments, the end of the call included
+    style: tagged.Tags | literals.Syntax | None  # None for JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to call tools; `trusted` ways need no look at the name to be told from prose."""
+
+    begin: Phrase
+    call_begin: Phrase
+    call: JsonCall | KeyedCall | Head
+    call_end: Phrase
+    separator: Phrase
+    end: Phrase
+    id_template: str
+    trusted: bool
+    broken: str  # what is missing in a call that is read in this way
+    closers: json_text.JsonEnds
+    closing: Stops  # of arguments that make no sense
+
+    @property
+    def opener(self) -> bytes:
+        """The word at which free text may become a call."""
+        return (self.begin or self.call_begin or (b"{",))[0]
+
+
+class Plan:
+    """Everything that stays the same while a turn is read."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        tools: Mapping[str, Any] | None,
+        signs: Mapping[str, bytes],
+        *,
+        inline_reasoning: bool,
+        json_answer: bool,
+    ) -> None:
+        self.tools = tools
+        self.inline_reasoning = inline_reasoning
+        self.json_answer = json_answer
+        mark = _marker(tuple(signs.items()))
+        self.reasoning, self.content, turn = layout.reasoning, layout.content, layout.turn
+        self.reasoning_start = _words(mark, self.reasoning.start) if self.reasoning else ()
+        self.reasoning_end = _words(mark, self.reasoning.end) if self.reasoning else ()
+        self.content_begins = tuple(_words(mark, begin) for begin in self.content.begins if begin)
+        self.between = _words(mark, turn.between)
+        self.closing = _words(mark, turn.closing)
+        self.turn_end = _words(mark, turn.end)
+        self.ways = _ways(layout, mark, tools is not None)
+        pad = self.reasoning.pad if self.reasoning else ""
+        self.reasoning_stops = Stops([(pad, mark(self.reasoning.end.strip()))]) if self.reasoning else Stops(())
+        self.content_stops = Stops([("", mark(end)) for end in self.content.ends])
+        self.openers = Stops(self._openers(layout))
+        self.answer_ends = json_text.ends(self.openers.markers)
+        self._declared: dict[str, Declared] = {}
+
+    def _openers(self, layout: Layout) -> list[tuple[str, bytes]]:
+        spacing = layout.calls[0].spacing if layout.calls else ""
+        found = [(spacing, way.opener) for way in self.ways]
+        blocks = (self.reasoning_start, self.reasoning_end, *self.content_begins)
+        rest = (*blocks, self.between, self.closing, self.turn_end)
+        return found + [("", words[0]) for words in rest if words]
+
+    def declared(self, tool: str) -> Declared:
+        """What is known about the arguments of a tool."""
+        if tool not in self._declared:
+            schema = (self.tools or {}).get(tool)
+            self._declared[tool] = Declared(schema, schema)
+        return self._declared[tool]
+
+
+def _marker(signs: tuple[tuple[str, bytes], ...]) -> Mark:
+    """How markers stand on the tape: as their text, with special tokens as their signs."""
+    return partial(_mark, signs)
+
+
+def _mark(signs: tuple[tuple[str, bytes], ...], marker: str) -> bytes:
+    data = marker.encode()
+    for text, sign in signs:
+        data = data.replace(text.encode(), sign)
+    return data
+
+
+def _words(mark: Mark, marker: str) -> Phrase:
+    """A marker as the words between which white space is free; brackets of a list are words of their own."""
+    text = marker.strip()
+    if len(text) > 1 and text.endswith("["):
+        return (*_words(mark, text[:-1]), b"[")
+    if len(text) > 1 and text.startswith("]") and not text.startswith("]<]"):
+        return (b"]", *_words(mark, text[1:]))
+    return tuple(mark(text).split())
+
+
+def _ways(layout: Layout, mark: Mark, tools_known: bool) -> tuple[Way, ...]:
+    ways = [_way(layout, calls, mark) for calls in layout.calls]
+    if tools_known:
+        # A model may forget how a call begins; what then looks like the rest of one is a call only by its name.
+        for calls, way in zip(layout.calls, list(ways), strict=True):
+            lost = way.begin or way.call_begin[:-1]
+            if lost and way.call_begin and re.search(rb"\w", way.call_begin[-1]):
+                shorter = _way(layout, calls, mark, lost=b" ".join(lost).decode("utf-8", "replace"))
+                ways.append(shorter)
+    return tuple(ways)
+
+
+def _way(layout: Layout, calls: ToolCalls, mark: Mark, lost: str = "") -> Way:
+    begin, call_begin = _words(mark, calls.begin), _words(mark, calls.call_begin)
+    call_end, end = _words(mark, calls.call_end), _words(mark, calls.end)
+    if lost:
+        call_begin = call_begin if begin else call_begin[-1:]
+        begin = ()
+    call = calls.call
+    head = _head(call, call_end, mark) if isinstance(call, TaggedCall) else call
+    marks = [words[0] for words in (call_end, end, _words(mark, layout.turn.end)) if words]
+    return Way(
+        begin=begin,
+        call_begin=call_begin,
+        call=head,
+        call_end=call_end,
+        separator=_words(mark, calls.separator),
+        end=() if lost else end,
+        id_template=calls.id_template,
+        trusted=not lost and bool(re.search(rb"\w", b"".join(begin + call_begin))),
+        broken=lost,
+        closers=json_text.ends(tuple(marks)),
+        closing=Stops(("", word) for word in marks),
+    )
+
+
+def _head(call: TaggedCall, call_end: Phrase, mark: Mark) -> Head:
+    at = call.parts.index(ARGUMENTS)
+    before, after = call.parts[:at], call.parts[at + 1 :]
+    style: tagged.Tags | literals.Syntax | None = None
+    parts: list[Phrase | Field] = [_words(mark, part) if isinstance(part, str) else part for part in before]
+    if isinstance(call.arguments, Literals):
+        style = literals.syntax(call.arguments, mark)
+        parts.append((style.begin,))
+    elif call.arguments != "json":
+        style = tagged.tags(call.arguments, call.pad, mark)
+    behind = [word for part in after if isinstance(part, str) for word in _words(mark, part)]
+    return Head(tuple(parts), (*behind, *call_end), style)

@@ -1,0 +1,170 @@
+"""The reader of a turn: blocks of reasoning, content and calls, in whatever order they come."""
+
+from __future__ import annotations
+
+from dovetail.parsing import json_text
+from dovetail.parsing.calls import calls
+from dovetail.parsing.events import Region
+from dovetail.parsing.plan import Phrase, Plan
+from dovetail.parsing.tape import Steps, peek, phrase, shared_start, space
+from dovetail.parsing.teller import Teller
+from dovetail.parsing.texts import free_text
+
+_JSON_STARTS = frozenset(b'{["')
+
+
+class Reader:
+    """Reads one turn from the tape of a teller."""
+
+    def __init__(self, teller: Teller, plan: Plan) -> None:
+        self.teller = teller
+        self.tape = teller.tape
+        self.plan = plan
+        self._over = False
+        self._stray = False  # text outside blocks has been noted
+
+    def turn(self, in_reasoning: bool) -> Steps[None]:
+        """All of the turn; `in_reasoning` where the prompt has opened a block."""
+        if in_reasoning:
+            yield from self._opened_reasoning()
+        blank = True
+        while not self._over:
+            size = (yield from self._behind_space()) if blank else -1
+            if size < 0:
+                size = yield from self._content()
+            if size == 0:
+                return
+            blank = yield from self._block(size)
+        yield from self._rest()
+
+    def _behind_space(self) -> Steps[int]:
+        """The size of an opener behind nothing but white space; 0 at the end, -1 where text comes first.
+
+        White space between blocks is no content.
+        """
+        tape, openers = self.tape, self.plan.openers
+        while True:
+            found = openers.spaced.match(tape.data, tape.at)
+            if found:
+                tape.look = found.end()
+                return found.end(1) - found.start(1)
+            tape.look = tape.at
+            behind = tape.after_space()
+            if behind < len(tape.data) and (tape.final or openers.held(tape.data, behind) != behind):
+                return -1
+            if tape.final:
+                tape.look = len(tape.data)
+                self.teller.markup()
+                return 0
+            yield
+
+    def _content(self) -> Steps[int]:
+        """Text up to an opener."""
+        content = self.plan.content
+        if content.wrapped and not content.optional and not self._stray:
+            self._stray = True
+            self.teller.diagnose("outside", f"text stands outside {content.begins[0]}")
+        if self.plan.json_answer:
+            yield from self._answer()
+        return (yield from free_text(self.teller, "content", self.plan.openers))
+
+    def _answer(self) -> Steps[None]:
+        """An answer in JSON, inside whose strings nothing is a marker."""
+        offset = self.tape.look - self.tape.at
+        yield from space(self.tape)
+        first = yield from peek(self.tape)
+        self.tape.look = self.tape.at + offset
+        if first in _JSON_STARTS:
+            yield from space(self.tape)
+            yield from json_text.value(self.tape, self.plan.answer_ends, self.teller, "content")
+
+    def _block(self, size: int) -> Steps[bool]:
+        """Whatever the opener of this size opens; False where it is text after all."""
+        tape, plan = self.tape, self.plan
+        offset = tape.look - size - tape.at
+        if (yield from self._at(offset, plan.reasoning_start)):
+            self._mark()
+            yield from self._reasoning()
+            return True
+        for begin in plan.content_begins:
+            if (yield from self._at(offset, begin)):
+                self.teller.markup()
+                yield from self._wrapped()
+                return True
+        for way in plan.ways:
+            tape.look = tape.at + offset
+            if tape.data.startswith(way.opener, tape.look) and (yield from calls(self.teller, plan, way)):
+                return True
+        if (yield from self._at(offset, plan.reasoning_end)):
+            if plan.reasoning and not plan.reasoning.bare_end:
+                self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
+            self._mark()
+            yield from self._skip(plan.reasoning.after if plan.reasoning else "")
+            return True
+        for words in (plan.between, plan.closing, plan.turn_end):
+            if (yield from self._at(offset, words)):
+                self._over = words == plan.turn_end
+                self.teller.markup()
+                return True
+        tape.look = tape.at + offset + 1
+        self.teller.text("content")
+        return False
+
+    def _at(self, offset: int, words: Phrase) -> Steps[bool]:
+        self.tape.look = self.tape.at + offset
+        return bool(words) and (yield from phrase(self.tape, words))
+
+    def _mark(self) -> None:
+        """A marker of reasoning: markup, or content where reasoning stays in it."""
+        if self.plan.inline_reasoning:
+            self.teller.text("content")
+        else:
+            self.teller.markup()
+
+    def _opened_reasoning(self) -> Steps[None]:
+        if not (yield from phrase(self.tape, self.plan.reasoning_start)):
+            self.tape.look = self.tape.at
+        self._mark()
+        yield from self._reasoning()
+
+    def _reasoning(self) -> Steps[None]:
+        """The text of a block whose start has been told, its end and what follows it."""
+        reasoning = self.plan.reasoning
+        assert reasoning is not None
+        region: Region = "content" if self.plan.inline_reasoning else "reasoning"
+        yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
+        start = self.tape.base + self.tape.at
+        if not (yield from free_text(self.teller, region, self.plan.reasoning_stops)):
+            return
+        is_empty = self.tape.base + self.tape.at == start
+        self._mark()
+        after = reasoning.after
+        if is_empty and reasoning.skipped:
+            after = reasoning.skipped.partition(reasoning.end)[2]
+        yield from self._skip(after)
+
+    def _skip(self, pad: str) -> Steps[None]:
+        """White space that belongs to the markup."""
+        yield from shared_start(self.tape, pad.encode())
+        self._mark()
+
+    def _wrapped(self) -> Steps[None]:
+        """The content of a block, and its end."""
+        if self.plan.json_answer:
+            yield from self._answer()
+        yield from free_text(self.teller, "content", self.plan.content_stops)
+        self.teller.markup()
+
+    def _rest(self) -> Steps[None]:
+        """What stands behind the end of the turn is not part of it."""
+        tape, noted = self.tape, False
+        while True:
+            if not noted and not tape.blank():
+                noted = True
+                tape.look = len(tape.data)
+                self.teller.diagnose("after_end", "there is text behind the end of the turn")
+            tape.look = len(tape.data)
+            self.teller.markup()
+            if tape.final:
+                return
+            yield

@@ -1,0 +1,201 @@
+"""The streaming parser: text, bytes or token ids in, events out, and a message at any time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from dovetail.engine import Matcher, Vocabulary
+from dovetail.errors import InputError, ParseError
+from dovetail.formats import Format, JsonSchemaFormat
+from dovetail.messages import FinishReason, Message
+from dovetail.parsing.events import Event
+from dovetail.parsing.plan import Layout, Plan
+from dovetail.parsing.reader import Reader
+from dovetail.parsing.tape import Tape
+from dovetail.parsing.teller import Teller
+
+Level = Literal["text", "token"]
+Chunk = str | bytes | bytearray | Sequence[int]
+
+
+class StreamParser:
+    """Reads one turn of a model as it comes, cut in any way; see `Dialect.parser` for how to make one.
+
+    It never raises because of what the model says, unless a matcher is given: then it raises a ParseError at the first
+    byte that the matcher refuses.
+    """
+
+    __slots__ = ("_finish_reason", "_matcher", "_reading", "_signs", "_tape", "_teller", "_vocabulary")
+
+    def __init__(
+        self,
+        layout: Layout,
+        tools: Mapping[str, Any] | None = None,
+        *,
+        prompt: str | None = None,
+        inline_reasoning: bool = False,
+        answer: Format | None = None,
+        vocabulary: Vocabulary | None = None,
+        level: Level = "text",
+        matcher: Matcher | None = None,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._matcher = matcher
+        self._finish_reason: FinishReason | None = None
+        self._signs = _signs(vocabulary, level)
+        plan = Plan(
+            layout,
+            tools,
+            dict(self._signs.values()),
+            inline_reasoning=inline_reasoning,
+            json_answer=isinstance(answer, JsonSchemaFormat),
+        )
+        self._tape = Tape()
+        restore = tuple((sign, text.encode()) for text, sign in self._signs.values())
+        self._teller = Teller(self._tape, restore)
+        opened = prompt is None and layout.reasoning is not None and layout.reasoning.opened_by == "prompt"
+        self._reading = Reader(self._teller, plan).turn(opened)
+        next(self._reading)
+        if prompt:
+            self._read_prompt(_last_turn(prompt, layout))
+
+    def feed(self, chunk: Chunk) -> list[Event]:
+        """Take more output; the events that it settles, the spans of which tile what was fed so far."""
+        teller, tape = self._teller, self._tape
+        if isinstance(chunk, str):
+            if self._matcher is not None:
+                self._check(chunk.encode("utf-8", "replace"))
+            passes = teller.passes
+            if passes is not None and passes.search(chunk) is None and chunk:
+                if chunk.isascii():
+                    teller.straight(chunk, len(chunk))
+                else:
+                    data = chunk.encode("utf-8", "replace")
+                    teller.straight(data.decode(), len(data))
+                events, teller.events = teller.events, []
+                return events
+            tape.data += chunk.encode("utf-8", "replace")
+        else:
+            tape.data += self._bytes(chunk)
+        self._advance()
+        events, teller.events = teller.events, []
+        return events
+
+    def close(self, finish_reason: Literal["stop", "length"] = "stop") -> list[Event]:
+        """The end of the output; the events that settles. With "length" what is half read is not guessed at."""
+        teller, tape = self._teller, self._tape
+        if self._finish_reason is not None:
+            return []
+        reason: FinishReason = finish_reason
+        if finish_reason == "stop":
+            if self._matcher is not None and not self._matcher.is_complete:
+                raise ParseError("the output ends too early for its format", tape.base + len(tape.data))
+            tape.final = True
+            was_open = teller.call is not None
+            self._advance()
+            reason = "length" if was_open and not teller.last_is_complete else finish_reason
+        if tape.at < len(tape.data):
+            tape.look = len(tape.data)
+            teller.diagnose("cut_off", "the output was cut off here")
+            teller.markup()
+        if teller.call is not None:
+            teller.close_call()
+        teller.enter("")
+        self._finish_reason = reason if reason == "length" or not teller.has_calls else "tool_calls"
+        events, teller.events = teller.events, []
+        return events
+
+    def finish(self, finish_reason: Literal["stop", "length"] = "stop") -> Message:
+        """End the output and give the message; "length" says that a limit cut it off, and beats "tool_calls"."""
+        self.close(finish_reason)
+        return self.message
+
+    @property
+    def message(self) -> Message:
+        """What was said so far; each piece of it is a prefix of what it will be."""
+        return self._teller.message(self._finish_reason)
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why the turn ended, once it has."""
+        return self._finish_reason
+
+    def _advance(self) -> None:
+        if self._tape.data or self._tape.final:
+            next(self._reading, None)
+            self._tape.compact()
+
+    def _bytes(self, chunk: bytes | bytearray | Sequence[int]) -> bytes:
+        """A chunk as it stands on the tape."""
+        if isinstance(chunk, bytes | bytearray):
+            data = bytes(chunk)
+            if self._matcher is not None:
+                self._check(data)
+            return data.replace(b"\xff", b"\xfe") if self._signs else data
+        if self._vocabulary is None:
+            raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
+        found = []
+        for token in chunk:
+            if self._matcher is not None and not self._matcher.accept(token):
+                raise ParseError(
+                    f"the format does not allow token {token} here", self._tape.base + len(self._tape.data)
+                )
+            sign = self._signs.get(token)
+            data = self._vocabulary.token_bytes(token)
+            found.append(sign[1] if sign else data.replace(b"\xff", b"\xfe") if self._signs else data)
+        return b"".join(found)
+
+    def _check(self, data: bytes) -> None:
+        matcher = self._matcher
+        assert matcher is not None
+        if not matcher.accept_bytes(data):
+            good = _accepted(matcher, data)
+            raise ParseError("the output leaves its format", self._tape.base + len(self._tape.data) + good)
+
+    def _read_prompt(self, assistant: str) -> None:
+        """Run over what the prompt has written of the turn, and keep the state it leaves."""
+        data = assistant.encode("utf-8", "replace")
+        for text, sign in self._signs.values():
+            data = data.replace(text.encode(), sign)
+        self._tape.data += data
+        self._advance()
+        self._tape.base = -len(self._tape.data)
+        self._teller.forget()
+
+
+def _signs(vocabulary: Vocabulary | None, level: Level) -> dict[int, tuple[str, bytes]]:
+    """The special tokens that are matched by id: for each its text, and how it stands on the tape.
+
+    A sign has the length of its text, so that offsets stay true, and starts with a byte that no text has.
+    """
+    if level == "text":
+        return {}
+    if vocabulary is None:
+        raise InputError("level is 'token', but there is no vocabulary", "", "pass vocabulary= to the parser")
+    known = vocabulary.special_tokens
+    return {id: (text, b"\xff" + text.encode()[1:]) for text, id in known.items() if text}
+
+
+def _last_turn(prompt: str, layout: Layout) -> str:
+    """What the prompt holds of the turn to be read."""
+    start = layout.turn.start.strip()
+    if start and start in prompt:
+        return prompt[prompt.rindex(start) + len(start) :].removeprefix(
+            layout.turn.start[len(layout.turn.start.rstrip()) :]
+        )
+    reasoning = layout.reasoning
+    if reasoning and reasoning.start.strip() in prompt:
+        tail = prompt[prompt.rindex(reasoning.start.strip()) :]
+        return tail if re.fullmatch(re.escape(reasoning.start.strip()) + r"\s*", tail) else ""
+    return ""
+
+
+def _accepted(matcher: Matcher, data: bytes) -> int:
+    """How many of the bytes the matcher takes."""
+    low, high = 0, len(data)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if matcher.fork().accept_bytes(data[:middle]) else (low, middle)
+    return low
