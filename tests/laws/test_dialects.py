@@ -104,3 +104,22 @@ def test_at_token_level_the_characters_of_a_marker_are_prose() -> None:
     assert [("content", prose.decode())] == [
         (event.name, prose.decode()) for event in matcher.events() if event.kind == "text" and event.name == "content"
     ]
+
+
+STYLES = """llama kimi kimi_k3 deepseek_r1 deepseek_v3_1 deepseek_v3_2 deepseek_v4 deepseek_v4_1 qwen_3 qwen_3_5 qwen_3_coder
+mimo minimax minimax_m3 glm_4_7 cohere exaone""".split()
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_what_can_be_said_under_the_style_of_xgrammar_can_be_said_under_ours(name: str) -> None:
+    import xgrammar
+
+    speaker = speaker_of(dt.dialects.get(name))
+    for choice, reasoning, parallel, _ in REQUESTS[::2]:
+        mode = {True: "enabled", False: "disabled"}.get(reasoning, reasoning)
+        theirs = xgrammar.get_model_structural_tag(
+            name, tools=TOOLS, tool_choice=choice, reasoning=mode, parallel_tool_calls=parallel
+        )
+        said = speaker.speak(theirs.model_dump_json())
+        if said.complete:
+            assert dt.accepts(dt.get_model_structural_tag(name, TOOLS, choice, mode, parallel), said.data)
