@@ -106,8 +106,8 @@ def test_at_token_level_the_characters_of_a_marker_are_prose() -> None:
     ]
 
 
-STYLES = """llama kimi kimi_k3 deepseek_r1 deepseek_v3_1 deepseek_v3_2 deepseek_v4 deepseek_v4_1 qwen_3 qwen_3_5 qwen_3_coder
-mimo minimax minimax_m3 glm_4_7 cohere exaone""".split()
+STYLES = """llama kimi kimi_k3 deepseek_r1 deepseek_v3_1 deepseek_v3_2 deepseek_v4 deepseek_v4_1 qwen_3 qwen_3_5
+qwen_3_coder mimo minimax minimax_m3 glm_4_7 cohere exaone""".split()
 
 
 @pytest.mark.parametrize("name", STYLES)

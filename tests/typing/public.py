@@ -41,3 +41,12 @@ def speaker(fmt: dict[str, object]) -> None:
 
 def errors(error: dt.InputError) -> None:
     assert_type((error.problem, error.path, error.fix), tuple[str, str, str])
+
+
+def dialects(tools: list[dict[str, object]]) -> None:
+    assert_type(dt.dialects.names(), list[str])
+    dialect = dt.dialects.get("qwen_3")
+    assert_type(dialect, dt.Dialect)
+    assert_type(dialect.format(tools, "required", response_format={"type": "json_object"}), dt.StructuralTag)
+    assert_type(dialect.render(dt.Message("Hello.")), str)
+    assert_type(dt.get_model_structural_tag("llama", tools), dt.StructuralTag)
