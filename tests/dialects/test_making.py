@@ -97,6 +97,8 @@ EXAMPLES = [
     ("kimi_k3", {"reasoning": False}, "b<|close|>response<|sep|><|close|>message<|sep|>", True),
     ("cohere", {}, "a<|END_THINKING|>b", True),
     ("cohere", {}, "a<|END_THINKING|><|START_TEXT|>b<|END_TEXT|>", True),
+    ("cohere", {"reasoning": False}, "b <|START_TEXT|> c", False),
+    ("granite", {"reasoning": False, "exclude_special_tokens": False}, "<response>b", False),
     ("granite", {"reasoning": False}, '<|tool_call|>[{"name": "ping", "arguments": {}}]', True),
     ("nemotron", {"reasoning": False}, '<TOOLCALL>[{"name": "ping", "arguments": {}}]</TOOLCALL>', True),
     ("mistral", {}, '[TOOL_CALLS][{"name": "ping", "arguments": {}, "id": "abcdefgh"}]', False),

@@ -208,7 +208,7 @@ class _Maker:
         blocks = self._call_blocks(one=not self._several())
         if self.tokens and all(self._literal(block.begin)[0].type == "token" for block in blocks):
             # A marker that is a token never stands in text.
-            return self._calls_between_texts(blocks, (), at_least_one)
+            return self._calls_between_texts(blocks, self._words(), at_least_one)
         if any(way.named for way in self.ways):
             headers = [header for way in self.ways for header in self._headers(way)]
             return self._calls_between_texts(blocks, (*self._words(), *headers), at_least_one)
@@ -299,20 +299,22 @@ class _Maker:
     # Text.
 
     def _words(self, *always: str) -> tuple[str, ...]:
-        """What free text may not hold."""
+        """What free text may not hold; at token level no marker that is a token can stand in it anyway."""
+        reasoning, content = self.dialect.reasoning, self.dialect.content
+        if content.optional:
+            always += content.begins
         if not self.ways:
             # Where no tool may be called, text does not begin a call.
             always += tuple(way.opens_with for way in self.dialect.calls if way.opens_with in self.dialect.excludes)
-        if self.tokens or not self.options.exclude_special_tokens:
-            return always
-        reasoning = self.dialect.reasoning
-        marks = (reasoning.start, reasoning.end) if reasoning and not self.dialect.turn.between else ()
-        return tuple(dict.fromkeys((*always, *marks, *self.dialect.excludes)))
+        if self.options.exclude_special_tokens:
+            marks = (reasoning.start, reasoning.end) if reasoning and not self.dialect.turn.between else ()
+            always += (*marks, *self.dialect.excludes)
+        return tuple(word for word in dict.fromkeys(always) if not any(token in word for token in self.tokens))
 
     def _text(self, name: str, excludes: tuple[str, ...], *ends: str) -> f.Format:
         """Free text under a name up to and with one of its ends."""
         last = [self._literal(end) for end in ends]
-        text = f.CaptureFormat(name=name, content=f.AnyTextFormat(excludes=() if self.tokens else excludes))
+        text = f.CaptureFormat(name=name, content=f.AnyTextFormat(excludes=excludes))
         if all(parts[0].type == "token" for parts in last):
             return _sequence([text, _either([_sequence(parts) for parts in last])])
         return f.TagFormat(begin="", content=text, end=ends if len(ends) > 1 else ends[0])
