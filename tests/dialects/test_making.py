@@ -197,3 +197,10 @@ def test_tools_that_a_family_cannot_call_are_refused_where_they_have_to_be_calle
 def test_a_level_that_does_not_exist_is_refused() -> None:
     with pytest.raises(dt.DialectError, match="level"):
         dt.dialects.get("llama").format(level="byte")  # type: ignore[arg-type]
+
+
+def test_a_schema_that_a_call_syntax_cannot_write_is_refused_where_it_stands() -> None:
+    tools = [*TOOLS, {"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"not": {}}}}}}]
+    with pytest.raises(dt.SchemaError) as caught:
+        dt.dialects.get("lfm2").format(tools)
+    assert "/tools/2/function/parameters/properties/a/not" == caught.value.path

@@ -112,8 +112,16 @@ class _Maker:
             return self._plain()
         if content.always:
             return self._blocks(content)
-        wrapped = self._optional_blocks(content)
-        return _either([wrapped, self._plain()]) if content.optional else wrapped
+        ways: list[f.Format] = []
+        if self.request.choice == "auto":
+            block = self._content_block(content, self.answer)
+            both = self.ways and self.answer is None
+            ways.append(_sequence([block, f.OptionalFormat(content=self._calls())]) if both else block)
+        if content.optional:
+            ways.append(self._plain())
+        elif self.ways:
+            ways.append(self._calls())
+        return _either(ways)
 
     def _blocks(self, content: Content) -> f.Format:
         """A block of content, which is always there, and then the calls."""
@@ -126,17 +134,6 @@ class _Maker:
         if self.request.choice != "auto":
             return calls
         return _either([answer, calls])
-
-    def _optional_blocks(self, content: Content) -> f.Format:
-        """A block of content, calls, or both."""
-        answer = self._content_block(content, self.answer)
-        if not self.ways:
-            return answer
-        if self.request.choice != "auto":
-            return self._calls()
-        if self.answer is not None:
-            return _either([answer, self._calls()])
-        return _either([_sequence([answer, f.OptionalFormat(content=self._calls())]), self._calls()])
 
     def _content_block(self, content: Content, answer: f.Format | None, opened: bool = False) -> f.Format:
         ways = []
@@ -286,7 +283,7 @@ class _Maker:
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
         if not isinstance(style, str):
-            return literal_arguments(tool.parameters, style, f"/tools/{tool.name}/parameters")
+            return literal_arguments(tool.parameters, style, tool.path)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
             fields["any_order"] = True
