@@ -14,8 +14,44 @@ from dovetail.parsing import Event, StreamParser
 NAMES = st.sampled_from(["get_weather", "search", "f", "run-code", "browser.open"])
 KEYS = st.sampled_from(["city", "n", "items", "query_text", "x1", "deep"])
 # Pieces that look like markup, JSON, white space or characters of several bytes, put together at random.
-SPICE = ["<", ">", "</", "<tool_call>", "</tool_call>", "<|", "|>", '"', "'", "\\", "{", "}", "[", "]", "(", ")", "=", ":", ","]
-SPICE += ["\n", " ", "\t", "é", "猫", "🦊", "null", "true", "02134", "5", "-1.5e3", '{"name": "f"', "&amp;", "</parameter", "think"]
+SPICE = [
+    "<",
+    ">",
+    "</",
+    "<tool_call>",
+    "</tool_call>",
+    "<|",
+    "|>",
+    '"',
+    "'",
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "=",
+    ":",
+]
+SPICE += [
+    ",",
+    "\n",
+    " ",
+    "\t",
+    "é",
+    "猫",
+    "🦊",
+    "null",
+    "true",
+    "02134",
+    "5",
+    "-1.5e3",
+    '{"name": "f"',
+    "&amp;",
+    "think",
+]
+SPICE += ["</parameter"]
 TEXTS = st.lists(st.sampled_from(SPICE) | st.text(max_size=4), max_size=8).map("".join)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
 VALUES = st.recursive(

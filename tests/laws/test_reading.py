@@ -122,9 +122,7 @@ def test_what_the_format_allows_is_read_without_a_remark(dialect: Dialect) -> No
             assert jsonschema.Draft202012Validator(schemas[call.name]).is_valid(call.value), where
 
 
-def captured(
-    speaker: Speaker, made: Format, token_ids: tuple[int, ...], output: bytes
-) -> tuple[str, str, list[str]]:
+def captured(speaker: Speaker, made: Format, token_ids: tuple[int, ...], output: bytes) -> tuple[str, str, list[str]]:
     """Content, reasoning and the names of calls as the matcher saw them, without white space."""
     matcher = compile(made, speaker.vocabulary).matcher()
     assert all(matcher.accept(token) for token in token_ids)

@@ -6,6 +6,7 @@ from dovetail.parsing import json_text
 from dovetail.parsing.calls import calls
 from dovetail.parsing.events import Region
 from dovetail.parsing.plan import Phrase, Plan
+from dovetail.parsing.stops import marker_size
 from dovetail.parsing.tape import Steps, peek, phrase, shared_start, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import free_text
@@ -47,7 +48,7 @@ class Reader:
             found = openers.spaced.match(tape.data, tape.at)
             if found:
                 tape.look = found.end()
-                return found.end(1) - found.start(1)
+                return marker_size(found)
             tape.look = tape.at
             behind = tape.after_space()
             if behind < len(tape.data) and (tape.final or openers.held(tape.data, behind) != behind):
@@ -157,8 +158,8 @@ class Reader:
         while True:
             if not noted and not tape.blank():
                 noted = True
-                tape.look = len(tape.data)
-                self.teller.diagnose("after_end", "there is text behind the end of the turn")
+                here = tape.base + tape.after_space()
+                self.teller.diagnose("after_end", "there is text behind the end of the turn", here, here)
             tape.look = len(tape.data)
             self.teller.markup()
             if tape.final:
