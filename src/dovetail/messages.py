@@ -97,8 +97,12 @@ class Message:
             message |= dict.fromkeys(reasoning_fields, self.reasoning)
         if self.tool_calls:
             message["tool_calls"] = [
-                {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call, id in zip(self.tool_calls, call_ids(self.tool_calls), strict=True)
+                {
+                    "id": call_id(call, index),
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for index, call in enumerate(self.tool_calls)
             ]
         return message
 
@@ -122,8 +126,8 @@ class Message:
             blocks.append({"type": "thinking", "thinking": self.reasoning, "signature": ""})
         if self.content:
             blocks.append({"type": "text", "text": self.content})
-        for call, id in zip(self.tool_calls, call_ids(self.tool_calls), strict=True):
-            blocks.append({"type": "tool_use", "id": id, "name": call.name, "input": _object(call)})
+        for index, call in enumerate(self.tool_calls):
+            blocks.append({"type": "tool_use", "id": call_id(call, index), "name": call.name, "input": _object(call)})
         return {"role": "assistant", "content": blocks}
 
     def to_responses(self) -> list[Wire]:
@@ -136,12 +140,12 @@ class Message:
             text = {"type": "output_text", "text": self.content, "annotations": []}
             status = "incomplete" if self.finish_reason == "length" and not self.tool_calls else "completed"
             items.append({"type": "message", "id": "msg_0", "role": "assistant", "status": status, "content": [text]})
-        for index, (call, id) in enumerate(zip(self.tool_calls, call_ids(self.tool_calls), strict=True)):
+        for index, call in enumerate(self.tool_calls):
             items.append(
                 {
                     "type": "function_call",
                     "id": f"fc_{index}",
-                    "call_id": id,
+                    "call_id": call_id(call, index),
                     "name": call.name,
                     "arguments": call.arguments,
                     "status": "completed" if call.complete else "incomplete",
@@ -200,9 +204,9 @@ class Message:
         return cls(content, reasoning, tuple(calls))
 
 
-def call_ids(calls: Sequence[ToolCall]) -> list[str]:
-    """An id for each call: its own, or one made of its place; interfaces refuse calls without."""
-    return [call.id or f"call_{index}" for index, call in enumerate(calls)]
+def call_id(call: ToolCall, index: int) -> str:
+    """The id of a call, or one made of its place: interfaces refuse calls without."""
+    return call.id or f"call_{index}"
 
 
 def _object(call: ToolCall) -> Any:

@@ -54,7 +54,7 @@ def value(
         closed = yield from _composite(tape, closers, teller, region)
     else:
         closed = first in _SCALAR_STARTS and bool((yield from run(tape, _SCALAR, MAX_SCALAR)))
-    if teller and closed:
+    if teller:
         teller.text(region)
     return closed
 
@@ -91,7 +91,7 @@ def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Reg
             if depth == 0:
                 tape.look += 1
                 return True
-        elif byte != _QUOTE and (yield from _at_stop(tape, closers.stops)):
+        elif byte != _QUOTE and (yield from _at_stop(tape, closers.stops, teller, region)):
             return False
         tape.look += 1
         if byte == _QUOTE and not (yield from _string(tape, teller, region)):
@@ -124,9 +124,11 @@ def _wait(tape: Tape, teller: Teller | None, region: Region, passes: re.Pattern[
     teller.passes = None
 
 
-def _at_stop(tape: Tape, stops: Stops) -> Steps[bool]:
+def _at_stop(tape: Tape, stops: Stops, teller: Teller | None, region: Region) -> Steps[bool]:
     while not stops.find.match(tape.data, tape.look):
         if tape.final or stops.held(tape.data, tape.look) != tape.look:
             return False
+        if teller:
+            teller.text(region)
         yield
     return True

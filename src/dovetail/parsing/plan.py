@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from dovetail.parsing import json_text, literals, tagged
@@ -26,9 +27,10 @@ from dovetail.parsing.stops import Stops
 
 Phrase = tuple[bytes, ...]
 Mark = Callable[[str], bytes]
+Signs = tuple[tuple[str, bytes], ...]
 
 
-class Layout(Protocol):
+class Layout(Hashable, Protocol):
     """What a reader needs of a dialect."""
 
     @property
@@ -80,21 +82,10 @@ class Way:
 
 
 class Plan:
-    """Everything that stays the same while a turn is read."""
+    """The markers of a dialect, and beside them what one request says about its tools and its answer."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        tools: Mapping[str, Any] | None,
-        signs: Mapping[str, bytes],
-        *,
-        inline_reasoning: bool,
-        json_answer: bool,
-    ) -> None:
-        self.tools = tools
-        self.inline_reasoning = inline_reasoning
-        self.json_answer = json_answer
-        mark = _marker(tuple(signs.items()))
+    def __init__(self, layout: Layout, signs: Signs, tools_known: bool) -> None:
+        mark: Mark = partial(_mark, signs)
         self.reasoning, self.content, turn = layout.reasoning, layout.content, layout.turn
         self.reasoning_start = _words(mark, self.reasoning.start) if self.reasoning else ()
         self.reasoning_end = _words(mark, self.reasoning.end) if self.reasoning else ()
@@ -102,13 +93,25 @@ class Plan:
         self.between = _words(mark, turn.between)
         self.closing = _words(mark, turn.closing)
         self.turn_end = _words(mark, turn.end)
-        self.ways = _ways(layout, mark, tools is not None)
+        self.ways = _ways(layout, mark, tools_known)
         pad = self.reasoning.pad if self.reasoning else ""
         self.reasoning_stops = Stops([(pad, mark(self.reasoning.end.strip()))]) if self.reasoning else Stops(())
         self.content_stops = Stops([("", mark(end)) for end in self.content.ends])
         self.openers = Stops(self._openers(layout))
         self.answer_ends = json_text.ends(self.openers.markers)
+        self.tools: Mapping[str, Any] | None = None
+        self.inline_reasoning = False
+        self.json_answer = False
         self._declared: dict[str, Declared] = {}
+
+    def for_request(self, tools: Mapping[str, Any] | None, inline_reasoning: bool, json_answer: bool) -> Plan:
+        """The same markers for one request."""
+        made = copy(self)
+        made.tools = tools
+        made.inline_reasoning = inline_reasoning
+        made.json_answer = json_answer
+        made._declared = {}
+        return made
 
     def _openers(self, layout: Layout) -> list[tuple[str, bytes]]:
         spacing = layout.calls[0].spacing if layout.calls else ""
@@ -125,12 +128,13 @@ class Plan:
         return self._declared[tool]
 
 
-def _marker(signs: tuple[tuple[str, bytes], ...]) -> Mark:
-    """How markers stand on the tape: as their text, with special tokens as their signs."""
-    return partial(_mark, signs)
+@lru_cache(maxsize=256)
+def plan(layout: Layout, signs: Signs, tools_known: bool) -> Plan:
+    """The plan of a dialect, in which special tokens stand as their signs."""
+    return Plan(layout, signs, tools_known)
 
 
-def _mark(signs: tuple[tuple[str, bytes], ...], marker: str) -> bytes:
+def _mark(signs: Signs, marker: str) -> bytes:
     data = marker.encode()
     for text, sign in signs:
         data = data.replace(text.encode(), sign)

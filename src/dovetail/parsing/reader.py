@@ -6,6 +6,7 @@ from dovetail.parsing import json_text
 from dovetail.parsing.calls import calls
 from dovetail.parsing.events import Region
 from dovetail.parsing.plan import Phrase, Plan
+from dovetail.parsing.stops import marker_size
 from dovetail.parsing.tape import Steps, peek, phrase, shared_start, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import free_text
@@ -26,7 +27,7 @@ class Reader:
     def turn(self, in_reasoning: bool) -> Steps[None]:
         """All of the turn; `in_reasoning` where the prompt has opened a block."""
         if in_reasoning:
-            yield from self._opened_reasoning()
+            yield from self._reasoning()
         blank = True
         while not self._over:
             size = (yield from self._behind_space()) if blank else -1
@@ -47,7 +48,7 @@ class Reader:
             found = openers.spaced.match(tape.data, tape.at)
             if found:
                 tape.look = found.end()
-                return found.end(1) - found.start(1)
+                return marker_size(found)
             tape.look = tape.at
             behind = tape.after_space()
             if behind < len(tape.data) and (tape.final or openers.held(tape.data, behind) != behind):
@@ -93,7 +94,7 @@ class Reader:
                 return True
         for way in plan.ways:
             tape.look = tape.at + offset
-            if tape.data.startswith(way.opener, tape.look) and (yield from calls(self.teller, plan, way)):
+            if (yield from calls(self.teller, plan, way)):
                 return True
         if (yield from self._at(offset, plan.reasoning_end)):
             if plan.reasoning and not plan.reasoning.bare_end:
@@ -121,27 +122,23 @@ class Reader:
         else:
             self.teller.markup()
 
-    def _opened_reasoning(self) -> Steps[None]:
-        if not (yield from phrase(self.tape, self.plan.reasoning_start)):
-            self.tape.look = self.tape.at
-        self._mark()
-        yield from self._reasoning()
-
     def _reasoning(self) -> Steps[None]:
         """The text of a block whose start has been told, its end and what follows it."""
         reasoning = self.plan.reasoning
         assert reasoning is not None
         region: Region = "content" if self.plan.inline_reasoning else "reasoning"
-        yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
+        if (yield from phrase(self.tape, self.plan.reasoning_start)):
+            self._mark()  # the prompt has opened the block, and the model opens it again
+        self.tape.look = self.tape.at
         start = self.tape.base + self.tape.at
-        if not (yield from free_text(self.teller, region, self.plan.reasoning_stops)):
+        yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
+        size = yield from free_text(self.teller, region, self.plan.reasoning_stops)
+        if not size:
             return
-        is_empty = self.tape.base + self.tape.at == start
+        inside = self.tape.base + self.tape.look - size - start
         self._mark()
-        after = reasoning.after
-        if is_empty and reasoning.skipped:
-            after = reasoning.skipped.partition(reasoning.end)[2]
-        yield from self._skip(after)
+        before, end, after = reasoning.skipped.partition(reasoning.end)
+        yield from self._skip(after if end and inside == len(before) else reasoning.after)
 
     def _skip(self, pad: str) -> Steps[None]:
         """White space that belongs to the markup."""
@@ -161,8 +158,8 @@ class Reader:
         while True:
             if not noted and not tape.blank():
                 noted = True
-                tape.look = len(tape.data)
-                self.teller.diagnose("after_end", "there is text behind the end of the turn")
+                here = tape.base + tape.after_space()
+                self.teller.diagnose("after_end", "there is text behind the end of the turn", here, here)
             tape.look = len(tape.data)
             self.teller.markup()
             if tape.final:

@@ -9,25 +9,28 @@ from collections.abc import Iterable
 class Stops:
     """Markers that may end free text, each with white space that belongs to it when it stands right before.
 
-    `find` finds the first marker, in its group 1; `held` tells how much of the end of the text may be the start of one.
+    `find` finds the first marker, in its last group; `held` tells how much of the end of the text may be the start of
+    one. `spaced` matches a marker behind any white space.
     """
 
     __slots__ = ("_tail", "_window", "find", "markers", "quick", "spaced")
 
     def __init__(self, markers: Iterable[tuple[str, bytes]]) -> None:
         """Markers as pairs of the white space before them and themselves."""
-        pairs = list(dict.fromkeys((pad.encode(), word) for pad, word in markers if word))
-        # Longer words first, so that of two markers with one beginning the whole one is seen.
-        pairs.sort(key=lambda pair: -len(pair[1]))
-        pads = sorted({pad[i:] for pad, _ in pairs for i in range(len(pad))}, key=len, reverse=True)
-        before = b"(?:" + b"|".join(map(re.escape, pads)) + b")?" if pads else b""
-        self.markers = longest = tuple(dict.fromkeys(word for _, word in pairs))
-        inner = b"|".join(map(re.escape, longest)) or rb"(?!)"
-        self.find = re.compile(before + b"(" + inner + b")")
-        self.spaced = re.compile(rb"[ \t\r\n]*+(" + inner + b")")
-        starts = {pad[i:] + word for pad, word in pairs for i in range(len(pad) + 1)}
-        self._window = max((len(start) for start in starts), default=1) - 1
-        self._tail = re.compile(b"(?:" + (_prefixes(starts) or b"(?!)") + rb")\Z")
+        by_pad: dict[str, list[bytes]] = {}
+        for pad, word in markers:
+            if word and word not in by_pad.setdefault(pad, []):
+                by_pad[pad].append(word)
+        self.markers = tuple(dict.fromkeys(word for words in by_pad.values() for word in words))
+        ways = [_optional(pad.encode()) + b"(" + _any(words) + b")" for pad, words in by_pad.items()]
+        self.find = re.compile(b"|".join(ways) or b"(?!)")
+        self.spaced = re.compile(rb"[ \t\r\n]*+(" + _any(self.markers) + b")")
+        starts = {
+            pad.encode()[i:] + word for pad, words in by_pad.items() for word in words for i in range(len(pad) + 1)
+        }
+        self._window = max(map(len, starts), default=1) - 1
+        prefixes = {start[:i] for start in starts for i in range(1, len(start))}
+        self._tail = re.compile(b"(?:" + _any(prefixes) + rb")\Z")
         firsts = "".join(sorted({start.decode("utf-8", "replace")[0] for start in starts}))
         # A chunk of text without any of these characters holds no part of a marker.
         self.quick = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
@@ -38,7 +41,17 @@ class Stops:
         return found.start() if found else len(data)
 
 
-def _prefixes(texts: set[bytes]) -> bytes:
-    """A pattern for every proper prefix of the texts."""
-    found = sorted({text[:i] for text in texts for i in range(1, len(text))}, key=len, reverse=True)
-    return b"|".join(map(re.escape, found))
+def marker_size(found: re.Match[bytes]) -> int:
+    """How long a marker is without the space before it."""
+    assert found.lastindex is not None
+    return found.end() - found.start(found.lastindex)
+
+
+def _any(words: Iterable[bytes]) -> bytes:
+    """A pattern for any of the words, the longest that fits."""
+    return b"|".join(map(re.escape, sorted(words, key=len, reverse=True))) or b"(?!)"
+
+
+def _optional(pad: bytes) -> bytes:
+    """A pattern for as much of `pad` as there is."""
+    return b"(?:" + _any(pad[i:] for i in range(len(pad))) + b")?" if pad else b""

@@ -11,7 +11,7 @@ from dovetail.errors import InputError, ParseError
 from dovetail.formats import Format, JsonSchemaFormat
 from dovetail.messages import FinishReason, Message
 from dovetail.parsing.events import Event
-from dovetail.parsing.plan import Layout, Plan
+from dovetail.parsing.plan import Layout, plan
 from dovetail.parsing.reader import Reader
 from dovetail.parsing.tape import Tape
 from dovetail.parsing.teller import Teller
@@ -45,18 +45,13 @@ class StreamParser:
         self._matcher = matcher
         self._finish_reason: FinishReason | None = None
         self._signs = _signs(vocabulary, level)
-        plan = Plan(
-            layout,
-            tools,
-            dict(self._signs.values()),
-            inline_reasoning=inline_reasoning,
-            json_answer=isinstance(answer, JsonSchemaFormat),
-        )
+        marks = plan(layout, tuple(self._signs.values()), tools is not None)
+        task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
         self._tape = Tape()
         restore = tuple((sign, text.encode()) for text, sign in self._signs.values())
         self._teller = Teller(self._tape, restore)
         opened = prompt is None and layout.reasoning is not None and layout.reasoning.opened_by == "prompt"
-        self._reading = Reader(self._teller, plan).turn(opened)
+        self._reading = Reader(self._teller, task).turn(opened)
         next(self._reading)
         if prompt:
             self._read_prompt(_last_turn(prompt, layout))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dovetail.parsing.events import Region
-from dovetail.parsing.stops import Stops
+from dovetail.parsing.stops import Stops, marker_size
 from dovetail.parsing.tape import Steps, Tape
 from dovetail.parsing.teller import Teller
 
@@ -19,7 +19,7 @@ def free_text(teller: Teller, region: Region, stops: Stops) -> Steps[int]:
             tape.look = found.start()
             teller.text(region)
             tape.look = found.end()
-            return found.end(1) - found.start(1)
+            return marker_size(found)
         tape.look = len(tape.data) if tape.final else stops.held(tape.data, tape.at)
         teller.text(region)
         if tape.final:
