@@ -119,7 +119,7 @@ FAMILIES = (
     # Qwen and those who talk like it.
     QWEN_3,
     QWEN_3_CODER,
-    replace(QWEN_3_CODER, name="qwen_3_5"),
+    replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True)),
     Dialect("hermes", (_HERMES_CALLS,), _THINK, turn=_CHATML, special_tokens=_TOOL_CALL_TOKENS),
     Dialect(
         "mimo",
@@ -189,7 +189,7 @@ FAMILIES = (
     Dialect(
         "deepseek_v4",
         (_deepseek_calls("tool_calls", "", "deepseek_xml"),),
-        _THINK_OPENED,
+        replace(_THINK_OPENED, ends_at_calls=True),
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
     ),
@@ -215,7 +215,7 @@ FAMILIES = (
                 id_template="functions.{name}:{id}",
             ),
         ),
-        _THINK,
+        replace(_THINK, ends_at_calls=True),
         turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
         special_tokens=(
             "<|tool_calls_section_begin|>",

@@ -90,7 +90,8 @@ class _Maker:
             return None
         if mode == "disabled":
             return _sequence(self._literal(block.skipped)) if block.skipped else None
-        inside = self._text("reasoning", self._words(block.start), block.end)
+        triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
+        inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
         after = self._literal(block.after)
         opener = _sequence(self._literal(block.start))
         if mode == "auto":

@@ -138,6 +138,7 @@ class Reasoning:
     after: str = ""
     skipped: str = ""
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
+    ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
 
 
 @dataclass(frozen=True, slots=True)

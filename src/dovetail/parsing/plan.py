@@ -49,6 +49,10 @@ class Layout(Hashable, Protocol):
     def turn(self) -> Turn:
         """What surrounds the output."""
 
+    @property
+    def excludes(self) -> tuple[str, ...]:
+        """What free text may not hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -94,8 +98,7 @@ class Plan:
         self.closing = _words(mark, turn.closing)
         self.turn_end = _words(mark, turn.end)
         self.ways = _ways(layout, mark, tools_known)
-        pad = self.reasoning.pad if self.reasoning else ""
-        self.reasoning_stops = Stops([(pad, mark(self.reasoning.end.strip()))]) if self.reasoning else Stops(())
+        self.reasoning_stops = Stops(self._reasoning_stops(layout, mark))
         self.content_stops = Stops([("", mark(end)) for end in self.content.ends])
         self.openers = Stops(self._openers(layout))
         self.answer_ends = json_text.ends(self.openers.markers)
@@ -120,6 +123,16 @@ class Plan:
         rest = (*blocks, self.between, self.closing, self.turn_end)
         return found + [("", words[0]) for words in rest if words]
 
+    def _reasoning_stops(self, layout: Layout, mark: Mark) -> list[tuple[str, bytes]]:
+        """The end of reasoning, and what may end it because its text never holds it."""
+        if self.reasoning is None:
+            return []
+        pad, barred = self.reasoning.pad, [mark(word) for word in layout.excludes]
+        openers = [way.opener for way in self.ways if way.trusted or way.broken]
+        found = openers if self.reasoning.ends_at_calls else [word for word in openers if _holds(word, barred)]
+        found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
+        return [(pad, word) for word in (self.reasoning_end[0], *found)]
+
     def declared(self, tool: str) -> Declared:
         """What is known about the arguments of a tool."""
         if tool not in self._declared:
@@ -139,6 +152,10 @@ def _mark(signs: Signs, marker: str) -> bytes:
     for text, sign in signs:
         data = data.replace(text.encode(), sign)
     return data
+
+
+def _holds(word: bytes, barred: list[bytes]) -> bool:
+    return any(mark in word for mark in barred)
 
 
 def _words(mark: Mark, marker: str) -> Phrase:

@@ -12,6 +12,7 @@ from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import free_text
 
 _JSON_STARTS = frozenset(b'{["')
+_FENCED_STARTS = _JSON_STARTS | frozenset(b"-0123456789tfn")
 
 
 class Reader:
@@ -70,14 +71,22 @@ class Reader:
         return (yield from free_text(self.teller, "content", self.plan.openers))
 
     def _answer(self) -> Steps[None]:
-        """An answer in JSON, inside whose strings nothing is a marker."""
-        offset = self.tape.look - self.tape.at
-        yield from space(self.tape)
-        first = yield from peek(self.tape)
-        self.tape.look = self.tape.at + offset
-        if first in _JSON_STARTS:
-            yield from space(self.tape)
-            yield from json_text.value(self.tape, self.plan.answer_ends, self.teller, "content")
+        """An answer in JSON, inside whose strings nothing is a marker; a fence around it is markup."""
+        tape = self.tape
+        fenced = yield from phrase(tape, (b"```json",))
+        if not fenced:
+            tape.look = tape.at
+        yield from space(tape)
+        if (yield from peek(tape)) not in (_FENCED_STARTS if fenced else _JSON_STARTS):
+            tape.look = tape.at
+            return
+        if fenced:
+            self.teller.diagnose("fence", "the answer stands in a fence")
+            self.teller.markup()
+        closed = yield from json_text.value(tape, self.plan.answer_ends, self.teller, "content")
+        if closed and fenced and (yield from phrase(tape, (b"```",))):
+            self.teller.markup()
+        tape.look = tape.at
 
     def _block(self, size: int) -> Steps[bool]:
         """Whatever the opener of this size opens; False where it is text after all."""
@@ -87,19 +96,12 @@ class Reader:
             self._mark()
             yield from self._reasoning()
             return True
-        for begin in plan.content_begins:
-            if (yield from self._at(offset, begin)):
-                self.teller.markup()
-                yield from self._wrapped()
-                return True
-        for way in plan.ways:
-            tape.look = tape.at + offset
-            if (yield from calls(self.teller, plan, way)):
-                return True
+        if (yield from self._content_or_calls(offset)):
+            return True
         if (yield from self._at(offset, plan.reasoning_end)):
             if plan.reasoning and not plan.reasoning.bare_end:
                 self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
-            self._mark()
+            self.teller.markup()
             yield from self._skip(plan.reasoning.after if plan.reasoning else "")
             return True
         for words in (plan.between, plan.closing, plan.turn_end):
@@ -109,6 +111,19 @@ class Reader:
                 return True
         tape.look = tape.at + offset + 1
         self.teller.text("content")
+        return False
+
+    def _content_or_calls(self, offset: int) -> Steps[bool]:
+        """A block of content, or calls."""
+        for begin in self.plan.content_begins:
+            if (yield from self._at(offset, begin)):
+                self.teller.markup()
+                yield from self._wrapped()
+                return True
+        for way in self.plan.ways:
+            self.tape.look = self.tape.at + offset
+            if (yield from calls(self.teller, self.plan, way)):
+                return True
         return False
 
     def _at(self, offset: int, words: Phrase) -> Steps[bool]:
@@ -132,10 +147,20 @@ class Reader:
         self.tape.look = self.tape.at
         start = self.tape.base + self.tape.at
         yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
-        size = yield from free_text(self.teller, region, self.plan.reasoning_stops)
-        if not size:
-            return
-        inside = self.tape.base + self.tape.look - size - start
+        while True:
+            size = yield from free_text(self.teller, region, self.plan.reasoning_stops)
+            if not size:
+                return
+            offset = self.tape.look - size - self.tape.at
+            inside = self.tape.base + self.tape.at + offset - start
+            if (yield from self._at(offset, self.plan.reasoning_end)):
+                break
+            here = self.tape.base + self.tape.at + offset
+            if (yield from self._content_or_calls(offset)):
+                self.teller.diagnose("reasoning", f"{reasoning.end} is missing", here, here)
+                return
+            self.tape.look = self.tape.at + offset + 1
+            self.teller.text(region)
         self._mark()
         before, end, after = reasoning.skipped.partition(reasoning.end)
         yield from self._skip(after if end and inside == len(before) else reasoning.after)

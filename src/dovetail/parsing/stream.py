@@ -27,7 +27,16 @@ class StreamParser:
     byte that the matcher refuses.
     """
 
-    __slots__ = ("_finish_reason", "_matcher", "_reading", "_signs", "_tape", "_teller", "_vocabulary")
+    __slots__ = (
+        "_finish_reason",
+        "_matcher",
+        "_reading",
+        "_signs",
+        "_tape",
+        "_teller",
+        "_vocabulary",
+        "initial_events",
+    )
 
     def __init__(
         self,
@@ -44,6 +53,7 @@ class StreamParser:
         self._vocabulary = vocabulary
         self._matcher = matcher
         self._finish_reason: FinishReason | None = None
+        self.initial_events: list[Event] = []  # what the prompt has already said, at offsets below 0
         self._signs = _signs(vocabulary, level)
         marks = plan(layout, tuple(self._signs.values()), tools is not None)
         task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
@@ -150,14 +160,14 @@ class StreamParser:
             raise ParseError("the output leaves its format", self._tape.base + len(self._tape.data) + good)
 
     def _read_prompt(self, assistant: str) -> None:
-        """Run over what the prompt has written of the turn, and keep the state it leaves."""
+        """Run over what the prompt has written of the turn: the message begins there."""
         data = assistant.encode("utf-8", "replace")
         for text, sign in self._signs.values():
             data = data.replace(text.encode(), sign)
         self._tape.data += data
+        self._tape.base = -len(data)
         self._advance()
-        self._tape.base = -len(self._tape.data)
-        self._teller.forget()
+        self.initial_events, self._teller.events = self._teller.events, []
 
 
 def _signs(vocabulary: Vocabulary | None, level: Level) -> dict[int, tuple[str, bytes]]:

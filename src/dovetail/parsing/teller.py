@@ -192,20 +192,6 @@ class Teller:
         """Whether the last call was read to its end."""
         return self.call is None and (not self._calls or self._calls[-1].complete)
 
-    def forget(self) -> None:
-        """Go on as if nothing had been told, but for the region or call that is open."""
-        self.events = []
-        self._content, self._reasoning, self._calls, self._diagnostics = [], [], [], []
-        region, self._region = self._region, ""
-        if self.call is not None:
-            self._region = "tool_call"
-            told = ToolCall(self.call.name, "", None, self.call.id, complete=False)
-            self.events.append(Event("open", "tool_call", 0, 0, "", 0, told))
-            if self.call.parts:
-                self.events.append(Event("text", "tool_call", 0, 0, "".join(self.call.parts), 0))
-        elif region:
-            self.enter(region)
-
 
 def _decoded(value: Any) -> Any:
     """Arguments that were encoded twice, as some models do, mean what the inner text says."""
