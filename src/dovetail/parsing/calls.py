@@ -39,6 +39,16 @@ def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
     return True
 
 
+def call_to(teller: Teller, plan: Plan, way: Way, name: str) -> Steps[bool]:
+    """Tell a call whose head has been looked at, and whose arguments are JSON."""
+    reader = _Reader(teller, plan, way)
+    if not reader.opens(name, ""):
+        return False
+    yield from reader.arguments(None, way.call_end)
+    yield from reader.end(way.call_end)
+    return True
+
+
 class _Reader:
     def __init__(self, teller: Teller, plan: Plan, way: Way) -> None:
         self.teller = teller
@@ -59,11 +69,14 @@ class _Reader:
                 known = yield from self._headed(head)
         if not known:
             return False
-        after = self.way.call.after if isinstance(self.way.call, Head) else self.way.call_end
+        yield from self.end(self.way.call.after if isinstance(self.way.call, Head) else self.way.call_end)
+        return True
+
+    def end(self, after: Phrase) -> Steps[None]:
+        """What closes the open call."""
         if after and not (yield from self.takes(after)):
             yield from self._recover(after)
         self.teller.close_call()
-        return True
 
     def takes(self, words: Phrase) -> Steps[bool]:
         """Whether these words come next; if so they are told as markup."""

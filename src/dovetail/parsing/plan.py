@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from dovetail.parsing import json_text, literals, tagged
+from dovetail.parsing.channels import Channels
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.layouts import (
     ARGUMENTS,
@@ -100,6 +101,7 @@ class Plan:
         self.ways = _ways(layout, mark, tools_known)
         self.reasoning_stops = Stops(self._reasoning_stops(layout, mark))
         self.content_stops = Stops([("", mark(end)) for end in self.content.ends])
+        self.channels = self._channels()
         self.openers = Stops(self._openers(layout))
         self.answer_ends = json_text.ends(self.openers.markers)
         self.tools: Mapping[str, Any] | None = None
@@ -120,8 +122,16 @@ class Plan:
         spacing = layout.calls[0].spacing if layout.calls else ""
         found = [(spacing, way.opener) for way in self.ways]
         blocks = (self.reasoning_start, self.reasoning_end, *self.content_begins)
+        if self.channels:
+            blocks += ((self.channels.start,),)
         rest = (*blocks, self.between, self.closing, self.turn_end)
         return found + [("", words[0]) for words in rest if words]
+
+    def _channels(self) -> Channels | None:
+        if not self.between or not self.reasoning_start or not self.content_begins:
+            return None
+        recipients = [way.call_begin[-1] for way in self.ways]
+        return Channels(self.reasoning_start[0], [begin[0] for begin in self.content_begins], recipients)
 
     def _reasoning_stops(self, layout: Layout, mark: Mark) -> list[tuple[str, bytes]]:
         """The end of reasoning, and what may end it because its text never holds it."""

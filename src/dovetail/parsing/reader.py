@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dovetail.parsing import json_text
-from dovetail.parsing.calls import calls
+from dovetail.parsing.calls import call_to, calls
+from dovetail.parsing.channels import Channels
 from dovetail.parsing.events import Region
 from dovetail.parsing.plan import Phrase, Plan
 from dovetail.parsing.stops import marker_size
@@ -93,7 +94,7 @@ class Reader:
         tape, plan = self.tape, self.plan
         offset = tape.look - size - tape.at
         if (yield from self._at(offset, plan.reasoning_start)):
-            self._mark()
+            self._reasoning_markup()
             yield from self._reasoning()
             return True
         if (yield from self._content_or_calls(offset)):
@@ -109,9 +110,31 @@ class Reader:
                 self._over = words == plan.turn_end
                 self.teller.markup()
                 return True
+        if plan.channels and (yield from self._channel(offset, plan.channels)):
+            return True
         tape.look = tape.at + offset + 1
         self.teller.text("content")
         return False
+
+    def _channel(self, offset: int, channels: Channels) -> Steps[bool]:
+        """A block behind a header that no row of the dialect has."""
+        self.tape.look = self.tape.at + offset
+        header = yield from channels.header(self.tape)
+        if header is None:
+            return False
+        start, end = self.tape.base + self.tape.at + offset, self.tape.base + self.tape.look
+        match header.kind:
+            case "call":
+                if not (yield from call_to(self.teller, self.plan, self.plan.ways[header.way], header.name)):
+                    return False
+            case "reasoning":
+                self._reasoning_markup()
+                yield from self._reasoning()
+            case "content":
+                self.teller.markup()
+                yield from self._wrapped()
+        self.teller.diagnose("header", "this header is not written as it should be", start, end)
+        return True
 
     def _content_or_calls(self, offset: int) -> Steps[bool]:
         """A block of content, or calls."""
@@ -130,11 +153,9 @@ class Reader:
         self.tape.look = self.tape.at + offset
         return bool(words) and (yield from phrase(self.tape, words))
 
-    def _mark(self) -> None:
-        """A marker of reasoning: markup, or content where reasoning stays in it."""
-        if self.plan.inline_reasoning:
-            self.teller.text("content")
-        else:
+    def _reasoning_markup(self) -> None:
+        """What has been looked at is markup, unless reasoning stays in the content: then it is told with the text."""
+        if not self.plan.inline_reasoning:
             self.teller.markup()
 
     def _reasoning(self) -> Steps[None]:
@@ -143,7 +164,7 @@ class Reader:
         assert reasoning is not None
         region: Region = "content" if self.plan.inline_reasoning else "reasoning"
         if (yield from phrase(self.tape, self.plan.reasoning_start)):
-            self._mark()  # the prompt has opened the block, and the model opens it again
+            self._reasoning_markup()  # the prompt has opened the block, and the model opens it again
         self.tape.look = self.tape.at
         start = self.tape.base + self.tape.at
         yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
@@ -161,14 +182,17 @@ class Reader:
                 return
             self.tape.look = self.tape.at + offset + 1
             self.teller.text(region)
-        self._mark()
+        if self.plan.inline_reasoning:
+            self.teller.text("content")
+        self.teller.markup()
         before, end, after = reasoning.skipped.partition(reasoning.end)
         yield from self._skip(after if end and inside == len(before) else reasoning.after)
 
     def _skip(self, pad: str) -> Steps[None]:
         """White space that belongs to the markup."""
-        yield from shared_start(self.tape, pad.encode())
-        self._mark()
+        if not self.plan.inline_reasoning:
+            yield from shared_start(self.tape, pad.encode())
+            self.teller.markup()
 
     def _wrapped(self) -> Steps[None]:
         """The content of a block, and its end."""

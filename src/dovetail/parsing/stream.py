@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -185,15 +184,19 @@ def _signs(vocabulary: Vocabulary | None, level: Level) -> dict[int, tuple[str, 
 
 def _last_turn(prompt: str, layout: Layout) -> str:
     """What the prompt holds of the turn to be read."""
-    start = layout.turn.start.strip()
+    turn, reasoning = layout.turn, layout.reasoning
+    start = turn.start.strip()
     if start and start in prompt:
-        return prompt[prompt.rindex(start) + len(start) :].removeprefix(
-            layout.turn.start[len(layout.turn.start.rstrip()) :]
-        )
-    reasoning = layout.reasoning
+        before, _, tail = prompt.rpartition(start)
+        head = start[: start.rfind(">") + 1]
+        while turn.between and start in before and head not in before.rpartition(start)[2]:
+            # Blocks of one turn, each of which begins like a turn.
+            before, _, block = before.rpartition(start)
+            tail = block + start + tail
+        return tail.removeprefix(turn.start[len(turn.start.rstrip()) :])
     if reasoning and reasoning.start.strip() in prompt:
-        tail = prompt[prompt.rindex(reasoning.start.strip()) :]
-        return tail if re.fullmatch(re.escape(reasoning.start.strip()) + r"\s*", tail) else ""
+        _, _, tail = prompt.rpartition(reasoning.start.strip())
+        return reasoning.start.strip() + tail if not tail.strip() else ""
     return ""
 
 
