@@ -81,7 +81,7 @@ def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Reg
         if tape.look == len(tape.data):
             if tape.final:
                 return False
-            yield from _wait(tape, teller, region, closers.passes)
+            yield from _wait(teller, region, closers.passes)
             continue
         byte = tape.data[tape.look]
         if byte in _OPENING:
@@ -110,16 +110,15 @@ def _string(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
         if tape.final:
             tape.look = len(tape.data)
             return False
-        yield from _wait(tape, teller, region, _IN_STRING)
+        yield from _wait(teller, region, _IN_STRING)
 
 
-def _wait(tape: Tape, teller: Teller | None, region: Region, passes: re.Pattern[str]) -> Steps[None]:
+def _wait(teller: Teller | None, region: Region, passes: re.Pattern[str]) -> Steps[None]:
     if teller is None:
         yield
         return
     teller.text(region)
-    if tape.at == len(tape.data):
-        teller.passes = passes
+    teller.let_pass(passes)
     yield
     teller.passes = None
 

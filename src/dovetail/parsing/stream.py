@@ -67,22 +67,15 @@ class StreamParser:
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """Take more output; the events that it settles, the spans of which tile what was fed so far."""
-        teller, tape = self._teller, self._tape
+        teller = self._teller
         if isinstance(chunk, str):
             if self._matcher is not None:
                 self._check(chunk.encode("utf-8", "replace"))
-            passes = teller.passes
-            if passes is not None and passes.search(chunk) is None and chunk:
-                if chunk.isascii():
-                    teller.straight(chunk, len(chunk))
-                else:
-                    data = chunk.encode("utf-8", "replace")
-                    teller.straight(data.decode(), len(data))
-                events, teller.events = teller.events, []
-                return events
-            tape.data += chunk.encode("utf-8", "replace")
+            if teller.passes is not None and chunk and teller.passes(chunk) is None:
+                return teller.straight(chunk)
+            self._tape.data += chunk.encode("utf-8", "replace")
         else:
-            tape.data += self._bytes(chunk)
+            self._tape.data += self._bytes(chunk)
         self._advance()
         events, teller.events = teller.events, []
         return events

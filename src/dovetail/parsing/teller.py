@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from dovetail.messages import Diagnostic, FinishReason, Message, ToolCall, from_json, to_json
@@ -44,6 +45,7 @@ class Teller:
         "_calls",
         "_content",
         "_diagnostics",
+        "_pass_on",
         "_reasoning",
         "_region",
         "call",
@@ -58,8 +60,9 @@ class Teller:
         self.tokens = tokens  # special tokens as they stand on the tape, and their text
         self.events: list[Event] = []
         self.call: OpenCall | None = None
-        # A chunk without a match of this pattern goes straight into the open region; None while no text is free.
-        self.passes: re.Pattern[str] | None = None
+        # A chunk in which this search finds nothing goes straight into the open region; None while no text is free.
+        self.passes: Callable[[str], object] | None = None
+        self._pass_on: Callable[[str], None] = list[str]().append
         self._region: Region = ""
         self._content: list[str] = []
         self._reasoning: list[str] = []
@@ -109,22 +112,39 @@ class Teller:
         self._tell("tool_call", text, tape.look - tape.at)
         tape.at = tape.look
 
-    def straight(self, text: str, size: int) -> None:
-        """A chunk that passes: nothing waits on the tape, and nothing in it needs a look."""
-        self._tell(self._region, text, size)
-        self.tape.base += size
+    def let_pass(self, pattern: re.Pattern[str]) -> None:
+        """Until the reader is asked again, chunks in which the pattern is not found are text of the open region."""
+        if not self.tape.data or self.tape.at == len(self.tape.data):
+            self.passes = pattern.search
+            self._pass_on = self._parts(self._region).append
+
+    def straight(self, text: str) -> list[Event]:
+        """Tell a chunk that passes: nothing waits on the tape, and nothing in it needs a look."""
+        if text.isascii():
+            size = len(text)
+        else:
+            data = text.encode("utf-8", "replace")
+            text, size = data.decode(), len(data)
+        tape = self.tape
+        start = tape.base
+        tape.base = end = start + size
+        self._pass_on(text)
+        index = -1 if self.call is None else len(self._calls)
+        # The constructor of a named tuple would take half of the time that a chunk costs.
+        return [tuple.__new__(Event, ("text", self._region, start, end, text, index, None))]
+
+    def _parts(self, region: Region) -> list[str]:
+        if self.call is not None:
+            return self.call.parts
+        return self._content if region == "content" else self._reasoning
 
     def _tell(self, region: Region, text: str, size: int) -> None:
         if region != self._region:
             self.enter(region)
         start = self.tape.base + self.tape.at
-        if region == "tool_call":
-            assert self.call is not None
-            self.call.parts.append(text)
-            self.events.append(Event("text", region, start, start + size, text, len(self._calls)))
-            return
-        (self._content if region == "content" else self._reasoning).append(text)
-        self.events.append(Event("text", region, start, start + size, text))
+        self._parts(region).append(text)
+        index = -1 if self.call is None else len(self._calls)
+        self.events.append(Event("text", region, start, start + size, text, index))
 
     # Regions.
 

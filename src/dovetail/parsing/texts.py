@@ -24,9 +24,8 @@ def free_text(teller: Teller, region: Region, stops: Stops) -> Steps[int]:
         teller.text(region)
         if tape.final:
             return 0
-        if tape.at == len(tape.data):
-            teller.enter(region)
-            teller.passes = stops.quick
+        teller.enter(region)
+        teller.let_pass(stops.quick)
         yield
         teller.passes = None
 
@@ -45,8 +44,7 @@ def escaped_text(teller: Teller, stops: Stops, passes: re.Pattern[str]) -> Steps
         teller.escaped()
         if tape.final:
             return False
-        if tape.at == len(tape.data):
-            teller.passes = passes
+        teller.let_pass(passes)
         yield
         teller.passes = None
 
