@@ -111,6 +111,8 @@ EXAMPLES = [
     ("harmony", {}, "<|channel|>analysis<|message|>Hm.<|end|>", False),
     ("harmony", {}, "", False),
     ("harmony", {}, "<|channel|>commentary<|message|>One moment.<|end|>", False),
+    ("harmony", {}, "<|channel|>final <|constrain|>json<|message|>{}<|return|>", True),
+    ("harmony", {}, "<|channel|>analysis to=functions.ping<|message|>{}<|call|>", False),  # read, but not asked for
     ("harmony", {"tool_choice": "required"}, "<|channel|>analysis<|message|>Hm.<|end|>", False),
     ("harmony", {"reasoning": False}, " to=functions.ping<|channel|>commentary json<|message|>{}<|call|>", True),
     (

@@ -442,9 +442,17 @@ FAMILIES = (
             _harmony_call(" to=functions.", "<|channel|>commentary json", "function"),
             _harmony_call("<|channel|>commentary to=", " code", "builtin"),
             _harmony_call(" to=", "<|channel|>commentary code", "builtin"),
+            replace(_harmony_call(" to=functions.", "<|channel|>commentary", "function"), tolerated=True),
+            replace(_harmony_call("<|channel|>commentary to=functions.", "", "function"), tolerated=True),
+            replace(_harmony_call(" to=functions.", "<|channel|>analysis", "function"), tolerated=True),
+            replace(_harmony_call("<|channel|>analysis to=functions.", "", "function"), tolerated=True),
         ),
         Reasoning("<|channel|>analysis<|message|>", "<|end|>", "model"),
-        Content(("<|channel|>final<|message|>", "<|channel|>commentary<|message|>"), ("<|return|>", "<|end|>")),
+        Content(
+            ("<|channel|>final<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+            ("<|return|>", "<|end|>"),
+            notes=("<|channel|>commentary<|message|>",),
+        ),
         Turn("<|start|>assistant", "<|return|>", between="<|start|>assistant"),
         special_tokens=(
             "<|start|>",

@@ -65,7 +65,7 @@ class _Maker:
         self.answer = answer
         self.options = options
         self.tokens = sorted(dialect.special_tokens, key=len, reverse=True) if options.level == "token" else []
-        self.ways = [way for way in dialect.calls if self._tools(way)]
+        self.ways = [way for way in dialect.calls if self._tools(way) and not way.tolerated]
         if request.choice != "auto" and not self.ways:
             raise DialectError(
                 f"{dialect.name} has no way to call these tools", "/tools", 'use another model, or tool_choice "none"'
@@ -138,7 +138,7 @@ class _Maker:
 
     def _content_block(self, content: Content, answer: f.Format | None, opened: bool = False) -> f.Format:
         ways = []
-        for begin in content.begins[:1] if answer is not None or opened else content.begins:
+        for begin in content.begins[:1] if opened else content.begins:
             opener = [] if opened else self._literal(begin)
             ways.append(_sequence([*opener, self._inside(answer, content.ends)]))
         return _either(ways)
@@ -172,13 +172,10 @@ class _Maker:
         calls = [self._block(block) for block in self._call_blocks(one=True)]
         last = list(calls)
         if self.request.choice == "auto":
-            final = Content(content.begins[:1], content.ends)
-            last.append(self._content_block(final, self.answer))
+            last.append(self._content_block(content, self.answer))
             if self.answer is None and self.ways:
-                notes = [
-                    _sequence([*self._literal(begin), self._inside(None, content.ends)]) for begin in content.begins[1:]
-                ]
-                before += notes
+                ends = content.ends
+                before += [_sequence([*self._literal(note), self._inside(None, ends)]) for note in content.notes]
         if self._several():
             before += calls
         if not before:

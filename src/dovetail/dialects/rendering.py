@@ -58,9 +58,9 @@ def _content(dialect: Dialect, message: Message, opened: bool) -> list[str]:
     _check_free(text, [*marks, *filter(None, content.ends)], "/content")
     if not content.wrapped:
         return [text]
-    # Before calls a second spelling is for what is said on the way to them.
-    begin = content.begins[-1 if message.tool_calls and dialect.turn.between else 0]
-    end = content.ends[-1 if message.tool_calls and dialect.turn.between else 0]
+    on_the_way = bool(message.tool_calls and content.notes)
+    begin = content.notes[0] if on_the_way else content.begins[0]
+    end = content.ends[-1 if on_the_way else 0]
     return [("" if opened and content.prompt_opens else begin) + text + end]
 
 

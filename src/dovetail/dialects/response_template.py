@@ -30,14 +30,14 @@ def response_template(dialect: Dialect) -> dict[str, Any]:
     if dialect.calls:
         fields["tool_calls"] = _calls(dialect)
     if content.wrapped:
-        fields["content"] = {"open": list(content.begins), "close": list(content.ends), "content": "text"}
+        fields["content"] = {"open": [*content.begins, *content.notes], "close": list(content.ends), "content": "text"}
     else:
         fields["content"] = {"close": turn.end, "content": "text"}
     return {"defaults": {"role": "assistant"}, "start_anchor": turn.start, "fields": fields}
 
 
 def _calls(dialect: Dialect) -> dict[str, Any]:
-    ways = [way for way in dialect.calls if way.tools != "builtin"]
+    ways = [way for way in dialect.calls if way.tools != "builtin" and not way.tolerated]
     way = ways[0]
     if isinstance(way.call, JsonCall) and way.begin.rstrip().endswith("["):
         return _array(dialect, way, way.call)

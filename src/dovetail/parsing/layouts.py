@@ -112,6 +112,7 @@ class ToolCalls:
     lead: str = ""  # written before the first call where text is not free: the family never starts with `begin` itself
     spacing: str = ""  # written between content and the first call
     tools: Literal["all", "function", "builtin"] = "all"
+    tolerated: bool = False  # models write it and it is read, but no format asks for it
     id_pattern: str = ""  # a regular expression for the field ID
     id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
     first_id: int = 0  # calls without an id of their own are numbered from here
@@ -145,13 +146,15 @@ class Reasoning:
 class Content:
     """Plain text (no markers), or a block between the first `begin` and one of `ends`.
 
-    `begins` beside the first are other spellings of the same block. Where `always`, the block is there even when it is
+    `begins` beside the first are other spellings of the same block, and `notes` begin blocks that are content too, said
+    on the way to a call. Where `always`, the block is there even when it is
     empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers.
     Where `prompt_opens`, the prompt has written the first `begin` when reasoning is off.
     """
 
     begins: tuple[str, ...] = ("",)
     ends: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
     always: bool = False
     optional: bool = False
     prompt_opens: bool = False

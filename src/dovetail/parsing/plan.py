@@ -94,7 +94,9 @@ class Plan:
         self.reasoning, self.content, turn = layout.reasoning, layout.content, layout.turn
         self.reasoning_start = _words(mark, self.reasoning.start) if self.reasoning else ()
         self.reasoning_end = _words(mark, self.reasoning.end) if self.reasoning else ()
-        self.content_begins = tuple(_words(mark, begin) for begin in self.content.begins if begin)
+        self.content_begins = tuple(
+            _words(mark, begin) for begin in (*self.content.begins, *self.content.notes) if begin
+        )
         self.between = _words(mark, turn.between)
         self.closing = _words(mark, turn.closing)
         self.turn_end = _words(mark, turn.end)
