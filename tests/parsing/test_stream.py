@@ -157,13 +157,13 @@ CASES: list[tuple[str, str, str, str, list[tuple[str, str, bool]], list[str]]] =
     # Harmony, with headers as models write them now and then.
     (
         "harmony",
-        '<|channel|>analysis to=functions.f <|constrain|>json<|message|>{"a": "x"}<|call|>',
+        '<|channel|>final to=functions.f <|constrain|>json<|message|>{"a": "x"}<|call|>',
         "",
         "",
         [("f", '{"a": "x"}', True)],
         ["header"],
     ),
-    ("harmony", "<|channel|>final <|constrain|>json<|message|>{}<|return|>", "{}", "", [], ["header"]),
+    ("harmony", "<|channel|>final code<|message|>{}<|return|>", "{}", "", [], ["header"]),
     ("harmony", "plain words", "plain words", "", [], ["outside"]),
 ]
 

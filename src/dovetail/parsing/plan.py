@@ -133,7 +133,8 @@ class Plan:
         if not self.between or not self.reasoning_start or not self.content_begins:
             return None
         recipients = [way.call_begin[-1] for way in self.ways]
-        return Channels(self.reasoning_start[0], [begin[0] for begin in self.content_begins], recipients)
+        begins = [b"".join(begin) for begin in self.content_begins]
+        return Channels(b"".join(self.reasoning_start), begins, recipients)
 
     def _reasoning_stops(self, layout: Layout, mark: Mark) -> list[tuple[str, bytes]]:
         """The end of reasoning, and what may end it because its text never holds it."""
