@@ -8,7 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dovetail.dialects import Dialect
+from dovetail.engine.loaders import Loaded
 from dovetail.messages import Message, ToolCall
+from dovetail.models import Speaker
+from dovetail.models.speaker import embedded_tokens
 from dovetail.parsing import Event, StreamParser
 
 NAMES = st.sampled_from(["get_weather", "search", "f", "run-code", "browser.open"])
@@ -93,6 +96,14 @@ def tools_of(message: Message) -> list[dict[str, Any]]:
         {"type": "function", "function": {"name": call.name, "parameters": schema_of(call.value)}}
         for call in message.tool_calls
     ]
+
+
+def speaker_of(dialect: Dialect) -> Speaker:
+    """A speaker whose vocabulary has the family's special tokens and a stop token of its own."""
+    plain = [token for token in embedded_tokens().tokens if not (len(token) > 2 and token.startswith(b"<"))]
+    tokens = [*plain, *(token.encode() for token in dialect.special_tokens), b"<stop>"]
+    specials = {token: len(plain) + index for index, token in enumerate(dialect.special_tokens)}
+    return Speaker(7, Loaded(tokens, specials, [len(tokens) - 1]))
 
 
 def said(message: Message) -> tuple[str, str, list[tuple[str, Any]]]:

@@ -9,23 +9,13 @@ from typing import Any
 import pytest
 
 import dovetail as dt
-from dovetail.engine.loaders import Loaded
-from dovetail.models import Speaker
-from dovetail.models.speaker import embedded_tokens
 from tests.dialects.requests_data import ANSWER, NAMED, TOOLS
+from tests.turns import speaker_of
 
 NAMES = dt.dialects.names()
 CHOICES = ("auto", "none", "required", NAMED)
 REQUESTS = list(itertools.product(CHOICES, (True, False, "auto"), (True, False), (None, ANSWER)))
 INSIDE_A_CALL = {"name", "id", "arguments"}
-
-
-def speaker_of(dialect: dt.Dialect) -> Speaker:
-    """A speaker whose vocabulary has the family's special tokens and a stop token of its own."""
-    plain = [token for token in embedded_tokens().tokens if not (len(token) > 2 and token.startswith(b"<"))]
-    tokens = [*plain, *(token.encode() for token in dialect.special_tokens), b"<stop>"]
-    specials = {token: len(plain) + index for index, token in enumerate(dialect.special_tokens)}
-    return Speaker(7, Loaded(tokens, specials, [len(tokens) - 1]))
 
 
 def calls_in(events: list[dt.Event], data: bytes) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,16 +14,16 @@ from dovetail.dialects import Dialect
 from dovetail.engine import compile
 from dovetail.errors import DialectError
 from dovetail.formats import Format
-from dovetail.messages import Message
+from dovetail.messages import Message, ToolCall
 from dovetail.models import Speaker
-from tests.turns import MESSAGES, check_tiling, check_told, feed, prompts, said, tools_of
+from tests.turns import MESSAGES, check_tiling, check_told, feed, prompts, said, speaker_of, tools_of
 
 DIALECTS = [dialects.get(name) for name in dialects.names()]
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
 
 @every_dialect
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(message=MESSAGES, data=st.data())
 def test_a_rendered_message_is_read_back_equal(dialect: Dialect, message: Message, data: st.DataObject) -> None:
     prompt, opened = data.draw(st.sampled_from(prompts(dialect, message)))
@@ -98,20 +98,25 @@ def prompt_for(dialect: Dialect, reasoning: bool | str) -> str:
     return start + block.start if reasoning is True or block.skipped else start
 
 
+@pytest.mark.parametrize("level", ["text", "token"])
 @every_dialect
-def test_what_the_format_allows_is_read_without_a_remark(dialect: Dialect) -> None:
-    speaker = Speaker(seed=zlib.crc32(dialect.name.encode()))
+def test_what_the_format_allows_is_read_without_a_remark(dialect: Dialect, level: Any) -> None:
+    speaker = speaker_of(dialect)
     schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
+    finished = 0
     for request in REQUESTS:
-        made = dialect.format(TOOLS, **request).format
+        made = dialect.format(TOOLS, level=level, **request).format
         utterance = speaker.speak(made, max_tokens=600)
         if not utterance.complete:
             continue
-        # Its stop token is a marker of some dialects, so only the last one is none of the output.
-        output = b"".join(speaker.tokens[token] for token in utterance.token_ids[:-1])
+        finished += 1
+        ids = utterance.token_ids[:-1]
+        output = b"".join(speaker.tokens[token] for token in ids)
+        options: dict[str, Any] = {"vocabulary": speaker.vocabulary, "level": level} if level == "token" else {}
         prompt = prompt_for(dialect, request["reasoning"])
-        parser = dialect.parser(TOOLS, prompt, response_format=request["response_format"])
-        read, events = feed(parser, [output[i : i + 3] for i in range(0, len(output), 3)])
+        parser = dialect.parser(TOOLS, prompt, response_format=request["response_format"], **options)
+        source: Any = ids if level == "token" else output
+        read, events = feed(parser, [source[i : i + 3] for i in range(0, len(source), 3)])
         where = f"{request} {output!r} {read}"
         assert () == read.diagnostics, where
         check_tiling(events, len(output))
@@ -120,6 +125,7 @@ def test_what_the_format_allows_is_read_without_a_remark(dialect: Dialect) -> No
         for call in read.tool_calls:
             assert call.complete, where
             assert jsonschema.Draft202012Validator(schemas[call.name]).is_valid(call.value), where
+    assert finished > len(REQUESTS) * 0.6
 
 
 def captured(speaker: Speaker, made: Format, token_ids: tuple[int, ...], output: bytes) -> tuple[str, str, list[str]]:
@@ -140,3 +146,43 @@ def _packed(message: Message) -> tuple[str, str, list[str]]:
 
 def _pack(text: str) -> str:
     return "".join(text.split())
+
+
+def samples(dialect: Dialect) -> list[bytes]:
+    """Seven outputs of a random model, cut at a length at which every place in them can be tried."""
+    speaker = speaker_of(dialect)
+    formats = [dialect.format(TOOLS, **request).format for request in REQUESTS[:: len(REQUESTS) // 6]]
+    return [speaker.speak(made).data[:150] for made in formats]
+
+
+@every_dialect
+def test_every_cut_gives_prefixes_of_the_whole(dialect: Dialect) -> None:
+    for output in samples(dialect):
+        whole, _ = feed(dialect.parser(TOOLS), [output])
+        for cut in range(len(output)):
+            part, events = feed(dialect.parser(TOOLS), [output[:cut]], "length")
+            check_tiling(events, cut)
+            assert part.finish_reason == "length"
+            assert whole.content.startswith(part.content)
+            assert whole.reasoning.startswith(part.reasoning)
+            calls = list(zip(part.tool_calls, whole.tool_calls, strict=False))
+            assert len(calls) == len(part.tool_calls)
+            assert all(call.arguments.startswith(short.arguments) for short, call in calls)
+            assert [short.name for short, _ in calls] == [call.name for _, call in calls]
+
+
+@every_dialect
+def test_every_two_way_split_and_single_bytes_say_the_same(dialect: Dialect) -> None:
+    for output in samples(dialect)[:2]:
+        whole, _ = feed(dialect.parser(TOOLS), [output])
+        assert whole == feed(dialect.parser(TOOLS), [output[i : i + 1] for i in range(len(output))])[0]
+        for cut in range(1, len(output)):
+            assert whole == feed(dialect.parser(TOOLS), [output[:cut], output[cut:]])[0]
+
+
+@every_dialect
+def test_twenty_parallel_calls_are_read(dialect: Dialect) -> None:
+    calls = tuple(ToolCall.of("search", {"where": {"x": number}}) for number in range(20))
+    message = Message("", "", calls)
+    read, _ = feed(dialect.parser(TOOLS, ""), [dialect.render(message)])
+    assert (said(message), ()) == (said(read), read.diagnostics)

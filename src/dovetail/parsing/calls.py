@@ -7,15 +7,16 @@ import re
 from dovetail.parsing import json_text, literals, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
+from dovetail.parsing.signs import PLAIN, SIGN_CLASS
 from dovetail.parsing.tape import Steps, literal, one_of, peek, phrase, run, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import look_for
 
 MAX_NAME = 256  # bytes
 
-_NAME = re.compile(rb"[^\s<>{}()\[\]\"'|,]*+")
-_NAME_BEFORE_COLON = re.compile(rb"[^\s<>{}()\[\]\"'|,:=]*+")
-_BEFORE_MARK = re.compile(rb"[^\n{}]*?")
+_NAME = re.compile(rb"[^\s<>{}()\[\]\"'|," + SIGN_CLASS + b"]*+")
+_NAME_BEFORE_COLON = re.compile(rb"[^\s<>{}()\[\]\"'|,:=" + SIGN_CLASS + b"]*+")
+_NO_HEAD = re.compile(rb"[\n{}]")
 _ALIASES = {"arguments": "parameters", "parameters": "arguments"}
 _JSON_STARTS = frozenset(b'{["-0123456789tfn')
 
@@ -142,12 +143,12 @@ class _Reader:
             return False
         last = words[-1]
         while True:
-            found = tape.data.find(last, tape.look)
-            between = tape.data[tape.look : found if found >= 0 else len(tape.data)]
-            if len(between) > MAX_NAME or not _BEFORE_MARK.fullmatch(between):
+            seen = tape.data[tape.look : tape.look + MAX_NAME + len(last)].translate(PLAIN)
+            between, found, _ = seen.partition(last)
+            if len(between) > MAX_NAME or _NO_HEAD.search(between):
                 return False
-            if found >= 0:
-                tape.look = found + len(last)
+            if found:
+                tape.look += len(between) + len(last)
                 return True
             if tape.final:
                 return False
@@ -319,7 +320,7 @@ class _JsonObject:
         start = self.tape.look - self.tape.at
         if not (yield from json_text.value(self.tape)):
             return False
-        self.id = self.tape.data[self.tape.at + start : self.tape.look].decode("utf-8", "replace").strip('"')
+        self.id = self.teller.decode(self.tape.data[self.tape.at + start : self.tape.look]).strip('"')
         return True
 
     def _arguments(self) -> Steps[bool]:

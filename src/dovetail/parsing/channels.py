@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dovetail.parsing.signs import PLAIN
 from dovetail.parsing.tape import Steps, Tape
 
 MAX_HEADER = 256  # bytes
@@ -44,12 +45,12 @@ class Channels:
     def header(self, tape: Tape) -> Steps[Header | None]:
         """Look at the header that comes next, if one does."""
         while True:
-            found = tape.data.find(self._ending, tape.look, tape.look + MAX_HEADER)
-            text = bytes(tape.data[tape.look : found if found >= 0 else len(tape.data)])
+            seen = bytes(tape.data[tape.look : tape.look + MAX_HEADER + len(self._ending)].translate(PLAIN))
+            text, found, _ = seen.partition(self._ending)
             if _NO_HEADER.search(text) or len(text) > MAX_HEADER:
                 return None
-            if found >= 0:
-                tape.look = found + len(self._ending)
+            if found:
+                tape.look += len(text) + len(self._ending)
                 return self._read(text)
             if tape.final:
                 return None

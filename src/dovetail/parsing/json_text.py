@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from dovetail.parsing.events import Region
+from dovetail.parsing.signs import PLAIN, SIGN_CLASS, either
 from dovetail.parsing.stops import Stops
 from dovetail.parsing.tape import Steps, Tape, peek, run
 from dovetail.parsing.teller import Teller
@@ -19,7 +20,6 @@ _OPENING, _CLOSING, _QUOTE = frozenset(b"{["), frozenset(b"}]"), 0x22
 MAX_SCALAR = 4096  # bytes of a bare number; Python itself reads no longer ones
 
 _JSON_BYTES = frozenset(b'"{}[],:') | _SCALAR_STARTS
-_NO_STOPS = Stops(())
 
 
 class JsonEnds:
@@ -30,8 +30,8 @@ class JsonEnds:
     def __init__(self, markers: tuple[bytes, ...] = ()) -> None:
         # A marker that starts like JSON cannot be told from it.
         usable = [marker for marker in markers if marker and marker[0] not in _JSON_BYTES]
-        self.stops = Stops(("", marker) for marker in usable) if usable else _NO_STOPS
-        firsts = re.escape(bytes({marker[0] for marker in usable}))
+        self.stops = Stops([("", marker) for marker in usable], either)
+        firsts = re.escape(bytes({marker[0] for marker in usable})) + SIGN_CLASS
         self.outside = re.compile(rb'(?:[^"{}\[\]' + firsts + rb']++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
         # Non-ASCII bytes among the firsts never occur outside strings of JSON, so text need not be searched for them.
         ascii_firsts = re.escape("".join(chr(marker[0]) for marker in usable if marker[0] < 0x80))
@@ -65,7 +65,7 @@ def string(tape: Tape) -> Steps[str | None]:
     if (yield from peek(tape)) != _QUOTE or not (yield from value(tape)):
         return None
     try:
-        text = json.loads(tape.data[tape.at + start : tape.look], strict=False)
+        text = json.loads(tape.data[tape.at + start : tape.look].translate(PLAIN), strict=False)
     except ValueError:
         return None
     return text if isinstance(text, str) else None
@@ -118,7 +118,7 @@ def _wait(teller: Teller | None, region: Region, passes: re.Pattern[str]) -> Ste
         yield
         return
     teller.text(region)
-    teller.let_pass(passes)
+    teller.let_pass(passes, region)
     yield
     teller.passes = None
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from dovetail.messages import from_json, to_json
 from dovetail.parsing.layouts import Literals
+from dovetail.parsing.signs import SIGN_CLASS, either
 from dovetail.parsing.stops import Stops
-from dovetail.parsing.tagged import Mark
 from dovetail.parsing.tape import Steps, literal, peek, run, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import escaped_text
@@ -16,8 +16,8 @@ from dovetail.parsing.texts import escaped_text
 MAX_DEPTH = 64
 MAX_WORD = 4096  # bytes of a key, a number or a constant
 
-_KEY = re.compile(rb"[^\s=:,(){}\[\]\"'<>]*+")
-_WORD = re.compile(rb"[^\s,:(){}\[\]\"'<>]*+")
+_KEY = re.compile(rb"[^\s=:,(){}\[\]\"'<>" + SIGN_CLASS + b"]*+")
+_WORD = re.compile(rb"[^\s,:(){}\[\]\"'<>" + SIGN_CLASS + b"]*+")
 _ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[^uUx])", re.DOTALL)
 _ESCAPE_START = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?)?\Z")
 _JSON_ESCAPES = frozenset(b'"\\/bfnrt')
@@ -28,23 +28,24 @@ class Syntax:
 
     __slots__ = ("assign", "begin", "constants", "end", "escapes", "passes", "quotes", "separator", "stops")
 
-    def __init__(self, literals: Literals, mark: Mark) -> None:
-        self.begin = mark(literals.begin)
-        self.end = mark(literals.end)
-        self.assign = mark(literals.assign).strip()
-        self.separator = mark(literals.separator).strip()
-        self.quotes = tuple(mark(quote) for quote in literals.quotes)
+    def __init__(self, literals: Literals) -> None:
+        self.begin = literals.begin.encode()
+        self.end = literals.end.encode()
+        self.assign = literals.assign.strip().encode()
+        self.separator = literals.separator.strip().encode()
+        self.quotes = tuple(quote.encode() for quote in literals.quotes)
         self.escapes = literals.escapes
         self.constants = {"true": "true", "false": "false", "null": "null"}
         self.constants |= {literals.true: "true", literals.false: "false", literals.null: "null"}
-        self.stops = [Stops([("", quote), *([("", b"\\")] if literals.escapes else [])]) for quote in self.quotes]
+        escapes = [("", b"\\")] if literals.escapes else []
+        self.stops = [Stops([("", quote), *escapes], either) for quote in self.quotes]
         self.passes = [re.compile(rf'["\\\x00-\x1f]|{stops.quick.pattern}') for stops in self.stops]
 
 
 @lru_cache(maxsize=64)
-def syntax(literals: Literals, mark: Mark) -> Syntax:
+def syntax(literals: Literals) -> Syntax:
     """A call syntax with its searches compiled."""
-    return Syntax(literals, mark)
+    return Syntax(literals)
 
 
 def arguments(teller: Teller, syntax: Syntax) -> Steps[bool]:
@@ -85,7 +86,7 @@ class _Reader:
                 if tape.final or len(tape.data) - tape.at > MAX_WORD:
                     return None
                 yield
-            key = tape.data[tape.at + start : found.start()].decode("utf-8", "replace")
+            key = self.teller.decode(tape.data[tape.at + start : found.start()])
             tape.look = found.end()
         else:
             key = (yield from run(tape, _KEY, MAX_WORD)).decode("utf-8", "replace")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Protocol
 
 from dovetail.parsing import json_text, literals, tagged
@@ -24,11 +24,10 @@ from dovetail.parsing.layouts import (
     ToolCalls,
     Turn,
 )
+from dovetail.parsing.signs import either, signed
 from dovetail.parsing.stops import Stops
 
 Phrase = tuple[bytes, ...]
-Mark = Callable[[str], bytes]
-Signs = tuple[tuple[str, bytes], ...]
 
 
 class Layout(Hashable, Protocol):
@@ -89,23 +88,24 @@ class Way:
 class Plan:
     """The markers of a dialect, and beside them what one request says about its tools and its answer."""
 
-    def __init__(self, layout: Layout, signs: Signs, tools_known: bool) -> None:
-        mark: Mark = partial(_mark, signs)
+    def __init__(self, layout: Layout, special_tokens: tuple[str, ...], tools_known: bool) -> None:
         self.reasoning, self.content, turn = layout.reasoning, layout.content, layout.turn
-        self.reasoning_start = _words(mark, self.reasoning.start) if self.reasoning else ()
-        self.reasoning_end = _words(mark, self.reasoning.end) if self.reasoning else ()
-        self.content_begins = tuple(
-            _words(mark, begin) for begin in (*self.content.begins, *self.content.notes) if begin
-        )
-        self.between = _words(mark, turn.between)
-        self.closing = _words(mark, turn.closing)
-        self.turn_end = _words(mark, turn.end)
-        self.ways = _ways(layout, mark, tools_known)
-        self.reasoning_stops = Stops(self._reasoning_stops(layout, mark))
-        self.content_stops = Stops([("", mark(end)) for end in self.content.ends])
+        self.reasoning_start = _words(self.reasoning.start) if self.reasoning else ()
+        self.reasoning_end = _words(self.reasoning.end) if self.reasoning else ()
+        self.content_begins = tuple(_words(begin) for begin in (*self.content.begins, *self.content.notes) if begin)
+        self.between = _words(turn.between)
+        self.closing = _words(turn.closing)
+        self.turn_end = _words(turn.end)
+        self.ways = _ways(layout, tools_known)
         self.channels = self._channels()
-        self.openers = Stops(self._openers(layout))
-        self.answer_ends = json_text.ends(self.openers.markers)
+        openers = self._openers(layout)
+        self.answer_ends = json_text.ends(tuple(word for _, word in openers))
+        # In prose a marker that is a special token is one only by its id, where the tokens are known.
+        tokens = {token.encode(): signed(token.encode()) for token in special_tokens}
+        spelled = [] if self._all_are_tokens(tuple(tokens)) else openers[: len(self.ways)]
+        self.openers = _prose_stops(openers, tokens, spelled)
+        self.reasoning_stops = _prose_stops(self._reasoning_stops(layout), tokens)
+        self.content_stops = _prose_stops([("", end.encode()) for end in self.content.ends], tokens)
         self.tools: Mapping[str, Any] | None = None
         self.inline_reasoning = False
         self.json_answer = False
@@ -129,6 +129,10 @@ class Plan:
         rest = (*blocks, self.between, self.closing, self.turn_end)
         return found + [("", words[0]) for words in rest if words]
 
+    def _all_are_tokens(self, tokens: tuple[bytes, ...]) -> bool:
+        """Whether every way to call begins with a token; where one does not, formats take all of them spelled too."""
+        return all(way.broken or way.opener.startswith(tokens) for way in self.ways)
+
     def _channels(self) -> Channels | None:
         if not self.between or not self.reasoning_start or not self.content_begins:
             return None
@@ -136,11 +140,11 @@ class Plan:
         begins = [b"".join(begin) for begin in self.content_begins]
         return Channels(b"".join(self.reasoning_start), begins, recipients)
 
-    def _reasoning_stops(self, layout: Layout, mark: Mark) -> list[tuple[str, bytes]]:
+    def _reasoning_stops(self, layout: Layout) -> list[tuple[str, bytes]]:
         """The end of reasoning, and what may end it because its text never holds it."""
         if self.reasoning is None:
             return []
-        pad, barred = self.reasoning.pad, [mark(word) for word in layout.excludes]
+        pad, barred = self.reasoning.pad, [word.encode() for word in layout.excludes]
         openers = [way.opener for way in self.ways if way.trusted or way.broken]
         found = openers if self.reasoning.ends_at_calls else [word for word in openers if _holds(word, barred)]
         found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
@@ -155,77 +159,81 @@ class Plan:
 
 
 @lru_cache(maxsize=256)
-def plan(layout: Layout, signs: Signs, tools_known: bool) -> Plan:
-    """The plan of a dialect, in which special tokens stand as their signs."""
-    return Plan(layout, signs, tools_known)
+def plan(layout: Layout, special_tokens: tuple[str, ...], tools_known: bool) -> Plan:
+    """The plan of a dialect, where these tokens are matched by their ids."""
+    return Plan(layout, special_tokens, tools_known)
 
 
-def _mark(signs: Signs, marker: str) -> bytes:
-    data = marker.encode()
-    for text, sign in signs:
-        data = data.replace(text.encode(), sign)
-    return data
+def _prose_stops(
+    markers: list[tuple[str, bytes]], tokens: Mapping[bytes, bytes], spelled: Sequence[tuple[str, bytes]] = ()
+) -> Stops:
+    def mark(word: bytes) -> bytes:
+        for token, sign in tokens.items():
+            word = word.replace(token, sign)
+        return word
+
+    return Stops([*((pad, mark(word)) for pad, word in markers), *spelled])
 
 
 def _holds(word: bytes, barred: list[bytes]) -> bool:
     return any(mark in word for mark in barred)
 
 
-def _words(mark: Mark, marker: str) -> Phrase:
+def _words(marker: str) -> Phrase:
     """A marker as the words between which white space is free; brackets of a list are words of their own."""
     text = marker.strip()
     if len(text) > 1 and text.endswith("["):
-        return (*_words(mark, text[:-1]), b"[")
+        return (*_words(text[:-1]), b"[")
     if len(text) > 1 and text.startswith("]") and not text.startswith("]<]"):
-        return (b"]", *_words(mark, text[1:]))
-    return tuple(mark(text).split())
+        return (b"]", *_words(text[1:]))
+    return tuple(text.encode().split())
 
 
-def _ways(layout: Layout, mark: Mark, tools_known: bool) -> tuple[Way, ...]:
-    ways = [_way(layout, calls, mark) for calls in layout.calls]
+def _ways(layout: Layout, tools_known: bool) -> tuple[Way, ...]:
+    ways = [_way(layout, calls) for calls in layout.calls]
     if tools_known:
         # A model may forget how a call begins; what then looks like the rest of one is a call only by its name.
         for calls, way in zip(layout.calls, list(ways), strict=True):
             lost = way.begin or way.call_begin[:-1]
             if lost and way.call_begin and re.search(rb"\w", way.call_begin[-1]):
-                shorter = _way(layout, calls, mark, lost=b" ".join(lost).decode("utf-8", "replace"))
+                shorter = _way(layout, calls, lost=b" ".join(lost).decode("utf-8", "replace"))
                 ways.append(shorter)
     return tuple(ways)
 
 
-def _way(layout: Layout, calls: ToolCalls, mark: Mark, lost: str = "") -> Way:
-    begin, call_begin = _words(mark, calls.begin), _words(mark, calls.call_begin)
-    call_end, end = _words(mark, calls.call_end), _words(mark, calls.end)
+def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
+    begin, call_begin = _words(calls.begin), _words(calls.call_begin)
+    call_end, end = _words(calls.call_end), _words(calls.end)
     if lost:
         call_begin = call_begin if begin else call_begin[-1:]
         begin = ()
     call = calls.call
-    head = _head(call, call_end, mark) if isinstance(call, TaggedCall) else call
-    marks = [words[0] for words in (call_end, end, _words(mark, layout.turn.end)) if words]
+    head = _head(call, call_end) if isinstance(call, TaggedCall) else call
+    marks = [words[0] for words in (call_end, end, _words(layout.turn.end)) if words]
     return Way(
         begin=begin,
         call_begin=call_begin,
         call=head,
         call_end=call_end,
-        separator=_words(mark, calls.separator),
+        separator=_words(calls.separator),
         end=() if lost else end,
         id_template=calls.id_template,
         trusted=not lost and bool(re.search(rb"\w", b"".join(begin + call_begin))),
         broken=lost,
         closers=json_text.ends(tuple(marks)),
-        closing=Stops(("", word) for word in marks),
+        closing=Stops([("", word) for word in marks], either),
     )
 
 
-def _head(call: TaggedCall, call_end: Phrase, mark: Mark) -> Head:
+def _head(call: TaggedCall, call_end: Phrase) -> Head:
     at = call.parts.index(ARGUMENTS)
     before, after = call.parts[:at], call.parts[at + 1 :]
     style: tagged.Tags | literals.Syntax | None = None
-    parts: list[Phrase | Field] = [_words(mark, part) if isinstance(part, str) else part for part in before]
+    parts: list[Phrase | Field] = [_words(part) if isinstance(part, str) else part for part in before]
     if isinstance(call.arguments, Literals):
-        style = literals.syntax(call.arguments, mark)
+        style = literals.syntax(call.arguments)
         parts.append((style.begin,))
     elif call.arguments != "json":
-        style = tagged.tags(call.arguments, call.pad, mark)
-    behind = [word for part in after if isinstance(part, str) for word in _words(mark, part)]
+        style = tagged.tags(call.arguments, call.pad)
+    behind = [word for part in after if isinstance(part, str) for word in _words(part)]
     return Head(tuple(parts), (*behind, *call_end), style)

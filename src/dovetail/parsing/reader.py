@@ -46,17 +46,18 @@ class Reader:
         White space between blocks is no content.
         """
         tape, openers = self.tape, self.plan.openers
+        tape.look = tape.at
         while True:
-            found = openers.spaced.match(tape.data, tape.at)
+            # What has been skipped is not looked at again, however often the reader has to wait.
+            tape.look = behind = tape.after_space()
+            found = openers.find.match(tape.data, behind)
             if found:
                 tape.look = found.end()
                 return marker_size(found)
-            tape.look = tape.at
-            behind = tape.after_space()
             if behind < len(tape.data) and (tape.final or openers.held(tape.data, behind) != behind):
+                tape.look = tape.at
                 return -1
             if tape.final:
-                tape.look = len(tape.data)
                 self.teller.markup()
                 return 0
             yield
@@ -184,7 +185,9 @@ class Reader:
             self.teller.text(region)
         if self.plan.inline_reasoning:
             self.teller.text("content")
-        self.teller.markup()
+        else:
+            self.teller.enter("")
+            self.teller.markup()
         before, end, after = reasoning.skipped.partition(reasoning.end)
         yield from self._skip(after if end and inside == len(before) else reasoning.after)
 
@@ -196,9 +199,10 @@ class Reader:
 
     def _wrapped(self) -> Steps[None]:
         """The content of a block, and its end."""
-        if self.plan.json_answer:
+        if self.plan.json_answer and not self.plan.content.always:  # such a block may also be a note before a call
             yield from self._answer()
         yield from free_text(self.teller, "content", self.plan.content_stops)
+        self.teller.enter("")
         self.teller.markup()
 
     def _rest(self) -> Steps[None]:

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class Stops:
     """Markers that may end free text, each with white space that belongs to it when it stands right before.
 
     `find` finds the first marker, in its last group; `held` tells how much of the end of the text may be the start of
-    one. `spaced` matches a marker behind any white space.
+    one.
     """
 
-    __slots__ = ("_tail", "_window", "find", "markers", "quick", "spaced")
+    __slots__ = ("_tail", "_window", "find", "markers", "quick")
 
-    def __init__(self, markers: Iterable[tuple[str, bytes]]) -> None:
-        """Markers as pairs of the white space before them and themselves."""
+    def __init__(self, markers: Iterable[tuple[str, bytes]], spell: Callable[[bytes], bytes] = re.escape) -> None:
+        """Markers as pairs of the white space before them and themselves; `spell` makes patterns of them."""
         by_pad: dict[str, list[bytes]] = {}
         for pad, word in markers:
             if word and word not in by_pad.setdefault(pad, []):
                 by_pad[pad].append(word)
         self.markers = tuple(dict.fromkeys(word for words in by_pad.values() for word in words))
-        ways = [_optional(pad.encode()) + b"(" + _any(words) + b")" for pad, words in by_pad.items()]
+        ways = [_optional(pad.encode()) + b"(" + _any(words, spell) + b")" for pad, words in by_pad.items()]
         self.find = re.compile(b"|".join(ways) or b"(?!)")
-        self.spaced = re.compile(rb"[ \t\r\n]*+(" + _any(self.markers) + b")")
         starts = {
             pad.encode()[i:] + word for pad, words in by_pad.items() for word in words for i in range(len(pad) + 1)
         }
         self._window = max(map(len, starts), default=1) - 1
         prefixes = {start[:i] for start in starts for i in range(1, len(start))}
-        self._tail = re.compile(b"(?:" + _any(prefixes) + rb")\Z")
+        self._tail = re.compile(b"(?:" + _any(prefixes, spell) + rb")\Z")
         firsts = "".join(sorted({start.decode("utf-8", "replace")[0] for start in starts}))
         # A chunk of text without any of these characters holds no part of a marker.
         self.quick = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
@@ -47,9 +46,9 @@ def marker_size(found: re.Match[bytes]) -> int:
     return found.end() - found.start(found.lastindex)
 
 
-def _any(words: Iterable[bytes]) -> bytes:
+def _any(words: Iterable[bytes], spell: Callable[[bytes], bytes] = re.escape) -> bytes:
     """A pattern for any of the words, the longest that fits."""
-    return b"|".join(map(re.escape, sorted(words, key=len, reverse=True))) or b"(?!)"
+    return b"|".join(map(spell, sorted(words, key=len, reverse=True))) or b"(?!)"
 
 
 def _optional(pad: bytes) -> bytes:

@@ -12,6 +12,7 @@ from dovetail.messages import FinishReason, Message
 from dovetail.parsing.events import Event
 from dovetail.parsing.plan import Layout, plan
 from dovetail.parsing.reader import Reader
+from dovetail.parsing.signs import CLEAN, signed
 from dovetail.parsing.tape import Tape
 from dovetail.parsing.teller import Teller
 
@@ -30,7 +31,7 @@ class StreamParser:
         "_finish_reason",
         "_matcher",
         "_reading",
-        "_signs",
+        "_special",
         "_tape",
         "_teller",
         "_vocabulary",
@@ -53,12 +54,11 @@ class StreamParser:
         self._matcher = matcher
         self._finish_reason: FinishReason | None = None
         self.initial_events: list[Event] = []  # what the prompt has already said, at offsets below 0
-        self._signs = _signs(vocabulary, level)
-        marks = plan(layout, tuple(self._signs.values()), tools is not None)
+        self._special = _special_tokens(vocabulary, level)
+        marks = plan(layout, tuple(self._special.values()), tools is not None)
         task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
         self._tape = Tape()
-        restore = tuple((sign, text.encode()) for text, sign in self._signs.values())
-        self._teller = Teller(self._tape, restore)
+        self._teller = Teller(self._tape)
         opened = prompt is None and layout.reasoning is not None and layout.reasoning.opened_by == "prompt"
         self._reading = Reader(self._teller, task).turn(opened)
         next(self._reading)
@@ -130,7 +130,7 @@ class StreamParser:
             data = bytes(chunk)
             if self._matcher is not None:
                 self._check(data)
-            return data.replace(b"\xff", b"\xfe") if self._signs else data
+            return data.translate(CLEAN)
         if self._vocabulary is None:
             raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
         found = []
@@ -139,9 +139,8 @@ class StreamParser:
                 raise ParseError(
                     f"the format does not allow token {token} here", self._tape.base + len(self._tape.data)
                 )
-            sign = self._signs.get(token)
             data = self._vocabulary.token_bytes(token)
-            found.append(sign[1] if sign else data.replace(b"\xff", b"\xfe") if self._signs else data)
+            found.append(signed(data) if token in self._special else data.translate(CLEAN))
         return b"".join(found)
 
     def _check(self, data: bytes) -> None:
@@ -154,25 +153,21 @@ class StreamParser:
     def _read_prompt(self, assistant: str) -> None:
         """Run over what the prompt has written of the turn: the message begins there."""
         data = assistant.encode("utf-8", "replace")
-        for text, sign in self._signs.values():
-            data = data.replace(text.encode(), sign)
+        for token in self._special.values():
+            data = data.replace(token.encode(), signed(token.encode()))
         self._tape.data += data
         self._tape.base = -len(data)
         self._advance()
         self.initial_events, self._teller.events = self._teller.events, []
 
 
-def _signs(vocabulary: Vocabulary | None, level: Level) -> dict[int, tuple[str, bytes]]:
-    """The special tokens that are matched by id: for each its text, and how it stands on the tape.
-
-    A sign has the length of its text, so that offsets stay true, and starts with a byte that no text has.
-    """
+def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, str]:
+    """The tokens that are matched by id."""
     if level == "text":
         return {}
     if vocabulary is None:
         raise InputError("level is 'token', but there is no vocabulary", "", "pass vocabulary= to the parser")
-    known = vocabulary.special_tokens
-    return {id: (text, b"\xff" + text.encode()[1:]) for text, id in known.items() if text}
+    return {id: text for text, id in vocabulary.special_tokens.items() if text}
 
 
 def _last_turn(prompt: str, layout: Layout) -> str:

@@ -5,13 +5,13 @@ what follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 from dovetail.grammar.json_schema.layouts import LAYOUTS, Layout
 from dovetail.messages import to_json
 from dovetail.parsing import json_text
 from dovetail.parsing.declared import Declared
+from dovetail.parsing.signs import PLAIN, either
 from dovetail.parsing.stops import Stops
 from dovetail.parsing.tape import Steps, one_of, peek, phrase, shared_start, space
 from dovetail.parsing.teller import Teller
@@ -25,41 +25,38 @@ _COMPOSITE = frozenset(("object", "array"))
 _BRACKETS = frozenset(b"{[")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
-Mark = Callable[[str], bytes]  # a marker as it stands on the tape
 Phrase = tuple[bytes, ...]
 
 
 class Tags:
     """The markup of one style, ready to be searched for."""
 
-    __slots__ = ("_mark", "begin", "head", "item", "item_head", "kinds", "layout", "pad", "stops")
+    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "stops")
 
-    def __init__(self, layout: Layout, pad: str, mark: Mark) -> None:
+    def __init__(self, layout: Layout, pad: str) -> None:
         self.layout = layout
-        self._mark = mark
         self.pad = pad
-        self.begin = tuple(mark(layout.begin).split())
-        self.item = tuple(mark(layout.item).split())
-        middles = {tuple(middle) for middle in layout.middle.values()}
-        ordered = sorted(middles, key=lambda middle: -len(middle[0]))
-        self.kinds = [_kinds_with(layout, middle) for middle in ordered]
-        choices = b"|".join(b"(" + _spaced([mark(part) for part in middle]) + b")" for middle in ordered)
+        self.begin = tuple(layout.begin.encode().split())
+        self.item = tuple(layout.item.encode().split())
+        middles = sorted({tuple(middle) for middle in layout.middle.values()}, key=lambda middle: -len(middle[0]))
+        self.kinds = [_kinds_with(layout, middle) for middle in middles]
+        choices = b"|".join(b"(" + _spaced(middle) + b")" for middle in middles)
         key = rb"((?!/)[^\n]{0,512}?)" if layout.tail else rb"([^\n]{0,512}?)"
-        self.head = re.compile(key + re.escape(mark(layout.after_key)) + rb"\s*(?:" + choices + b")")
+        self.head = re.compile(key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
         self.item_head = re.compile(rb"()\s*(?:" + choices + b")")
-        self.stops = Stops([(pad, mark(layout.stop))])
+        self.stops = Stops([(pad, layout.stop.encode())], either)
 
     def end(self, key: str) -> Phrase:
         """What closes the value of a key."""
-        return tuple(self._mark(self.layout.stop + self.layout.tail.format(key)).split())
+        return tuple((self.layout.stop + self.layout.tail.format(key)).encode().split())
 
     def tail(self, key: str) -> Phrase:
         """What follows the stop of the value of a key."""
-        return tuple(self._mark(self.layout.tail.format(key)).split())
+        return tuple(self.layout.tail.format(key).encode().split())
 
     def key(self, written: bytes) -> str:
         """A key as it was before it was put into markup."""
-        name = written.decode("utf-8", "replace")
+        name = written.translate(PLAIN).decode("utf-8", "replace")
         for char, escape in reversed(self.layout.escapes):
             name = name.replace(escape, char)
         return name
@@ -70,14 +67,14 @@ def _kinds_with(layout: Layout, middle: tuple[str, ...]) -> frozenset[str]:
     return frozenset("number" if kind == "integer" else kind for kind in found)
 
 
-def _spaced(parts: list[bytes]) -> bytes:
-    return rb"\s*".join(re.escape(word) for part in parts for word in part.split())
+def _spaced(parts: tuple[str, ...]) -> bytes:
+    return rb"\s*".join(either(word) for part in parts for word in part.encode().split())
 
 
 @lru_cache(maxsize=64)
-def tags(style: str, pad: str, mark: Mark) -> Tags:
+def tags(style: str, pad: str) -> Tags:
     """The tags of a style, by the name that formats know it by."""
-    return Tags(LAYOUTS[style], pad, mark)
+    return Tags(LAYOUTS[style], pad)
 
 
 def arguments(teller: Teller, tags: Tags, declared: Declared, ends: tuple[Phrase, ...]) -> Steps[bool]:
@@ -205,7 +202,7 @@ class _Reader:
         yield from shared_start(tape, self.tags.pad.encode())
         start = tape.look - tape.at
         size = yield from look_for(tape, self.tags.stops)
-        raw = tape.data[tape.at + start : tape.look - size].decode("utf-8", "replace")
+        raw = teller.decode(tape.data[tape.at + start : tape.look - size])
         told, as_declared = declared.as_json(raw, kinds)
         if not as_declared:
             teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")

@@ -10,6 +10,8 @@ import re
 from collections.abc import Generator
 from typing import TypeVar
 
+from dovetail.parsing.signs import PLAIN
+
 T = TypeVar("T")
 Steps = Generator[None, None, T]
 
@@ -48,11 +50,6 @@ class Tape:
         return self.after_space() == len(self.data)
 
 
-def words(marker: str) -> tuple[bytes, ...]:
-    """A marker as the words between which white space is free."""
-    return tuple(marker.encode().split())
-
-
 def space(tape: Tape) -> Steps[bool]:
     """Skip white space; False where the output ends with it."""
     while True:
@@ -67,13 +64,11 @@ def space(tape: Tape) -> Steps[bool]:
 def literal(tape: Tape, word: bytes) -> Steps[bool]:
     """Whether this word comes next; if so, it has been looked at."""
     while True:
-        seen = len(tape.data) - tape.look
-        if seen >= len(word):
-            if not tape.data.startswith(word, tape.look):
-                return False
+        seen = tape.data[tape.look : tape.look + len(word)].translate(PLAIN)
+        if seen == word:
             tape.look += len(word)
             return True
-        if tape.final or not word.startswith(tape.data[tape.look :]):
+        if tape.final or len(seen) == len(word) or not word.startswith(seen):
             return False
         yield
 
@@ -106,7 +101,7 @@ def run(tape: Tape, pattern: re.Pattern[bytes], limit: int) -> Steps[bytes]:
         if end - tape.look > limit:
             return b""
         if end < len(tape.data) or tape.final:
-            taken = bytes(tape.data[tape.look : end])
+            taken = bytes(tape.data[tape.look : end].translate(PLAIN))
             tape.look = end
             return taken
         yield

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.messages import Diagnostic, FinishReason, Message, ToolCall, from_json, to_json
 from dovetail.parsing.events import Event, Region
 from dovetail.parsing.partial_json import best_effort
+from dovetail.parsing.signs import PLAIN
 from dovetail.parsing.tape import Tape
 
 MAX_DIAGNOSTICS = 100  # of hostile output; the first ones tell what went wrong
@@ -46,22 +47,22 @@ class Teller:
         "_content",
         "_diagnostics",
         "_pass_on",
+        "_pass_region",
         "_reasoning",
         "_region",
         "call",
         "events",
         "passes",
         "tape",
-        "tokens",
     )
 
-    def __init__(self, tape: Tape, tokens: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        self.tokens = tokens  # special tokens as they stand on the tape, and their text
         self.events: list[Event] = []
         self.call: OpenCall | None = None
         # A chunk in which this search finds nothing goes straight into the open region; None while no text is free.
         self.passes: Callable[[str], object] | None = None
+        self._pass_region: Region = ""
         self._pass_on: Callable[[str], None] = list[str]().append
         self._region: Region = ""
         self._content: list[str] = []
@@ -101,10 +102,7 @@ class Teller:
 
     def decode(self, data: bytearray) -> str:
         """Bytes of the tape as text; what is not UTF-8 becomes replacement characters."""
-        if self.tokens and 0xFF in data:
-            for sign, text in self.tokens:
-                data = data.replace(sign, text)
-        return data.decode("utf-8", "replace")
+        return data.translate(PLAIN).decode("utf-8", "replace")
 
     def json(self, text: str) -> None:
         """What has been looked at says this in the arguments of the open call."""
@@ -112,11 +110,12 @@ class Teller:
         self._tell("tool_call", text, tape.look - tape.at)
         tape.at = tape.look
 
-    def let_pass(self, pattern: re.Pattern[str]) -> None:
-        """Until the reader is asked again, chunks in which the pattern is not found are text of the open region."""
-        if not self.tape.data or self.tape.at == len(self.tape.data):
+    def let_pass(self, pattern: re.Pattern[str], region: Region) -> None:
+        """Until the reader is asked again, chunks in which the pattern is not found are text of this region."""
+        if self.tape.at == len(self.tape.data):
             self.passes = pattern.search
-            self._pass_on = self._parts(self._region).append
+            self._pass_region = region
+            self._pass_on = self._parts(region).append
 
     def straight(self, text: str) -> list[Event]:
         """Tell a chunk that passes: nothing waits on the tape, and nothing in it needs a look."""
@@ -125,13 +124,20 @@ class Teller:
         else:
             data = text.encode("utf-8", "replace")
             text, size = data.decode(), len(data)
+        region = self._pass_region
+        if region != self._region:
+            self.enter(region)
         tape = self.tape
         start = tape.base
         tape.base = end = start + size
         self._pass_on(text)
         index = -1 if self.call is None else len(self._calls)
         # The constructor of a named tuple would take half of the time that a chunk costs.
-        return [tuple.__new__(Event, ("text", self._region, start, end, text, index, None))]
+        told: Event = tuple.__new__(Event, ("text", region, start, end, text, index, None))
+        if not self.events:
+            return [told]
+        events, self.events = self.events, []
+        return [*events, told]
 
     def _parts(self, region: Region) -> list[str]:
         if self.call is not None:

@@ -24,8 +24,7 @@ def free_text(teller: Teller, region: Region, stops: Stops) -> Steps[int]:
         teller.text(region)
         if tape.final:
             return 0
-        teller.enter(region)
-        teller.let_pass(stops.quick)
+        teller.let_pass(stops.quick, region)
         yield
         teller.passes = None
 
@@ -44,7 +43,7 @@ def escaped_text(teller: Teller, stops: Stops, passes: re.Pattern[str]) -> Steps
         teller.escaped()
         if tape.final:
             return False
-        teller.let_pass(passes)
+        teller.let_pass(passes, "tool_call")
         yield
         teller.passes = None
 
