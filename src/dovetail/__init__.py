@@ -6,6 +6,7 @@ model family + request --dialects--> Format
 rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
+each chunk: text --StreamParser--> events --> Message
 """
 
 from dovetail import dialects, formats
@@ -32,6 +33,7 @@ from dovetail.errors import (
 )
 from dovetail.formats import StructuralTag, load_format
 from dovetail.messages import Diagnostic, Message, ToolCall
+from dovetail.parsing import StreamParser
 
 __version__ = "0.1.0"
 
@@ -53,6 +55,7 @@ __all__ = [
     "MessageError",
     "ParseError",
     "SchemaError",
+    "StreamParser",
     "StructuralTag",
     "ToolCall",
     "Vocabulary",

@@ -7,6 +7,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.models import Speaker, Utterance
+from dovetail.parsing import Event
 
 
 def masks(fmt: dict[str, object], draft: list[int]) -> None:
@@ -50,3 +51,14 @@ def dialects(tools: list[dict[str, object]]) -> None:
     assert_type(dialect.format(tools, "required", response_format={"type": "json_object"}), dt.StructuralTag)
     assert_type(dialect.render(dt.Message("Hello.")), str)
     assert_type(dt.get_model_structural_tag("llama", tools), dt.StructuralTag)
+
+
+def reading(dialect: dt.Dialect, ids: list[int]) -> None:
+    parser = dialect.parser(tools=[], prompt="<think>")
+    assert_type(parser, dt.StreamParser)
+    assert_type(parser.feed("text"), list[Event])
+    assert_type(parser.feed(b"bytes"), list[Event])
+    assert_type(parser.feed(ids), list[Event])
+    assert_type(parser.message, dt.Message)
+    assert_type(parser.finish("length"), dt.Message)
+    assert_type(dialect.parse("text").tool_calls, tuple[dt.ToolCall, ...])

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dovetail import dialects
+from dovetail.dialects.families import FAMILIES
 from dovetail.errors import InputError
 from dovetail.messages import Message
 from dovetail.parsing import Event
@@ -23,7 +24,7 @@ _STYLES = {"content": "default", "reasoning": "magenta", "tool_call": "cyan", ""
 _SHAPES = ("message", "openai", "huggingface", "anthropic", "responses")
 
 
-@click.command(epilog=f"Dialects: {', '.join(dialects.names())}")
+@click.command(epilog=f"Dialects: {', '.join(sorted(family.name for family in FAMILIES))}")
 @click.option("--dialect", "name", metavar="NAME", required=True, help="How the model talks; see below.")
 @click.option(
     "--tools",

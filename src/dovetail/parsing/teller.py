@@ -181,7 +181,7 @@ class Teller:
         told = call.told()
         here = self.tape.base + self.tape.at
         if not told.complete:
-            problem = "is not JSON" if call.whole else "was cut off"
+            problem = "are not JSON" if call.whole else "were cut off"
             self.diagnose("arguments", f"the arguments of {call.name!r} {problem}", call.start, here)
         self.events.append(Event("close", "tool_call", here, here, "", len(self._calls), told))
         self._calls.append(told)
