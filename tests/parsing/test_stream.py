@@ -224,6 +224,13 @@ def test_closing_twice_says_nothing_new() -> None:
     assert [] == parser.close()
 
 
+def test_nothing_can_follow_the_end() -> None:
+    parser = dialects.get("qwen_3").parser()
+    parser.finish()
+    with pytest.raises(InputError, match="ended already"):
+        parser.feed("more")
+
+
 # Prompts.
 
 START, FINAL = "<|start|>assistant", "<|channel|>final<|message|>"
@@ -345,6 +352,8 @@ def test_token_ids_and_token_level_need_a_vocabulary() -> None:
         dialects.get("qwen_3").parser().feed([1, 2])
     with pytest.raises(InputError, match="vocabulary"):
         dialects.get("qwen_3").parser(level="token")
+    with pytest.raises(InputError, match="level"):
+        dialects.get("qwen_3").parser(level="word")  # type: ignore[arg-type]
 
 
 # Strict reading.

@@ -191,7 +191,7 @@ def _words(marker: str) -> Phrase:
 
 def _ways(layout: Layout, tools_known: bool) -> tuple[Way, ...]:
     ways = [_way(layout, calls) for calls in layout.calls]
-    if tools_known:
+    if tools_known and not layout.turn.between:
         # A model may forget how a call begins; what then looks like the rest of one is a call only by its name.
         for calls, way in zip(layout.calls, list(ways), strict=True):
             lost = way.begin or way.call_begin[:-1]

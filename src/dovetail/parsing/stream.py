@@ -100,6 +100,7 @@ class StreamParser:
         if teller.call is not None:
             teller.close_call()
         teller.enter("")
+        teller.passes = None
         self._finish_reason = reason if reason == "length" or not teller.has_calls else "tool_calls"
         events, teller.events = teller.events, []
         return events
@@ -120,6 +121,8 @@ class StreamParser:
         return self._finish_reason
 
     def _advance(self) -> None:
+        if self._finish_reason is not None:
+            raise InputError("the output has ended already", "", "make a new parser for a new output")
         if self._tape.data or self._tape.final:
             next(self._reading, None)
             self._tape.compact()
@@ -165,6 +168,8 @@ def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, st
     """The tokens that are matched by id."""
     if level == "text":
         return {}
+    if level != "token":
+        raise InputError(f"level is {level!r}", "", 'use "text" or "token"')
     if vocabulary is None:
         raise InputError("level is 'token', but there is no vocabulary", "", "pass vocabulary= to the parser")
     return {id: text for text, id in vocabulary.special_tokens.items() if text}
