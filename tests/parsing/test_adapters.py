@@ -12,6 +12,7 @@ import openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers.utils.chat_parsing import ResponseParser
 
 from dovetail import dialects
 from dovetail.errors import DialectError
@@ -172,3 +173,18 @@ def test_twenty_calls_keep_their_places() -> None:
     _, sent = stream(ChatDeltas(), "qwen_3", output, "stop", 5)
     rebuilt = through_chat(sent)
     assert [(f"call_{i}", f"f{i}", {"i": i}) for i in range(20)] == values(rebuilt)[2]
+
+
+def test_region_events_are_those_of_transformers() -> None:
+    dialect = dialects.get("qwen_3")
+    output = dialect.render(Message("Let me see.", "Hm.", (ToolCall.of("f", {"a": "é"}), ToolCall.of("g"))))
+    peer = ResponseParser(dialect.response_template(), prefix=dialect.turn.start)
+    theirs = [event for at in range(0, len(output), 3) for event in peer.feed(output[at : at + 3])]
+    theirs += peer.finalize()[1]
+    _, ours = stream(RegionEvents(), "qwen_3", output, "stop")
+    assert regions(theirs) == regions(ours)
+    assert {tuple(event) for event in theirs} == {tuple(event) for event in ours}
+
+
+def regions(events: list[Wire]) -> list[tuple[str, Any]]:
+    return [(event["field"], event["value"]) for event in events if event["type"] == "region_close"]
