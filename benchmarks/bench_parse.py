@@ -1,6 +1,7 @@
 """How fast is streamed output read, beside Transformers and openai-harmony, and does the cost stay flat?
 
-    python benchmarks/bench_parse.py [--quick] [--json FILE]
+    python benchmarks/bench_parse.py                       both studies, with a verdict on each promise
+    python benchmarks/bench_parse.py --quick --json OUT    small outputs, and the figures as JSON
 
 20 kB of reasoning, text and a call in chunks of four bytes. Each parser reads the same chunks and gives what is new in
 each; openai-harmony reads tokens instead, as many as its encoding makes of the text, and its figure is per token.

@@ -19,6 +19,10 @@ _SCALAR_STARTS = frozenset(b"-0123456789tfn")
 _OPENING, _CLOSING, _QUOTE = frozenset(b"{["), frozenset(b"}]"), 0x22
 MAX_SCALAR = 4096  # bytes of a bare number; Python itself reads no longer ones
 
+# What JSON has between brackets and strings. Where nothing is told yet, only this is looked over: a reader that was
+# wrong starts again behind the marker that misled it, and must not have gone over the next ones.
+_PLAIN_OUTSIDE = re.compile(rb'(?:[\s,:0-9+\-.eEtrufalsn]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+
 _JSON_BYTES = frozenset(b'"{}[],:') | _SCALAR_STARTS
 
 
@@ -74,8 +78,9 @@ def string(tape: Tape) -> Steps[str | None]:
 def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region) -> Steps[bool]:
     """An object or an array: brackets are counted, strings are jumped over."""
     depth = 0
+    outside = closers.outside if teller else _PLAIN_OUTSIDE
     while True:
-        found = closers.outside.match(tape.data, tape.look)
+        found = outside.match(tape.data, tape.look)
         assert found is not None
         tape.look = found.end()
         if tape.look == len(tape.data):
@@ -91,7 +96,7 @@ def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Reg
             if depth == 0:
                 tape.look += 1
                 return True
-        elif byte != _QUOTE and (yield from _at_stop(tape, closers.stops, teller, region)):
+        elif byte != _QUOTE and (teller is None or (yield from _at_stop(tape, closers.stops, teller, region))):
             return False
         tape.look += 1
         if byte == _QUOTE and not (yield from _string(tape, teller, region)):
@@ -123,11 +128,10 @@ def _wait(teller: Teller | None, region: Region, passes: re.Pattern[str]) -> Ste
     teller.passes = None
 
 
-def _at_stop(tape: Tape, stops: Stops, teller: Teller | None, region: Region) -> Steps[bool]:
+def _at_stop(tape: Tape, stops: Stops, teller: Teller, region: Region) -> Steps[bool]:
     while not stops.find.match(tape.data, tape.look):
         if tape.final or stops.held(tape.data, tape.look) != tape.look:
             return False
-        if teller:
-            teller.text(region)
+        teller.text(region)
         yield
     return True
