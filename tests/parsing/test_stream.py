@@ -276,6 +276,7 @@ def test_what_the_prompt_said_is_told_by_its_own_events() -> None:
 def test_without_a_prompt_the_family_says_where_output_begins() -> None:
     assert "so" == dialects.get("deepseek_v3_1").parse("so</think>yes").reasoning
     assert "" == dialects.get("qwen_3").parse("yes").reasoning
+    assert "yes" == dialects.get("deepseek_v3_1").parse("yes", reasoning=False).content
 
 
 def test_reasoning_can_stay_in_the_content() -> None:

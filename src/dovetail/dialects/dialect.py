@@ -94,19 +94,25 @@ class Dialect:
         *,
         vocabulary: Vocabulary | None = None,
         level: Level = "text",
-        **request: Any,
+        tool_choice: Any = "auto",
+        reasoning: Any = True,
+        parallel_tool_calls: bool = True,
     ) -> StreamParser:
         """A reader of one turn as it streams in.
 
-        It starts in the state that `prompt` leaves. Where `strict`, output that `format` would refuse is a ParseError;
-        `request` holds what `format` is asked beside tools and response_format. Token ids need a `vocabulary`, and at
-        the level "token" markers that are special tokens are matched by id only.
+        It starts in the state that `prompt` leaves; without a prompt, inside a block of reasoning where the prompts of
+        the family open one, unless `reasoning` is off. Where `strict`, output that the format of the request refuses is
+        a ParseError. Token ids need a `vocabulary`, and at the level "token" markers that are special tokens are matched
+        by id only.
         """
         answer = _answer(response_format)
         matcher = None
         if strict:
+            request = {"tool_choice": tool_choice, "reasoning": reasoning, "parallel_tool_calls": parallel_tool_calls}
             made = self.format(tools, response_format=response_format, level=level, **request)
             matcher = compile(made.format, vocabulary or byte_vocabulary()).matcher()
+        if prompt is None and reasoning in (False, "disabled"):
+            prompt = ""
         return StreamParser(
             self,
             parameters(tools),

@@ -75,7 +75,11 @@ class StreamParser:
                 return teller.straight(chunk)
             self._tape.data += chunk.encode("utf-8", "replace")
         else:
-            self._tape.data += self._bytes(chunk)
+            data = self._bytes(chunk)
+            text = _text(data) if teller.passes is not None else ""
+            if text and teller.passes is not None and teller.passes(text) is None:
+                return teller.straight(text)
+            self._tape.data += data
         self._advance()
         events, teller.events = teller.events, []
         return events
@@ -162,6 +166,14 @@ class StreamParser:
         self._tape.base = -len(data)
         self._advance()
         self.initial_events, self._teller.events = self._teller.events, []
+
+
+def _text(data: bytes) -> str:
+    """Bytes as text, or nothing where a character is cut in two or is none."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, str]:
