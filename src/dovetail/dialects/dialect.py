@@ -102,8 +102,8 @@ class Dialect:
 
         It starts in the state that `prompt` leaves; without a prompt, inside a block of reasoning where the prompts of
         the family open one, unless `reasoning` is off. Where `strict`, output that the format of the request refuses is
-        a ParseError. Token ids need a `vocabulary`, and at the level "token" markers that are special tokens are matched
-        by id only.
+        a ParseError. Token ids need a `vocabulary`; at the level "token" markers that are special tokens are matched by
+        id only.
         """
         answer = _answer(response_format)
         matcher = None
