@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dovetail as dt
@@ -324,7 +325,7 @@ def ids(text: str) -> list[int]:
 
 def test_token_ids_are_read_with_their_special_tokens() -> None:
     parser = dialects.get("qwen_3").parser(vocabulary=VOCABULARY, prompt="")
-    parser.feed([0, 5, 6])
+    parser.feed(np.array([0, 5, 6]))
     parser.feed([7, *ids("⟦</think>⟧yes⟦<|im_end|>⟧")])
     assert ("yes", "the 🦊") == shape(parser.finish())[:2]
 

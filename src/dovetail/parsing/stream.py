@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -141,7 +142,7 @@ class StreamParser:
         if self._vocabulary is None:
             raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
         found = []
-        for token in chunk:
+        for token in map(operator.index, chunk):  # numpy's integers too
             if self._matcher is not None and not self._matcher.accept(token):
                 raise ParseError(
                     f"the format does not allow token {token} here", self._tape.base + len(self._tape.data)
