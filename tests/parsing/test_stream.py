@@ -382,7 +382,8 @@ def test_a_strict_reader_takes_tokens() -> None:
     dialect = dialects.get("qwen_3")
     options: dict[str, Any] = {"strict": True, "vocabulary": VOCABULARY, "level": "token", "reasoning": False}
     parser = dialect.parser(TOOLS, "", **options)
-    parser.feed(ids('⟦<tool_call>⟧\n{"name": "g", "arguments": {}}\n⟦</tool_call>⟧'))
+    parser.feed(ids('⟦<tool_call>⟧\n{"name": "g", "arguments": {}}\n⟦</tool_call>⟧⟦<|im_end|>⟧'))
     assert ["g"] == [call.name for call in parser.finish().tool_calls]
-    with pytest.raises(ParseError, match="token"):
-        dialect.parser(TOOLS, "", **options).feed(ids("⟦<tool_call>⟧x"))
+    with pytest.raises(ParseError, match="token") as caught:
+        dialect.parser(TOOLS, "", **options).feed(ids("a ⟦<tool_call>⟧x"))
+    assert len("a <tool_call>") == caught.value.position

@@ -92,7 +92,7 @@ class StreamParser:
             return []
         reason: FinishReason = finish_reason
         if finish_reason == "stop":
-            if self._matcher is not None and not self._matcher.is_complete:
+            if self._matcher is not None and not (self._matcher.is_complete or self._matcher.is_finished):
                 raise ParseError("the output ends too early for its format", tape.base + len(tape.data))
             tape.final = True
             was_open = teller.call is not None
@@ -144,9 +144,8 @@ class StreamParser:
         found = []
         for token in map(operator.index, chunk):  # numpy's integers too
             if self._matcher is not None and not self._matcher.accept(token):
-                raise ParseError(
-                    f"the format does not allow token {token} here", self._tape.base + len(self._tape.data)
-                )
+                here = self._tape.base + len(self._tape.data) + sum(map(len, found))
+                raise ParseError(f"the format does not allow token {token} here", here)
             data = self._vocabulary.token_bytes(token)
             found.append(signed(data) if token in self._special else data.translate(CLEAN))
         return b"".join(found)
