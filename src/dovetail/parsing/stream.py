@@ -141,7 +141,7 @@ class StreamParser:
             return data.translate(CLEAN)
         if self._vocabulary is None:
             raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
-        found = []
+        found: list[bytes] = []
         for token in map(operator.index, chunk):  # numpy's integers too
             if self._matcher is not None and not self._matcher.accept(token):
                 here = self._tape.base + len(self._tape.data) + sum(map(len, found))
