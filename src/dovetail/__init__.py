@@ -2,14 +2,23 @@
 
 structural tag, JSON Schema, regex, EBNF --formats--> Format --grammar--> rules over bytes and tokens
 tokenizer --engine--> Vocabulary
+model family + request --dialects--> Format
 rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
+each chunk: text --StreamParser--> events --> Message
 """
 
-from dovetail import formats
+from dovetail import dialects, formats
+from dovetail.dialects import Dialect
+from dovetail.dialects.registry import (
+    get_builtin_structural_tag,
+    get_model_structural_tag,
+    register_model_structural_tag,
+)
 from dovetail.engine import CompiledGrammar, Event, Matcher, Vocabulary, accepts, compile, fill_masks
 from dovetail.errors import (
+    DialectError,
     DovetailError,
     ExportError,
     FormatError,
@@ -17,15 +26,22 @@ from dovetail.errors import (
     InputError,
     LimitError,
     MatcherError,
+    MessageError,
+    ParseError,
     SchemaError,
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
+from dovetail.messages import Diagnostic, Message, ToolCall
+from dovetail.parsing import StreamParser
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CompiledGrammar",
+    "Diagnostic",
+    "Dialect",
+    "DialectError",
     "DovetailError",
     "Event",
     "ExportError",
@@ -35,13 +51,22 @@ __all__ = [
     "LimitError",
     "Matcher",
     "MatcherError",
+    "Message",
+    "MessageError",
+    "ParseError",
     "SchemaError",
+    "StreamParser",
     "StructuralTag",
+    "ToolCall",
     "Vocabulary",
     "VocabularyError",
     "accepts",
     "compile",
+    "dialects",
     "fill_masks",
     "formats",
+    "get_builtin_structural_tag",
+    "get_model_structural_tag",
     "load_format",
+    "register_model_structural_tag",
 ]

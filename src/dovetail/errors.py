@@ -6,8 +6,11 @@ DovetailError
 │   ├── SchemaError       a JSON Schema
 │   ├── GrammarError      EBNF or regex text; .path is "line L, column C" or "offset N"
 │   ├── ExportError       a grammar that the target language cannot express
+│   ├── DialectError      a model family, tools, tool_choice or reasoning of a request
 │   ├── VocabularyError   tokens, tokenizer files, stop tokens
+│   ├── MessageError      a chat message in the shape of some interface
 │   └── LimitError        a budget of time, memory, depth or size ran out
+├── ParseError            output that a strict reader cannot read; has .position in bytes
 └── MatcherError          a matcher used against its rules
 """
 
@@ -52,12 +55,32 @@ class ExportError(InputError):
     """The target language cannot express the grammar."""
 
 
+class DialectError(InputError):
+    """A model family is not known, or tools, tool_choice or reasoning make no sense."""
+
+
 class VocabularyError(InputError):
     """Tokens, tokenizer files or stop tokens do not make a vocabulary."""
 
 
+class MessageError(InputError):
+    """A chat message does not have the shape of its interface."""
+
+
 class LimitError(InputError):
     """A budget of time, memory, depth or size ran out."""
+
+
+class ParseError(DovetailError):
+    """The output of a model left its format at `position`, in bytes."""
+
+    def __init__(self, problem: str, position: int) -> None:
+        super().__init__(problem, position)
+        self.problem = problem
+        self.position = position
+
+    def __str__(self) -> str:
+        return f"{self.problem}\n  at   byte {self.position}"
 
 
 class MatcherError(DovetailError):

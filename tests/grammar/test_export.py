@@ -243,6 +243,7 @@ TAGS: list[tuple[dict[str, Any], list[str], list[str]]] = [
             "type": "triggered_tags",
             "triggers": ["<f="],
             "tags": [{"type": "tag", "begin": "<f=a>", "content": captured("1"), "end": "</f>"}],
+            "text_capture": "n",
         },
         ["x<f=a>1</f>y", ""],
         ["<f=b>"],

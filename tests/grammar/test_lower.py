@@ -199,6 +199,15 @@ def test_captured_text_names_itself() -> None:
     assert ir.Text(captures=("a",)) == body(named("a", TEXT))
 
 
+def test_the_text_between_triggered_tags_can_be_named_alone() -> None:
+    tags = {"type": "triggered_tags", "triggers": ["<"], "tags": [tag("<", const("x"), ">")], "text_capture": "a"}
+    for fmt in (tags, tag("", tags, "!")):
+        node = body(fmt)
+        assert isinstance(node, ir.Call)
+        assert isinstance(node.rule.body, ir.Text)
+        assert ("a",) == node.rule.body.captures
+
+
 def test_excludes_that_hold_an_end_are_left_out() -> None:
     assert ir.Text((b"q",), ((b">", ir.EMPTY),), after=None) == body(tag("", text("q", "->", ">"), ">"))
 

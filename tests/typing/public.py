@@ -7,6 +7,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.models import Speaker, Utterance
+from dovetail.parsing import Event
 
 
 def masks(fmt: dict[str, object], draft: list[int]) -> None:
@@ -41,3 +42,23 @@ def speaker(fmt: dict[str, object]) -> None:
 
 def errors(error: dt.InputError) -> None:
     assert_type((error.problem, error.path, error.fix), tuple[str, str, str])
+
+
+def dialects(tools: list[dict[str, object]]) -> None:
+    assert_type(dt.dialects.names(), list[str])
+    dialect = dt.dialects.get("qwen_3")
+    assert_type(dialect, dt.Dialect)
+    assert_type(dialect.format(tools, "required", response_format={"type": "json_object"}), dt.StructuralTag)
+    assert_type(dialect.render(dt.Message("Hello.")), str)
+    assert_type(dt.get_model_structural_tag("llama", tools), dt.StructuralTag)
+
+
+def reading(dialect: dt.Dialect, ids: list[int]) -> None:
+    parser = dialect.parser(tools=[], prompt="<think>")
+    assert_type(parser, dt.StreamParser)
+    assert_type(parser.feed("text"), list[Event])
+    assert_type(parser.feed(b"bytes"), list[Event])
+    assert_type(parser.feed(ids), list[Event])
+    assert_type(parser.message, dt.Message)
+    assert_type(parser.finish("length"), dt.Message)
+    assert_type(dialect.parse("text").tool_calls, tuple[dt.ToolCall, ...])

@@ -61,12 +61,13 @@ def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
 
 
 @functools.cache
-def _byte_vocabulary() -> Vocabulary:
+def byte_vocabulary() -> Vocabulary:
+    """One token per byte, for texts without a tokenizer."""
     return Vocabulary([bytes([b]) for b in range(256)], cache_bytes=16 << 20)
 
 
 def accepts(source: Source, text: str | bytes) -> bool:
     """Does the format match the whole text? No vocabulary is needed, so token-level formats cannot match."""
-    matcher = compile(source, _byte_vocabulary()).matcher()
+    matcher = compile(source, byte_vocabulary()).matcher()
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return matcher.accept_bytes(data) and matcher.is_complete

@@ -48,6 +48,7 @@ class Vocabulary:
                 "a token is not bytes", "", "give every token as bytes, in the order of ids"
             ) from None
         self._prewarmed = prewarm(self._store, self._store.longest_token)
+        self._tokens = tokens
         self._compiled: OrderedDict[tuple[int, int], CompiledGrammar] = OrderedDict()
         self.cache_bytes = cache_bytes
         self.special_tokens: Mapping[str, int] = dict(special)
@@ -102,6 +103,11 @@ class Vocabulary:
     def token_id(self, text: str) -> int | None:
         """The token with this text, special ones first."""
         return self._store.find(text)
+
+    def token_bytes(self, token: int) -> bytes:
+        """What a token stands for."""
+        _check_id(token, len(self._tokens), "the token")
+        return self._tokens[token]
 
     def memory(self) -> dict[str, int]:
         """Bytes held: the tokens themselves, the automata of live grammars, the cached masks."""

@@ -219,7 +219,10 @@ class TagFormat(FormatModel):
 
 
 class TriggeredTagsFormat(FormatModel):
-    """Free text in which a trigger commits to one of the tags that begin with it."""
+    """Free text in which a trigger commits to one of the tags that begin with it.
+
+    `text_capture` names the free text alone, as a `capture` around everything could not.
+    """
 
     type: Literal["triggered_tags"] = "triggered_tags"
     triggers: Annotated[tuple[FullStr, ...], Field(min_length=1)]
@@ -227,6 +230,7 @@ class TriggeredTagsFormat(FormatModel):
     at_least_one: Bool = False
     stop_after_first: Bool = False
     excludes: tuple[FullStr, ...] = ()
+    text_capture: FullStr | None = None
 
 
 class TagsWithSeparatorFormat(FormatModel):

@@ -309,7 +309,8 @@ def _triggered(fmt: f.TriggeredTagsFormat, ends: Ends, path: str, *, close: bool
             firsts.append(ir.seq(_literal(begin), inside))
     if fmt.at_least_one and fmt.stop_after_first:
         return ir.seq(ir.alt(*firsts), _closing(ends) if close else ir.EMPTY)
-    rest = _dispatching(fmt.type, fmt.excludes, arms, ends, loop=not fmt.stop_after_first, close=close)
+    names = (fmt.text_capture,) if fmt.text_capture else ()
+    rest = _dispatching(fmt.type, fmt.excludes, arms, ends, loop=not fmt.stop_after_first, close=close, names=names)
     return ir.seq(ir.alt(*firsts), rest) if fmt.at_least_one else rest
 
 
@@ -332,7 +333,14 @@ def _dispatch_arms(fmt: f.DispatchFormat, ends: Ends, path: str) -> dict[str, li
 
 
 def _dispatching(
-    name: str, excludes: Iterable[str], arms: dict[str, list[ir.Node]], ends: Ends, *, loop: bool, close: bool
+    name: str,
+    excludes: Iterable[str],
+    arms: dict[str, list[ir.Node]],
+    ends: Ends,
+    *,
+    loop: bool,
+    close: bool,
+    names: tuple[str, ...] = (),
 ) -> ir.Node:
     """Free text that goes on with an arm behind its trigger, and then, where `loop`, is free again."""
     forbidden = _unique(_encoded(excludes), ends.texts)
@@ -352,7 +360,7 @@ def _dispatching(
     rule = ir.Rule(name, ir.EMPTY)
     again = ir.Call(rule) if loop else _closing(ends) if merged else ir.EMPTY
     stops = tuple((trigger, ir.seq(arm, again)) for trigger, arm in triggers)
-    rule.body = _stopping_text(forbidden, stops, ends) if merged else ir.Text(forbidden, stops)
+    rule.body = _stopping_text(forbidden, stops, ends, names) if merged else ir.Text(forbidden, stops, captures=names)
     return ir.seq(ir.Call(rule), _closing(ends)) if close and not merged else ir.Call(rule)
 
 

@@ -22,6 +22,8 @@ from dovetail.grammar.export import languages
 # Patterns that xgrammar refuses or reads in its own way; as a grammar they mean the same everywhere.
 _OURS = re.compile(r"\(\?(?!:)|\\[pPbBAZsSU]|(?<!^)\^|\$(?!$)|[{}]")
 
+_NOT_THEIRS = ("type", "strict", "text_capture")
+
 
 def structural_tag(fmt: FormatModel) -> dict[str, Any]:
     """The structural tag of `fmt`: captures are transparent, and what xgrammar cannot read is written as a grammar."""
@@ -41,7 +43,7 @@ def _tag(fmt: FormatModel, path: str) -> dict[str, Any]:
         case GrammarFormat(grammar=grammar) if any(token.kind in ("token", ".") for token in scan(grammar)[1]):
             return _grammar(lambda: ebnf.parse(grammar), path)
         case _:
-            given = [name for name in fmt.model_fields_set if name not in ("type", "strict")]
+            given = [name for name in fmt.model_fields_set if name not in _NOT_THEIRS]
             return {"type": fmt.type} | {name: _value(getattr(fmt, name), f"{path}/{name}") for name in sorted(given)}
 
 

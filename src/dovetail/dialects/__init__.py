@@ -1,0 +1,43 @@
+"""Dialects: how model families talk, as data.
+
+Dialect --format(request)--> StructuralTag
+Dialect --render(message)--> the text of an assistant turn
+"""
+
+from dovetail.dialects.dialect import Dialect
+from dovetail.dialects.registry import get, names, register
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    GEMMA,
+    ID,
+    NAME,
+    PYTHON,
+    Content,
+    JsonCall,
+    KeyedCall,
+    Literals,
+    Reasoning,
+    TaggedCall,
+    ToolCalls,
+    Turn,
+)
+
+__all__ = [
+    "ARGUMENTS",
+    "GEMMA",
+    "ID",
+    "NAME",
+    "PYTHON",
+    "Content",
+    "Dialect",
+    "JsonCall",
+    "KeyedCall",
+    "Literals",
+    "Reasoning",
+    "TaggedCall",
+    "ToolCalls",
+    "Turn",
+    "get",
+    "names",
+    "register",
+]

@@ -1,0 +1,143 @@
+"""How a model family lays out one turn, as data.
+
+    turn.start | [reasoning] [content] [calls] ... turn.closing | turn.end
+
+What stands between the bars is the output of the model, and what formats and parsers are about. The blocks come in this
+order, unless `turn.between` is given: then they come in any order, joined by it (Harmony's channels).
+
+The formats that a dialect makes name what they read. These are the captures, by which a parser finds its way:
+
+| capture | what it spans |
+|---|---|
+| reasoning | the text inside one reasoning block, without its markers |
+| content | a piece of free text, or the answer that a schema describes; several pieces are one content |
+| tool_call | one call from behind its `call_begin` to before its `call_end`; the captures below are inside |
+| name | the name of the tool, as the tool list has it |
+| id | the part of a call that `id_pattern` describes |
+| arguments | the arguments as written: JSON, tagged parameters, or the literals of a call syntax |
+
+Everything outside them is markup. A call has exactly one name, at most one id and one arguments, in any order; tagged
+arguments that are empty leave no trace, because a matcher does not report a capture of nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.dialects.making import Level, Options, make_format
+from dovetail.dialects.rendering import render
+from dovetail.dialects.requests import parameters, read_request
+from dovetail.dialects.response_template import response_template
+from dovetail.engine import Vocabulary, compile
+from dovetail.engine.compiled import byte_vocabulary
+from dovetail.errors import DialectError
+from dovetail.formats import AnyTextFormat, Format, StructuralTag, load_format
+from dovetail.messages import Message
+from dovetail.parsing import StreamParser
+from dovetail.parsing.layouts import Content, Reasoning, ToolCalls, Turn
+
+_PLAIN, _BARE = Content(), Turn()
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one model family talks; `calls` lists the spellings of calls, the first of which is the one written."""
+
+    name: str
+    calls: tuple[ToolCalls, ...] = ()
+    reasoning: Reasoning | None = None
+    content: Content = _PLAIN
+    turn: Turn = _BARE
+    special_tokens: tuple[str, ...] = ()  # markers that the family's vocabulary holds as single tokens
+    excludes: tuple[str, ...] = ()  # what free text may not hold beside the reasoning markers
+
+    def format(
+        self,
+        tools: Any = None,
+        tool_choice: Any = "auto",
+        reasoning: Any = True,
+        parallel_tool_calls: bool = True,
+        response_format: Any = None,
+        any_order: bool = False,
+        exclude_special_tokens: bool = True,
+        max_whitespace_cnt: int | None = None,
+        level: Level = "text",
+    ) -> StructuralTag:
+        """The format of one turn: reasoning, free text, calls, and an answer that fits `response_format`.
+
+        At the level "token" the markers that are special tokens are matched as tokens, and the same characters in prose
+        are prose.
+        """
+        if level not in ("text", "token"):
+            raise DialectError(f"level is {level!r}", "/level", 'use "text" or "token"')
+        request = read_request(tools, tool_choice, reasoning, parallel_tool_calls)
+        options = Options(any_order, exclude_special_tokens, max_whitespace_cnt, level)
+        made = make_format(self, request, _answer(response_format), options)
+        return StructuralTag(format=made)
+
+    def render(self, message: Message, opened: bool = False) -> str:
+        """The output that says `message`, as a parser reads it; an error where the family cannot say it.
+
+        Where `opened`, it goes on behind a prompt that has already opened the first block.
+        """
+        return render(self, message, opened)
+
+    def parser(
+        self,
+        tools: Any = None,
+        prompt: str | None = None,
+        strict: bool = False,
+        inline_reasoning: bool = False,
+        response_format: Any = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        level: Level = "text",
+        tool_choice: Any = "auto",
+        reasoning: Any = True,
+        parallel_tool_calls: bool = True,
+    ) -> StreamParser:
+        """A reader of one turn as it streams in.
+
+        It starts in the state that `prompt` leaves; without a prompt, inside a block of reasoning where the prompts of
+        the family open one, unless `reasoning` is off. Where `strict`, output that the format of the request refuses is
+        a ParseError. Token ids need a `vocabulary`; at the level "token" markers that are special tokens are matched by
+        id only.
+        """
+        answer = _answer(response_format)
+        matcher = None
+        if strict:
+            request = {"tool_choice": tool_choice, "reasoning": reasoning, "parallel_tool_calls": parallel_tool_calls}
+            made = self.format(tools, response_format=response_format, level=level, **request)
+            matcher = compile(made.format, vocabulary or byte_vocabulary()).matcher()
+        if prompt is None and reasoning in (False, "disabled"):
+            prompt = ""
+        return StreamParser(
+            self,
+            parameters(tools),
+            prompt=prompt,
+            inline_reasoning=inline_reasoning,
+            answer=answer,
+            vocabulary=vocabulary,
+            level=level,
+            matcher=matcher,
+        )
+
+    def parse(self, output: str | bytes | Sequence[int], *arguments: Any, **options: Any) -> Message:
+        """The message that an output says: a parser with the other arguments, fed at once."""
+        parser = self.parser(*arguments, **options)
+        parser.feed(output)
+        return parser.finish()
+
+    def response_template(self) -> dict[str, Any]:
+        """A Hugging Face response template that reads what the family writes; an ExportError where none can."""
+        return response_template(self)
+
+
+def _answer(response_format: Any) -> Format | None:
+    """What the content has to be, or None where any text will do."""
+    if response_format is None:
+        return None
+    answer = load_format(response_format)
+    return None if answer == AnyTextFormat() else answer

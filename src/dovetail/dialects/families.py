@@ -1,0 +1,467 @@
+"""The built-in families, one row each. Sources are their chat templates and what their models write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from dovetail.dialects.dialect import Dialect
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    GEMMA,
+    ID,
+    NAME,
+    PYTHON,
+    Content,
+    JsonCall,
+    KeyedCall,
+    Reasoning,
+    TaggedCall,
+    TaggedStyle,
+    ToolCalls,
+    Turn,
+)
+
+# What several families share.
+
+_CHATML = Turn("<|im_start|>assistant\n", "<|im_end|>")
+_DEEPSEEK = Turn("<｜Assistant｜>", "<｜end▁of▁sentence｜>")
+_LLAMA = Turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>")
+_COMMAND = Turn("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>")
+_GRANITE = Turn("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>")
+
+_THINK = Reasoning("<think>", "</think>", "either")
+_THINK_LINES = Reasoning("<think>", "</think>", "either", pad="\n", after="\n\n")
+_THINK_OPENED = Reasoning("<think>", "</think>", "prompt", bare_end=True)
+_THINKING = Reasoning("<|START_THINKING|>", "<|END_THINKING|>", "either")
+
+_THINK_TOKENS = ("<think>", "</think>")
+_TOOL_CALL_TOKENS = ("<tool_call>", "</tool_call>")
+
+_HERMES_CALLS = ToolCalls(
+    JsonCall(),
+    call_begin="<tool_call>\n",
+    call_end="\n</tool_call>",
+    trigger="<tool_call>",
+    separator="\n",
+    spacing="\n",
+)
+_JSON_ARRAY = ToolCalls(JsonCall(), separator=", ", begin="[", end="]")
+
+
+def _function_tags(before: str, after: str, line: str, pad: str) -> ToolCalls:
+    """Calls as <function=NAME> with tagged parameters, inside `before` and `after`."""
+    return ToolCalls(
+        TaggedCall((NAME, ">" + line, ARGUMENTS), "qwen_xml", pad=pad, after=line),
+        call_begin=f"{before}{line}<function=",
+        call_end=f"</function>{line}{after}",
+        separator=line,
+        spacing=line * 2,
+        trigger=f"{before}{line}<function=" if line else before,
+    )
+
+
+_FUNCTION_TAGS = _function_tags("<tool_call>", "</tool_call>", "\n", "\n")
+
+
+def _deepseek_calls(section: str, tag: str, style: TaggedStyle) -> ToolCalls:
+    return ToolCalls(
+        TaggedCall((NAME, '">\n', ARGUMENTS), style, after="\n"),
+        call_begin=f'<｜DSML｜{tag}invoke name="',
+        call_end=f"</｜DSML｜{tag}invoke>\n",
+        begin=f"<｜DSML｜{section}>\n",
+        end=f"</｜DSML｜{section}>",
+        trigger=f"<｜DSML｜{section}>",
+        lead="\n\n",
+        spacing="\n\n",
+    )
+
+
+def _deepseek_json(after_begin: str, after_name: str, end: str, separator: str) -> ToolCalls:
+    return ToolCalls(
+        TaggedCall((NAME, after_name, ARGUMENTS)),
+        call_begin="<｜tool▁call▁begin｜>" + after_begin,
+        call_end=end + "<｜tool▁call▁end｜>",
+        begin="<｜tool▁calls▁begin｜>",
+        end="<｜tool▁calls▁end｜>",
+        separator=separator,
+    )
+
+
+_DEEPSEEK_TOKENS = (
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁sep｜>",
+)
+
+
+def _harmony_call(begin: str, after: str, tools: Literal["function", "builtin"]) -> ToolCalls:
+    return ToolCalls(
+        TaggedCall((NAME, after + "<|message|>", ARGUMENTS)), call_begin=begin, call_end="<|call|>", tools=tools
+    )
+
+
+def _wrapped(calls: ToolCalls, begin: str, end: str) -> ToolCalls:
+    """A JSON array between markers."""
+    return replace(calls, begin=begin + calls.begin, end=calls.end + end, trigger=begin)
+
+
+_MISTRAL_ID = "[a-zA-Z0-9]{9}"
+
+QWEN_3 = Dialect(
+    "qwen_3", (_HERMES_CALLS,), _THINK_LINES, turn=_CHATML, special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS
+)
+QWEN_3_CODER = replace(QWEN_3, name="qwen_3_coder", calls=(_FUNCTION_TAGS,))
+
+FAMILIES = (
+    # Qwen and those who talk like it.
+    QWEN_3,
+    QWEN_3_CODER,
+    replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True)),
+    Dialect("hermes", (_HERMES_CALLS,), _THINK, turn=_CHATML, special_tokens=_TOOL_CALL_TOKENS),
+    Dialect(
+        "mimo",
+        (_function_tags("<tool_call>", "</tool_call>", "", ""),),
+        Reasoning("<think>", "</think>", "model"),
+        turn=_CHATML,
+        special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS,
+        excludes=("<tool_call>", "</tool_call>", "<function="),
+    ),
+    Dialect(
+        "exaone",
+        (replace(_HERMES_CALLS, call_begin="<tool_call>", call_end="</tool_call>"),),
+        _THINK_LINES,
+        turn=Turn("[|assistant|]", "[|endofturn|]"),
+        special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS,
+    ),
+    Dialect(
+        "nemotron",
+        (replace(_FUNCTION_TAGS, spacing="\n"), _wrapped(_JSON_ARRAY, "<TOOLCALL>", "</TOOLCALL>")),
+        replace(_THINK_LINES, after=""),
+        turn=_CHATML,
+        special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS,
+    ),
+    Dialect(
+        "seed_oss",
+        (_function_tags("<seed:tool_call>", "</seed:tool_call>", "\n", ""),),
+        Reasoning("<seed:think>", "</seed:think>", "either", after="\n"),
+        turn=Turn("<seed:bos>assistant\n", "<seed:eos>"),
+        special_tokens=("<seed:think>", "</seed:think>", "<seed:tool_call>", "</seed:tool_call>"),
+    ),
+    # Llama.
+    Dialect(
+        "llama",
+        (ToolCalls(JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": '),),
+        turn=_LLAMA,
+        special_tokens=("<|python_tag|>", "<|eom_id|>", "<|eot_id|>"),
+        excludes=_THINK_TOKENS,
+    ),
+    Dialect(
+        "llama_4",
+        (ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True),),
+        turn=Turn("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>"),
+        special_tokens=("<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>"),
+    ),
+    # DeepSeek.
+    Dialect(
+        "deepseek_r1",
+        (_deepseek_json("function<｜tool▁sep｜>", "\n```json\n", "\n```", "\n"),),
+        _THINK,
+        turn=_DEEPSEEK,
+        special_tokens=_THINK_TOKENS + _DEEPSEEK_TOKENS,
+    ),
+    Dialect(
+        "deepseek_v3_1",
+        (_deepseek_json("", "<｜tool▁sep｜>", "", ""),),
+        _THINK_OPENED,
+        turn=_DEEPSEEK,
+        special_tokens=_THINK_TOKENS + _DEEPSEEK_TOKENS,
+    ),
+    Dialect(
+        "deepseek_v3_2",
+        (_deepseek_calls("function_calls", "", "deepseek_xml"),),
+        _THINK_OPENED,
+        turn=_DEEPSEEK,
+        special_tokens=_THINK_TOKENS,
+    ),
+    Dialect(
+        "deepseek_v4",
+        (_deepseek_calls("tool_calls", "", "deepseek_xml"),),
+        replace(_THINK_OPENED, ends_at_calls=True),
+        turn=_DEEPSEEK,
+        special_tokens=_THINK_TOKENS,
+    ),
+    Dialect(
+        "deepseek_v4_1",
+        (_deepseek_calls(" calls", " ", "deepseek_v4_1_xml"),),
+        _THINK_OPENED,
+        turn=_DEEPSEEK,
+        special_tokens=_THINK_TOKENS,
+        excludes=("<｜DSML｜ calls>",),
+    ),
+    # Kimi.
+    Dialect(
+        "kimi",
+        (
+            ToolCalls(
+                TaggedCall(("functions.", NAME, ":", ID, "<|tool_call_argument_begin|>", ARGUMENTS)),
+                call_begin="<|tool_call_begin|>",
+                call_end="<|tool_call_end|>",
+                begin="<|tool_calls_section_begin|>",
+                end="<|tool_calls_section_end|>",
+                id_pattern=r"\d+",
+                id_template="functions.{name}:{id}",
+            ),
+        ),
+        replace(_THINK, ends_at_calls=True),
+        turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
+        special_tokens=(
+            "<|tool_calls_section_begin|>",
+            "<|tool_calls_section_end|>",
+            "<|tool_call_begin|>",
+            "<|tool_call_argument_begin|>",
+            "<|tool_call_end|>",
+            *_THINK_TOKENS,
+        ),
+        excludes=("<|tool_call_begin|>",),
+    ),
+    Dialect(
+        "kimi_k3",
+        (
+            ToolCalls(
+                TaggedCall(
+                    (NAME, '" index="', ID, '"<|sep|>', ARGUMENTS),
+                    "kimi_k3_xml",
+                    excludes=("<|open|>", "<|close|>", "<|sep|>"),
+                ),
+                call_begin='<|open|>call tool="',
+                call_end="<|close|>call<|sep|>",
+                begin="<|open|>tools<|sep|>",
+                end="<|close|>tools<|sep|>",
+                id_pattern=r"\d+",
+                first_id=1,
+            ),
+        ),
+        Reasoning("<|open|>think<|sep|>", "<|close|>think<|sep|>", "prompt"),
+        Content(("<|open|>response<|sep|>",), ("<|close|>response<|sep|>",), always=True, prompt_opens=True),
+        Turn('<|open|>message role="assistant"<|sep|>', "<|end_of_msg|>", closing="<|close|>message<|sep|>"),
+        special_tokens=("<|open|>", "<|close|>", "<|sep|>"),
+        excludes=("<|open|>", "<|close|>"),
+    ),
+    # MiniMax and GLM.
+    Dialect(
+        "minimax",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
+                call_begin='<invoke name="',
+                call_end="</invoke>\n",
+                begin="<minimax:tool_call>\n",
+                end="</minimax:tool_call>",
+                trigger="<minimax:tool_call>",
+                lead="\n",
+                spacing="\n",
+            ),
+        ),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n"),
+        turn=Turn("]~b]ai\n", "[e~["),
+        special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
+    ),
+    Dialect(
+        "minimax_m3",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">', ARGUMENTS), "minimax_m3_xml"),
+                call_begin=']<]minimax[>[<invoke name="',
+                call_end="]<]minimax[>[</invoke>\n",
+                begin="]<]minimax[>[<tool_call>\n",
+                end="]<]minimax[>[</tool_call>",
+                trigger="]<]minimax[>[<tool_call>",
+            ),
+        ),
+        Reasoning("<mm:think>", "</mm:think>", "prompt", bare_end=True),
+        turn=Turn("]~b]ai\n", "[e~["),
+        special_tokens=("]<]minimax[>[", "<mm:think>", "</mm:think>"),
+        excludes=(
+            "]<]minimax[>[<tool_call>",
+            "]<]minimax[>[</tool_call>",
+            "]<]minimax[>[<invoke",
+            "]<]minimax[>[</invoke>",
+        ),
+    ),
+    Dialect(
+        "glm_4_7",
+        (
+            ToolCalls(
+                TaggedCall((NAME, ARGUMENTS), "glm_xml"),
+                call_begin="<tool_call>",
+                call_end="</tool_call>",
+            ),
+        ),
+        replace(_THINK, bare_end=True),
+        turn=Turn("<|assistant|>", "<|user|>"),
+        special_tokens=(
+            *_THINK_TOKENS,
+            *_TOOL_CALL_TOKENS,
+            "<arg_key>",
+            "</arg_key>",
+            "<arg_value>",
+            "</arg_value>",
+        ),
+        excludes=("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+    ),
+    # Cohere.
+    Dialect(
+        "cohere",
+        (
+            ToolCalls(
+                TaggedCall((ID, '" name="', NAME, '">', ARGUMENTS), "cohere_xml"),
+                call_begin='<cofl:tool_call id="',
+                call_end="</cofl:tool_call>",
+                begin="<cofl:tool_calls>",
+                end="</cofl:tool_calls>",
+                id_pattern=r"\d+",
+            ),
+        ),
+        _THINKING,
+        Content(("<|START_TEXT|>",), ("<|END_TEXT|>",), optional=True),
+        _COMMAND,
+        special_tokens=("<|START_THINKING|>", "<|END_THINKING|>", "<|START_TEXT|>", "<|END_TEXT|>"),
+    ),
+    Dialect(
+        "command_r7b",
+        (
+            ToolCalls(
+                JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
+                begin="<|START_ACTION|>[\n    ",
+                end="\n]<|END_ACTION|>",
+                separator=",\n    ",
+                trigger="<|START_ACTION|>",
+                id_pattern=r"\d+",
+            ),
+        ),
+        _THINKING,
+        Content(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>")),
+        _COMMAND,
+        special_tokens=(
+            "<|START_THINKING|>",
+            "<|END_THINKING|>",
+            "<|START_ACTION|>",
+            "<|END_ACTION|>",
+            "<|START_RESPONSE|>",
+            "<|END_RESPONSE|>",
+            "<|START_TEXT|>",
+            "<|END_TEXT|>",
+        ),
+    ),
+    # Mistral.
+    Dialect(
+        "mistral",
+        (
+            replace(
+                _wrapped(_JSON_ARRAY, "[TOOL_CALLS]", ""),
+                call=JsonCall((("name", NAME), ("arguments", ARGUMENTS), ("id", ID))),
+                id_pattern=_MISTRAL_ID,
+            ),
+            ToolCalls(
+                TaggedCall((NAME, "[CALL_ID]", ID, "[ARGS]", ARGUMENTS)),
+                call_begin="[TOOL_CALLS]",
+                id_pattern=_MISTRAL_ID,
+            ),
+        ),
+        turn=Turn("[/INST]", "</s>"),
+        special_tokens=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
+    ),
+    Dialect(
+        "ministral",
+        (ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin="[TOOL_CALLS]"),),
+        Reasoning("[THINK]", "[/THINK]", "model"),
+        turn=Turn("[/INST]", "</s>"),
+        special_tokens=("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"),
+    ),
+    # Others.
+    Dialect(
+        "gemma_4",
+        (
+            ToolCalls(
+                TaggedCall((NAME, ARGUMENTS), GEMMA),
+                call_begin="<|tool_call>call:",
+                call_end="<tool_call|>",
+                trigger="<|tool_call>",
+            ),
+        ),
+        Reasoning("<|channel>thought", "<channel|>", "model", pad="\n"),
+        turn=Turn("<|turn>model\n", "<turn|>"),
+        special_tokens=("<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", '<|"|>'),
+    ),
+    Dialect(
+        "granite",
+        (_HERMES_CALLS, _wrapped(_JSON_ARRAY, "<|tool_call|>", "")),
+        _THINK,
+        Content(("<response>",), ("</response>",), optional=True),
+        _GRANITE,
+        special_tokens=("<|tool_call|>",),
+    ),
+    Dialect(
+        "phi_4",
+        (_wrapped(_JSON_ARRAY, "<|tool_call|>", "<|/tool_call|>"),),
+        _THINK,
+        turn=Turn("<|assistant|>", "<|end|>"),
+        special_tokens=("<|tool_call|>", "<|/tool_call|>"),
+    ),
+    Dialect(
+        "lfm2",
+        (
+            ToolCalls(
+                TaggedCall((NAME, ARGUMENTS), PYTHON),
+                begin="<|tool_call_start|>[",
+                end="]<|tool_call_end|>",
+                separator=", ",
+                trigger="<|tool_call_start|>",
+            ),
+        ),
+        _THINK,
+        turn=_CHATML,
+        special_tokens=("<|tool_call_start|>", "<|tool_call_end|>", *_THINK_TOKENS),
+    ),
+    Dialect(
+        "apertus",
+        (_wrapped(replace(_JSON_ARRAY, call=KeyedCall()), "<|tools_prefix|>", "<|tools_suffix|>"),),
+        Reasoning("<|inner_prefix|>", "<|inner_suffix|>", "model"),
+        turn=Turn("<|assistant_start|>", "<|assistant_end|>"),
+        special_tokens=("<|tools_prefix|>", "<|tools_suffix|>", "<|inner_prefix|>", "<|inner_suffix|>"),
+    ),
+    Dialect(
+        "harmony",
+        (
+            _harmony_call("<|channel|>commentary to=functions.", " <|constrain|>json", "function"),
+            _harmony_call("<|channel|>commentary to=functions.", "<|constrain|>json", "function"),
+            _harmony_call(" to=functions.", "<|channel|>commentary <|constrain|>json", "function"),
+            _harmony_call(" to=functions.", "<|channel|>commentary json", "function"),
+            _harmony_call("<|channel|>commentary to=", " code", "builtin"),
+            _harmony_call(" to=", "<|channel|>commentary code", "builtin"),
+            replace(_harmony_call(" to=functions.", "<|channel|>commentary", "function"), tolerated=True),
+            replace(_harmony_call("<|channel|>commentary to=functions.", "", "function"), tolerated=True),
+            replace(_harmony_call(" to=functions.", "<|channel|>analysis", "function"), tolerated=True),
+            replace(_harmony_call("<|channel|>analysis to=functions.", "", "function"), tolerated=True),
+        ),
+        Reasoning("<|channel|>analysis<|message|>", "<|end|>", "model"),
+        Content(
+            ("<|channel|>final<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+            ("<|return|>", "<|end|>"),
+            notes=("<|channel|>commentary<|message|>",),
+        ),
+        Turn("<|start|>assistant", "<|return|>", between="<|start|>assistant"),
+        special_tokens=(
+            "<|start|>",
+            "<|end|>",
+            "<|message|>",
+            "<|channel|>",
+            "<|constrain|>",
+            "<|return|>",
+            "<|call|>",
+        ),
+    ),
+)

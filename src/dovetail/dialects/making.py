@@ -1,0 +1,378 @@
+"""From a dialect and a request to the format of the turn."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from dovetail import formats as f
+from dovetail.dialects.literals import literal_arguments
+from dovetail.dialects.requests import Request, Tool
+from dovetail.errors import DialectError
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    ID,
+    NAME,
+    CallLayout,
+    Content,
+    Field,
+    JsonCall,
+    KeyedCall,
+    TaggedCall,
+    ToolCalls,
+)
+
+if TYPE_CHECKING:
+    from dovetail.dialects.dialect import Dialect
+
+Level = Literal["text", "token"]
+Pieces = tuple[str | Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller may ask of the format beside the request itself."""
+
+    any_order: bool = False
+    exclude_special_tokens: bool = True
+    max_whitespace_cnt: int | None = None
+    level: Level = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One section of calls, or one call where there are no sections."""
+
+    begin: str
+    content: f.Format
+    end: str
+    lead: str
+    spacing: str
+    separator: str | None  # None where nothing follows
+
+
+def make_format(dialect: Dialect, request: Request, answer: f.Format | None, options: Options) -> f.Format:
+    """The format of one turn; `answer` is what its content has to be, or None where text is free."""
+    return _Maker(dialect, request, answer, options).turn()
+
+
+class _Maker:
+    def __init__(self, dialect: Dialect, request: Request, answer: f.Format | None, options: Options) -> None:
+        self.dialect = dialect
+        self.request = request
+        self.answer = answer
+        self.options = options
+        self.tokens = sorted(dialect.special_tokens, key=len, reverse=True) if options.level == "token" else []
+        self.ways = [way for way in dialect.calls if self._tools(way) and not way.tolerated]
+        if request.choice != "auto" and not self.ways:
+            raise DialectError(
+                f"{dialect.name} has no way to call these tools", "/tools", 'use another model, or tool_choice "none"'
+            )
+
+    def _tools(self, way: ToolCalls) -> list[Tool]:
+        return [
+            tool for tool in self.request.tools if way.tools == "all" or (way.tools == "builtin") == bool(tool.builtin)
+        ]
+
+    # The turn.
+
+    def turn(self) -> f.Format:
+        if self.dialect.turn.between:
+            return self._channels()
+        parts = [self._reasoning(), self._body(), *self._literal(self.dialect.turn.closing)]
+        return _sequence([part for part in parts if part is not None])
+
+    def _reasoning(self) -> f.Format | None:
+        block, mode = self.dialect.reasoning, self.request.reasoning
+        if block is None:
+            return None
+        if mode == "disabled":
+            return _sequence(self._literal(block.skipped)) if block.skipped else None
+        triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
+        inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
+        after = self._literal(block.after)
+        opener = _sequence(self._literal(block.start))
+        if mode == "auto":
+            whole = _sequence([opener, inside, *after])
+            bare = [_sequence([*self._literal(block.end), *after])] if block.bare_end else []
+            return f.OptionalFormat(content=_either([whole, *bare]))
+        match block.opened_by:
+            case "prompt":
+                return _sequence([inside, *after])
+            case "model":
+                return _sequence([opener, inside, *after])
+            case "either":
+                return _sequence([f.OptionalFormat(content=opener), inside, *after])
+
+    def _body(self) -> f.Format:
+        """Content and calls, in this order."""
+        content = self.dialect.content
+        if not content.wrapped:
+            return self._plain()
+        if content.always:
+            return self._blocks(content)
+        ways: list[f.Format] = []
+        if self.request.choice == "auto":
+            block = self._content_block(content, self.answer)
+            both = self.ways and self.answer is None
+            ways.append(_sequence([block, f.OptionalFormat(content=self._calls())]) if both else block)
+        if content.optional:
+            ways.append(self._plain())
+        elif self.ways:
+            ways.append(self._calls())
+        return _either(ways)
+
+    def _blocks(self, content: Content) -> f.Format:
+        """A block of content, which is always there, and then the calls."""
+        opened = content.prompt_opens and self.request.reasoning == "disabled"
+        free = self._content_block(content, None, opened)
+        answer = self._content_block(content, self.answer, opened)
+        if not self.ways:
+            return answer
+        calls = _sequence([free, self._calls()])
+        if self.request.choice != "auto":
+            return calls
+        return _either([answer, calls])
+
+    def _content_block(self, content: Content, answer: f.Format | None, opened: bool = False) -> f.Format:
+        ways = []
+        for begin in content.begins[:1] if opened else content.begins:
+            opener = [] if opened else self._literal(begin)
+            ways.append(_sequence([*opener, self._inside(answer, content.ends)]))
+        return _either(ways)
+
+    def _inside(self, answer: f.Format | None, ends: tuple[str, ...]) -> f.Format:
+        """The content of a block up to and with its end."""
+        if answer is None:
+            return self._text("content", self._words(), *ends)
+        closing = _either([_sequence(self._literal(end)) for end in ends])
+        return _sequence([f.CaptureFormat(name="content", content=answer), closing])
+
+    def _plain(self) -> f.Format:
+        """Free text with calls in it, only calls, or only the answer."""
+        if not self.ways:
+            answer = self.answer or f.AnyTextFormat(excludes=self._words())
+            return f.CaptureFormat(name="content", content=answer)
+        if self.request.choice == "forced":
+            return self._calls()
+        if self.answer is not None:
+            answer = f.CaptureFormat(name="content", content=self.answer)
+            return self._calls() if self.request.choice == "required" else _either([self._calls(), answer])
+        return self._calls_in_text(at_least_one=self.request.choice == "required")
+
+    def _channels(self) -> f.Format:
+        """Blocks in any order; the last one is a call or the answer."""
+        between, reasoning, content = self.dialect.turn.between, self.dialect.reasoning, self.dialect.content
+        before: list[f.Format] = []
+        if reasoning is not None and self.request.reasoning != "disabled":
+            inside = self._text("reasoning", self._words(reasoning.start), reasoning.end)
+            before.append(_sequence([*self._literal(reasoning.start), inside]))
+        calls = [self._block(block) for block in self._call_blocks(one=True)]
+        last = list(calls)
+        if self.request.choice == "auto":
+            last.append(self._content_block(content, self.answer))
+            if self.answer is None and self.ways:
+                ends = content.ends
+                before += [_sequence([*self._literal(note), self._inside(None, ends)]) for note in content.notes]
+        if self._several():
+            before += calls
+        if not before:
+            return _either(last)
+        first = f.StarFormat(content=_sequence([_either(before), *self._literal(between)]))
+        return _sequence([first, _either(last)])
+
+    # Calls.
+
+    def _several(self) -> bool:
+        return self.request.parallel and self.request.choice != "forced"
+
+    def _calls(self) -> f.Format:
+        """Calls and nothing else, at least one."""
+        ways: list[f.Format] = []
+        for block in self._call_blocks(one=not self._several()):
+            one = self._block(block)
+            if self._several() and block.separator is not None:
+                gap = _optional(self._literal(block.separator))
+                one = _sequence([one, f.StarFormat(content=_sequence([*gap, one]))])
+            ways.append(_sequence([*self._lead(block), one]))
+        return _either(ways)
+
+    def _calls_in_text(self, at_least_one: bool) -> f.Format:
+        blocks = self._call_blocks(one=not self._several())
+        if self.tokens and all(self._literal(block.begin)[0].type == "token" for block in blocks):
+            # A marker that is a token never stands in text.
+            return self._calls_between_texts(blocks, self._words(), at_least_one)
+        if any(way.named for way in self.ways):
+            headers = [header for way in self.ways for header in self._headers(way)]
+            return self._calls_between_texts(blocks, (*self._words(), *headers), at_least_one)
+        triggers = tuple(dict.fromkeys(way.opens_with for way in self.ways))
+        tags = tuple(f.TagFormat(begin=block.begin, content=block.content, end=block.end) for block in blocks)
+        lead = self._lead(blocks[0]) if at_least_one else []
+        text = f.TriggeredTagsFormat(
+            triggers=triggers,
+            tags=tags,
+            at_least_one=at_least_one,
+            stop_after_first=not self._several(),
+            excludes=tuple(word for word in self._words() if word not in triggers),
+            text_capture="content",
+        )
+        return _sequence([*lead, text])
+
+    def _headers(self, way: ToolCalls) -> list[str]:
+        """How a call of each tool begins, as far as it takes to tell it from prose."""
+        if not way.named:
+            return [way.opens_with]
+        head = way.begin + way.call_begin + _split(call_pieces(way.call))[0]
+        style = way.call.arguments if isinstance(way.call, TaggedCall) else ""
+        return [head + tool.name + ("" if isinstance(style, str) else style.begin) for tool in self._tools(way)]
+
+    def _calls_between_texts(self, blocks: list[Block], excludes: tuple[str, ...], at_least_one: bool) -> f.Format:
+        """Calls between texts that hold no beginning of one."""
+        text = f.CaptureFormat(name="content", content=f.AnyTextFormat(excludes=excludes))
+        call = _either([self._block(block) for block in blocks])
+        lead = self._lead(blocks[0]) if at_least_one else []
+        if not self._several():
+            return _sequence([*lead, call] if at_least_one else [text, f.OptionalFormat(content=call)])
+        more = f.StarFormat(content=_sequence([text, call]))
+        return _sequence([*lead, call, more, text] if at_least_one else [more, text])
+
+    def _lead(self, block: Block) -> list[f.Format]:
+        """What comes before a call that comes first: the family's lead, or perhaps its usual spacing."""
+        return self._literal(block.lead) or _optional(self._literal(block.spacing))
+
+    def _block(self, block: Block) -> f.Format:
+        return _sequence([*self._literal(block.begin), block.content, *self._literal(block.end)])
+
+    def _call_blocks(self, one: bool) -> list[Block]:
+        return [self._section(way, one) for way in self.ways]
+
+    def _section(self, way: ToolCalls, one: bool) -> Block:
+        head, middle, tail = _split(call_pieces(way.call))
+        content = f.CaptureFormat(
+            name="tool_call", content=_either([self._call(way, middle, tool) for tool in self._tools(way)])
+        )
+        call = Block(way.call_begin + head, content, tail + way.call_end, way.lead, way.spacing, way.separator)
+        if not way.begin:
+            return call
+        inside = self._block(call)
+        if not one:
+            again = _sequence([*self._literal(way.separator), inside])
+            inside = _sequence([inside, f.StarFormat(content=again)])
+        return Block(way.begin, inside, way.end, way.lead, way.spacing, None)
+
+    def _call(self, way: ToolCalls, pieces: Pieces, tool: Tool) -> f.Format:
+        parts: list[f.Format] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                parts += self._literal(piece)
+            elif piece is NAME:
+                name = (
+                    tool.name if isinstance(way.call, TaggedCall) else json.dumps(tool.name, ensure_ascii=False)[1:-1]
+                )
+                parts.append(f.CaptureFormat(name="name", content=f.ConstStringFormat(value=name)))
+            elif piece is ID:
+                parts.append(f.CaptureFormat(name="id", content=f.RegexFormat(pattern=way.id_pattern)))
+            else:
+                parts.append(f.CaptureFormat(name="arguments", content=self._arguments(way, tool)))
+        return _sequence(parts)
+
+    def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
+        style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
+        if not isinstance(style, str):
+            return literal_arguments(tool.parameters, style, tool.path)
+        fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
+        if self.options.any_order:
+            fields["any_order"] = True
+        if self.options.max_whitespace_cnt is not None:
+            fields["max_whitespace_cnt"] = self.options.max_whitespace_cnt
+        if isinstance(way.call, TaggedCall) and way.call.excludes and self.options.exclude_special_tokens:
+            fields["excludes"] = way.call.excludes
+        return f.JsonSchemaFormat(**fields)
+
+    # Text.
+
+    def _words(self, *always: str) -> tuple[str, ...]:
+        """What free text may not hold; at token level no marker that is a token can stand in it anyway."""
+        reasoning, content = self.dialect.reasoning, self.dialect.content
+        if content.optional:
+            always += content.begins
+        if not self.ways:
+            # Where no tool may be called, text does not begin a call.
+            always += tuple(way.opens_with for way in self.dialect.calls if way.opens_with in self.dialect.excludes)
+        if self.options.exclude_special_tokens:
+            marks = (reasoning.start, reasoning.end) if reasoning and not self.dialect.turn.between else ()
+            always += (*marks, *self.dialect.excludes)
+        return tuple(word for word in dict.fromkeys(always) if not any(token in word for token in self.tokens))
+
+    def _text(self, name: str, excludes: tuple[str, ...], *ends: str) -> f.Format:
+        """Free text under a name up to and with one of its ends."""
+        last = [self._literal(end) for end in ends]
+        text = f.CaptureFormat(name=name, content=f.AnyTextFormat(excludes=excludes))
+        if all(parts[0].type == "token" for parts in last):
+            return _sequence([text, _either([_sequence(parts) for parts in last])])
+        return f.TagFormat(begin="", content=text, end=ends if len(ends) > 1 else ends[0])
+
+    def _literal(self, text: str) -> list[f.Format]:
+        """A literal, in which markers are tokens where the level says so."""
+        if not text:
+            return []
+        pieces = re.split(f"({'|'.join(map(re.escape, self.tokens))})", text) if self.tokens else [text]
+        return [
+            f.TokenFormat(token=piece) if piece in self.tokens else f.ConstStringFormat(value=piece)
+            for piece in pieces
+            if piece
+        ]
+
+
+def call_pieces(call: CallLayout) -> Pieces:
+    """A call as literal text and fields."""
+    match call:
+        case TaggedCall(parts):
+            return parts
+        case KeyedCall():
+            return ('{"', NAME, '": ', ARGUMENTS, "}")
+        case JsonCall(fields, inside):
+            return _object(fields, inside)
+
+
+def _object(fields: tuple[tuple[str, Field | str], ...], inside: str) -> Pieces:
+    inner = [(key, value) for key, value in fields if value in (NAME, ARGUMENTS)]
+    pieces: list[str | Field] = []
+    text = "{"
+    for index, (key, value) in enumerate(fields):
+        text += ", " if index and not text.endswith("{") else ""
+        if inside and (key, value) == inner[0]:
+            text += f'"{inside}": {{'
+        text += f'"{key}": '
+        if isinstance(value, str):
+            text += json.dumps(value)
+        elif value is ARGUMENTS:
+            pieces += [text, value]
+            text = ""
+        else:
+            pieces += [text + '"', value]
+            text = '"'
+        if inside and (key, value) == inner[-1]:
+            text += "}"
+    return (*pieces, text + "}")
+
+
+def _split(pieces: Pieces) -> tuple[str, Pieces, str]:
+    """The text before the first field, what is between, and the text behind the last field."""
+    head = pieces[0] if isinstance(pieces[0], str) else ""
+    tail = pieces[-1] if isinstance(pieces[-1], str) else ""
+    return head, pieces[bool(head) : len(pieces) - bool(tail)], tail
+
+
+def _sequence(parts: list[f.Format]) -> f.Format:
+    return parts[0] if len(parts) == 1 else f.SequenceFormat(elements=tuple(parts))
+
+
+def _either(ways: list[f.Format]) -> f.Format:
+    return ways[0] if len(ways) == 1 else f.OrFormat(elements=tuple(ways))
+
+
+def _optional(parts: list[f.Format]) -> list[f.Format]:
+    return [f.OptionalFormat(content=_sequence(parts))] if parts else []

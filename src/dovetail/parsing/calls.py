@@ -1,0 +1,362 @@
+"""Calls of tools, in each way in which they can be laid out."""
+
+from __future__ import annotations
+
+import re
+
+from dovetail.parsing import json_text, literals, tagged
+from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
+from dovetail.parsing.plan import Head, Phrase, Plan, Way
+from dovetail.parsing.signs import PLAIN, SIGN_CLASS
+from dovetail.parsing.tape import Steps, literal, one_of, peek, phrase, run, space
+from dovetail.parsing.teller import Teller
+from dovetail.parsing.texts import look_for
+
+MAX_NAME = 256  # bytes
+
+_NAME = re.compile(rb"[^\s<>{}()\[\]\"'|," + SIGN_CLASS + b"]*+")
+_NAME_BEFORE_COLON = re.compile(rb"[^\s<>{}()\[\]\"'|,:=" + SIGN_CLASS + b"]*+")
+_NO_HEAD = re.compile(rb"[\n{}]")
+_ALIASES = {"arguments": "parameters", "parameters": "arguments"}
+_JSON_STARTS = frozenset(b'{["-0123456789tfn')
+
+
+def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
+    """Tell the calls that come next in this way; False, and nothing told, where none does."""
+    tape = teller.tape
+    reader = _Reader(teller, plan, way)
+    if not (yield from phrase(tape, way.begin)) or not (yield from reader.call()):
+        return False
+    while True:
+        if way.end and (yield from reader.takes(way.end)):
+            return True
+        if not way.begin and not way.separator:
+            return True
+        if not (yield from phrase(tape, way.separator)) or not (yield from reader.call()):
+            break
+    tape.look = tape.at
+    if way.end:
+        teller.diagnose("section", f"the calls are not closed by {_shown(way.end)}")
+    return True
+
+
+def call_to(teller: Teller, plan: Plan, way: Way, name: str) -> Steps[bool]:
+    """Tell a call whose head has been looked at, and whose arguments are JSON."""
+    reader = _Reader(teller, plan, way)
+    if not reader.opens(name, ""):
+        return False
+    yield from reader.arguments(None, way.call_end)
+    yield from reader.end(way.call_end)
+    return True
+
+
+class _Reader:
+    def __init__(self, teller: Teller, plan: Plan, way: Way) -> None:
+        self.teller = teller
+        self.tape = teller.tape
+        self.plan = plan
+        self.way = way
+
+    def call(self) -> Steps[bool]:
+        """One call; False, and nothing told, where none comes next."""
+        if not (yield from phrase(self.tape, self.way.call_begin)):
+            return False
+        match self.way.call:
+            case JsonCall() as shape:
+                known = yield from _JsonObject(self, shape).read()
+            case KeyedCall():
+                known = yield from self._keyed()
+            case Head() as head:
+                known = yield from self._headed(head)
+        if not known:
+            return False
+        yield from self.end(self.way.call.after if isinstance(self.way.call, Head) else self.way.call_end)
+        return True
+
+    def end(self, after: Phrase) -> Steps[None]:
+        """What closes the open call."""
+        if after and not (yield from self.takes(after)):
+            yield from self._recover(after)
+        self.teller.close_call()
+
+    def takes(self, words: Phrase) -> Steps[bool]:
+        """Whether these words come next; if so they are told as markup."""
+        found = yield from phrase(self.tape, words)
+        if found:
+            self.teller.markup()
+        else:
+            self.tape.look = self.tape.at
+        return found
+
+    def opens(self, name: str, id: str) -> bool:
+        """Open a call of this name, unless only the name could tell it from prose and no tool has it."""
+        known = self.plan.tools is None or name in self.plan.tools
+        if not known and not self.way.trusted:
+            return False
+        if not known:
+            self.teller.diagnose("unknown_tool", f"there is no tool {name!r}")
+        if self.way.broken:
+            self.teller.diagnose("section", f"the call is not opened by {self.way.broken}")
+        self.teller.open_call(name, self.way.id_template.format(id=id, name=name) if id else "")
+        return True
+
+    def _headed(self, head: Head) -> Steps[bool]:
+        """Fields and text up to the arguments, and the arguments in their style."""
+        said: dict[Field, str] = {}
+        for place, part in enumerate(head.parts):
+            if isinstance(part, Field):
+                said[part] = yield from self._field(head.parts[place + 1 : place + 2])
+                if not said[part]:
+                    return False
+            elif not (yield from self._between(part, place > 0)):
+                return False
+        if isinstance(head.parts[-1], Field) and not (yield from self._arguments_come(head)):
+            return False
+        if not self.opens(said[NAME], said.get(ID, "")):
+            return False
+        yield from self.arguments(head.style, head.after)
+        return True
+
+    def _field(self, following: tuple[Phrase | Field, ...]) -> Steps[str]:
+        """A name or an id, up to what follows it."""
+        before_colon = bool(following) and isinstance(following[0], tuple) and following[0][:1] == (b":",)
+        yield from space(self.tape)
+        found = yield from run(self.tape, _NAME_BEFORE_COLON if before_colon else _NAME, MAX_NAME)
+        return found.decode("utf-8", "replace")
+
+    def _arguments_come(self, head: Head) -> Steps[bool]:
+        """Whether what follows a name without a mark behind it can be arguments, or the end of a call without."""
+        starts = (head.style.begin,) if isinstance(head.style, tagged.Tags) else ((b"{",),)
+        offset = self.tape.look - self.tape.at
+        found = yield from one_of(self.tape, (*starts, head.after[:1]) if head.after else starts)
+        self.tape.look = self.tape.at + offset
+        return found >= 0
+
+    def _between(self, words: Phrase, behind_name: bool) -> Steps[bool]:
+        """The text before the next field; behind the name, its last word counts."""
+        tape = self.tape
+        offset = tape.look - tape.at
+        if (yield from phrase(tape, words)):
+            return True
+        tape.look = tape.at + offset
+        if not behind_name or not words or len(words[-1]) < 3:
+            return False
+        last = words[-1]
+        while True:
+            seen = tape.data[tape.look : tape.look + MAX_NAME + len(last)].translate(PLAIN)
+            between, found, _ = seen.partition(last)
+            if len(between) > MAX_NAME or _NO_HEAD.search(between):
+                return False
+            if found:
+                tape.look += len(between) + len(last)
+                return True
+            if tape.final:
+                return False
+            yield
+
+    def _keyed(self) -> Steps[bool]:
+        """An object whose key is the name."""
+        tape = self.tape
+        yield from space(tape)
+        if not (yield from literal(tape, b"{")):
+            return False
+        yield from space(tape)
+        name = yield from json_text.string(tape)
+        if not name or not (yield from phrase(tape, (b":",))) or not self.opens(name, ""):
+            return False
+        yield from self.arguments(None, (b"}", *self.way.call_end))
+        if not (yield from self.takes((b"}",))):
+            self.teller.diagnose("call", "the object of the call is not closed")
+        return True
+
+    def arguments(self, style: tagged.Tags | literals.Syntax | None, after: Phrase) -> Steps[None]:
+        """The arguments of the open call, up to `after`."""
+        teller, call = self.teller, self.teller.call
+        assert call is not None
+        match style:
+            case tagged.Tags():
+                ends = tuple(words for words in (after[:1], self.way.end[:1]) if words)
+                whole = yield from tagged.arguments(teller, style, self.plan.declared(call.name), ends)
+            case literals.Syntax():
+                whole = yield from literals.arguments(teller, style)
+            case _:
+                whole = yield from self._json(after)
+        call.whole = whole
+        if not whole:
+            yield from self._skip_broken()
+
+    def _json(self, after: Phrase) -> Steps[bool]:
+        teller, tape = self.teller, self.tape
+        offset = tape.look - tape.at
+        yield from space(tape)
+        if after and (yield from self._comes(after)):
+            tape.look = tape.at + offset
+            teller.json("{}")  # a call without arguments
+            return True
+        if (yield from peek(tape)) in _JSON_STARTS:
+            teller.markup()
+        return (yield from json_text.value(tape, self.way.closers, teller))
+
+    def _comes(self, words: Phrase) -> Steps[bool]:
+        offset = self.tape.look - self.tape.at
+        found = yield from phrase(self.tape, words)
+        self.tape.look = self.tape.at + offset
+        return found
+
+    def _skip_broken(self) -> Steps[None]:
+        """Arguments that make no sense are told as they are written, up to what closes the call."""
+        teller, tape = self.teller, self.tape
+        call = teller.call
+        assert call is not None
+        call.broken = True
+        tape.look = tape.at
+        size = yield from look_for(tape, self.way.closing)
+        tape.look -= size
+        if isinstance(self.way.call, Head) and self.way.call.style is not None:
+            teller.markup()
+        else:
+            teller.text("tool_call")
+        call.whole = size > 0
+
+    def _recover(self, after: Phrase) -> Steps[None]:
+        """The end of a call is not there: find it behind stray brackets, or do without it."""
+        teller, tape = self.teller, self.tape
+        if tape.final and tape.blank():
+            tape.look = len(tape.data)
+            teller.markup()
+            return
+        yield from run(tape, _STRAY, MAX_NAME)
+        if tape.look > tape.at and (yield from phrase(tape, after)):
+            teller.diagnose("call", "brackets are left over behind the arguments")
+            teller.markup()
+            return
+        tape.look = tape.at
+        teller.diagnose("call", f"the call is not closed by {_shown(after)}")
+
+
+_STRAY = re.compile(rb"[\s})\]\"';,`]*+")
+
+
+class _JsonObject:
+    """A call as a JSON object whose keys come in any order."""
+
+    def __init__(self, reader: _Reader, shape: JsonCall) -> None:
+        self.reader = reader
+        self.teller = reader.teller
+        self.tape = reader.tape
+        self.fields = dict(shape.fields)
+        self.inside = shape.inside
+        self.name = self.id = ""
+        self.early: tuple[int, int] | None = None  # arguments before the name, by their distance from `at`
+
+    def read(self) -> Steps[bool]:
+        closed = yield from self._object()
+        if closed and self.teller.call is None and self.name and self.reader.plan.tools is not None:
+            self._open()  # an untrusted call that never came to its arguments
+        call = self.teller.call
+        if call is None:
+            return False
+        if closed and not call.parts:
+            self.teller.json("{}")
+            call.whole = True
+        if not closed:
+            self.teller.diagnose("call", "the object of the call is malformed or cut off")
+            self.tape.look = self.tape.at
+        self.teller.markup()
+        if not call.id and self.id:
+            call.id = self.reader.way.id_template.format(id=self.id, name=self.name)
+        return True
+
+    def _object(self) -> Steps[bool]:
+        """The members of an object, up to its end; False where they make no sense."""
+        tape = self.tape
+        yield from space(tape)
+        if not (yield from literal(tape, b"{")):
+            return False
+        yield from space(tape)
+        if (yield from literal(tape, b"}")):
+            return True
+        while True:
+            yield from space(tape)
+            key = yield from json_text.string(tape)
+            if key is None or not (yield from phrase(tape, (b":",))):
+                return False
+            yield from space(tape)
+            if not (yield from self._member(key)):
+                return False
+            self._told()
+            yield from space(tape)
+            if (yield from literal(tape, b",")):
+                continue
+            return (yield from literal(tape, b"}"))
+
+    def _told(self) -> None:
+        """Once the call is open, what has been looked at is markup."""
+        if self.teller.call is not None:
+            self.teller.markup()
+
+    def _member(self, key: str) -> Steps[bool]:
+        field = self.fields.get(key)
+        if field is None and _ALIASES.get(key) in self.fields:
+            field = self.fields[_ALIASES[key]]
+        if field is NAME and not self.name:
+            self.name = (yield from json_text.string(self.tape)) or ""
+            return bool(self.name) and (not self.reader.way.trusted or self._open())
+        if field is ID:
+            return (yield from self._read_id())
+        if field is ARGUMENTS and not self._has_arguments():
+            return (yield from self._arguments())
+        if key == self.inside and self.inside:
+            return (yield from self._object())
+        if field is None and not self.reader.way.trusted:
+            return False  # some other JSON
+        return (yield from json_text.value(self.tape, self.reader.way.closers))
+
+    def _has_arguments(self) -> bool:
+        call = self.teller.call
+        return self.early is not None or (call is not None and bool(call.parts))
+
+    def _read_id(self) -> Steps[bool]:
+        start = self.tape.look - self.tape.at
+        if not (yield from json_text.value(self.tape)):
+            return False
+        self.id = self.teller.decode(self.tape.data[self.tape.at + start : self.tape.look]).strip('"')
+        return True
+
+    def _arguments(self) -> Steps[bool]:
+        """Told as they come where the name is known; held until it is where it is not."""
+        if self.teller.call is None and not (self.name and self._open()):
+            if self.name:
+                return False
+            start = self.tape.look - self.tape.at
+            if not (yield from json_text.value(self.tape, self.reader.way.closers)):
+                return False
+            self.early = (start, self.tape.look - self.tape.at)
+            return True
+        self.teller.markup()
+        yield from self.reader.arguments(None, ())
+        call = self.teller.call
+        assert call is not None
+        return call.whole and not call.broken
+
+    def _open(self) -> bool:
+        tape, teller = self.tape, self.teller
+        look = tape.look
+        start, end = self.early or (0, 0)
+        if self.early:
+            tape.look = tape.at + start
+        if not self.reader.opens(self.name, self.id):
+            tape.look = look
+            return False
+        if self.early:
+            tape.look = tape.at + end - start
+            teller.text("tool_call")
+            assert teller.call is not None
+            teller.call.whole = True
+            tape.look = look
+            teller.markup()
+        return True
+
+
+def _shown(words: Phrase) -> str:
+    return b" ".join(words).decode("utf-8", "replace")

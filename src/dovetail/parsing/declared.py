@@ -1,0 +1,160 @@
+"""What a schema declares about one argument: enough to tell `02134` the text from 2134 the number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dovetail.errors import SchemaError
+from dovetail.grammar.json_schema.pointers import resolve
+from dovetail.messages import from_json, to_json
+
+KINDS = frozenset(("string", "number", "boolean", "null", "object", "array"))
+_STRING = frozenset(("string",))
+_BRANCHES = ("anyOf", "oneOf", "allOf")
+_TELLING = frozenset(("type", "enum", "const", "properties", "items", "prefixItems", "additionalProperties"))
+_MAX_NODES = 200  # that are looked at for one argument
+
+_ZEROS = re.compile(r"([+-]?)0*+([0-9].*)", re.DOTALL)
+_WORDS = {"True": "true", "False": "false", "None": "null", "TRUE": "true", "FALSE": "false", "NULL": "null"}
+
+
+class Declared:
+    """A node of a schema, or nothing at all, with the questions that a reader has about it."""
+
+    __slots__ = ("_nodes", "_root", "kinds")
+
+    def __init__(self, root: Any, *schemas: Any) -> None:
+        self._root = root
+        self._nodes = list(_alternatives(root, schemas))
+        self.kinds = frozenset().union(*map(_kinds, self._nodes)) or KINDS
+
+    def property(self, key: str) -> Declared:
+        """What is declared about the value of a key."""
+        return Declared(self._root, *(schema for node in self._nodes for schema in _property(node, key)))
+
+    def item(self, index: int) -> Declared:
+        """What is declared about an item of an array."""
+        found = []
+        for node in self._nodes:
+            prefix = node.get("prefixItems")
+            if isinstance(prefix, list) and index < len(prefix):
+                found.append(prefix[index])
+            elif "items" in node:
+                found.append(node["items"])
+        return Declared(self._root, *found)
+
+    def as_json(self, raw: str, kinds: frozenset[str]) -> tuple[str, bool]:
+        """Raw text as JSON text of one of these kinds, and whether it was written as it should be."""
+        text = raw.strip()
+        value, known = _loaded(text)
+        if known and not isinstance(value, str) and self._admits(value, kinds):
+            return text, True
+        if "string" in kinds:
+            return to_json(raw), True
+        if known and isinstance(value, str):
+            text = value  # a number in quotes is still a number
+        return self._repaired(text, kinds), False
+
+    def _repaired(self, text: str, kinds: frozenset[str]) -> str:
+        word = _WORDS.get(text, text)
+        zeros = _ZEROS.fullmatch(word)
+        for guess in (word, zeros[1].replace("+", "") + zeros[2]) if zeros else (word,):
+            value, known = _loaded(guess)
+            if known and self._admits(value, kinds):
+                return guess
+        return to_json(text)
+
+    def _admits(self, value: Any, kinds: frozenset[str]) -> bool:
+        """Whether type, enum and const let the value stand; other keywords do not tell text from JSON."""
+        kind = kind_of(value)
+        if kind not in kinds or not self._nodes:
+            return kind in kinds
+        return any(kind in _kinds(node) and value in _values(node, value) for node in self._nodes)
+
+
+def kind_of(value: Any) -> str:
+    """The JSON type of a value; integers are numbers."""
+    match value:
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case None:
+            return "null"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _alternatives(root: Any, schemas: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """The plain nodes behind references and alternatives; any of them may be the one that holds."""
+    waiting = [(schema, False) for schema in reversed(schemas)]
+    for _ in range(_MAX_NODES):
+        if not waiting:
+            return
+        node, told = waiting.pop()  # told: what the node is silent about is said elsewhere
+        if not isinstance(node, dict):
+            continue
+        tells = bool(node.keys() & _TELLING)
+        branches = [(inner, told or tells or word == "allOf") for word in _BRANCHES for inner in _list(node.get(word))]
+        if isinstance(node.get("$ref"), str):
+            branches += ((inner, told or tells) for inner in _resolved(root, node["$ref"]))
+        if node.get("nullable") is True:
+            branches.append(({"type": "null"}, True))
+        if tells or not (branches or told):
+            yield node
+        waiting += reversed(branches)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _resolved(root: Any, ref: str) -> list[Any]:
+    try:
+        return [resolve(root, ref, ())[0]]
+    except SchemaError:
+        return []
+
+
+def _kinds(node: Mapping[str, Any]) -> frozenset[str]:
+    if "const" in node:
+        return frozenset((kind_of(node["const"]),))
+    if isinstance(node.get("enum"), list):
+        return frozenset(map(kind_of, node["enum"]))
+    names = node.get("type")
+    if isinstance(names, str | list):
+        known = {"number" if name == "integer" else name for name in ([names] if isinstance(names, str) else names)}
+        return KINDS & {name for name in known if isinstance(name, str)}
+    if "properties" in node:
+        return frozenset(("object",))
+    return frozenset(("array",)) if "items" in node else KINDS
+
+
+def _values(node: Mapping[str, Any], value: Any) -> list[Any]:
+    if "const" in node:
+        return [node["const"]]
+    enum = node.get("enum")
+    return enum if isinstance(enum, list) else [value]
+
+
+def _property(node: Mapping[str, Any], key: str) -> list[Any]:
+    properties = node.get("properties")
+    if isinstance(properties, dict) and key in properties:
+        return [properties[key]]
+    patterns = node.get("patternProperties")
+    # Whether a pattern fits is not asked: a pattern of a stranger's schema could take any time.
+    found = list(patterns.values()) if isinstance(patterns, dict) else []
+    return [*found, node["additionalProperties"]] if "additionalProperties" in node else found
+
+
+def _loaded(text: str) -> tuple[Any, bool]:
+    try:
+        return from_json(text), True
+    except (ValueError, RecursionError):
+        return None, False

@@ -1,0 +1,175 @@
+"""The pieces from which a turn is laid out, as data: what formats are made of and what readers follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+
+class Field(Enum):
+    """What a call says beside its markup."""
+
+    NAME = "name"
+    ID = "id"
+    ARGUMENTS = "arguments"
+
+
+NAME, ID, ARGUMENTS = Field.NAME, Field.ID, Field.ARGUMENTS
+
+# The markup of one tagged parameter in each style is a row of dovetail.grammar.json_schema.layouts.
+TaggedStyle = Literal[
+    "qwen_xml",
+    "minimax_xml",
+    "minimax_m3_xml",
+    "deepseek_xml",
+    "deepseek_v4_1_xml",
+    "glm_xml",
+    "cohere_xml",
+    "kimi_k3_xml",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """A call syntax: `begin`, `key` `assign` value joined by `separator`, `end`; values are literals.
+
+    Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
+    Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
+    Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
+    """
+
+    begin: str
+    end: str
+    assign: str
+    separator: str
+    quotes: tuple[str, ...]
+    escapes: bool
+    bare_keys: bool
+    true: str = "true"
+    false: str = "false"
+    null: str = "null"
+    sorted_keys: bool = False
+
+
+PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")
+GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True, sorted_keys=True)
+
+ArgumentStyle = Literal["json"] | TaggedStyle | Literals
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCall:
+    """One JSON object: keys, each with the field or the constant string that is its value, in the order written.
+
+    Read in any order. Where `inside` is given, name and arguments stand in an object of their own under that key.
+    """
+
+    fields: tuple[tuple[str, Field | str], ...] = (("name", NAME), ("arguments", ARGUMENTS))
+    inside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCall:
+    """One JSON object whose only key is the name of the tool and whose value is the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedCall:
+    """Fields with literal text between them, and the style in which the arguments are written.
+
+    In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each
+    parameter. Texts in the arguments hold none of `excludes`.
+    """
+
+    parts: tuple[str | Field, ...]
+    arguments: ArgumentStyle = "json"
+    pad: str = ""
+    after: str = ""
+    excludes: tuple[str, ...] = ()
+
+
+CallLayout = JsonCall | KeyedCall | TaggedCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalls:
+    """One way in which a family calls tools: a section with calls, each between `call_begin` and `call_end`.
+
+    A family without sections leaves `begin` and `end` empty, and its calls stand in free text, joined by `separator`
+    where nothing else is between them. A JSON array of calls is a section that begins with "[" and ends with "]".
+    Free text that completes `trigger` has begun a section (or a call).
+    """
+
+    call: CallLayout
+    call_begin: str = ""
+    call_end: str = ""
+    begin: str = ""
+    end: str = ""
+    separator: str = ""
+    trigger: str = ""  # by default `begin`, or else `call_begin`
+    named: bool = False  # a trigger alone is prose: only with the name of a tool behind it has a call begun
+    lead: str = ""  # written before the first call where text is not free: the family never starts with `begin` itself
+    spacing: str = ""  # written between content and the first call
+    tools: Literal["all", "function", "builtin"] = "all"
+    tolerated: bool = False  # models write it and it is read, but no format asks for it
+    id_pattern: str = ""  # a regular expression for the field ID
+    id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
+    first_id: int = 0  # calls without an id of their own are numbered from here
+
+    @property
+    def opens_with(self) -> str:
+        """The text at which free text has become a call."""
+        return self.trigger or self.begin or self.call_begin
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A block of reasoning before everything else.
+
+    `opened_by` says who writes `start` when reasoning is on: the "prompt" (so that the output begins inside the
+    block), the "model", or "either". `pad` is what the family writes inside the markers at both ends of the text,
+    `after` what must follow the block, `skipped` what the model writes instead of a block when reasoning is off.
+    """
+
+    start: str
+    end: str
+    opened_by: Literal["prompt", "model", "either"] = "prompt"
+    pad: str = ""
+    after: str = ""
+    skipped: str = ""
+    bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
+    ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Plain text (no markers), or a block between the first `begin` and one of `ends`.
+
+    `begins` beside the first are other spellings of the same block, and `notes` begin blocks that are content too, said
+    on the way to a call. Where `always`, the block is there even when it is
+    empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers.
+    Where `prompt_opens`, the prompt has written the first `begin` when reasoning is off.
+    """
+
+    begins: tuple[str, ...] = ("",)
+    ends: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
+    always: bool = False
+    optional: bool = False
+    prompt_opens: bool = False
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether content stands between markers."""
+        return self.begins != ("",)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What surrounds the output (`start`, `end`), joins its blocks (`between`) and closes it (`closing`)."""
+
+    start: str = ""
+    end: str = ""
+    between: str = ""
+    closing: str = ""

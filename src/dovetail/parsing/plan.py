@@ -1,0 +1,239 @@
+"""A dialect made ready to be read: its markers as words on the tape, and the searches for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+from dovetail.parsing import json_text, literals, tagged
+from dovetail.parsing.channels import Channels
+from dovetail.parsing.declared import Declared
+from dovetail.parsing.layouts import (
+    ARGUMENTS,
+    Content,
+    Field,
+    JsonCall,
+    KeyedCall,
+    Literals,
+    Reasoning,
+    TaggedCall,
+    ToolCalls,
+    Turn,
+)
+from dovetail.parsing.signs import either, signed
+from dovetail.parsing.stops import Stops
+
+Phrase = tuple[bytes, ...]
+
+
+class Layout(Hashable, Protocol):
+    """What a reader needs of a dialect."""
+
+    @property
+    def calls(self) -> tuple[ToolCalls, ...]:
+        """The ways to call tools."""
+
+    @property
+    def reasoning(self) -> Reasoning | None:
+        """The block of reasoning."""
+
+    @property
+    def content(self) -> Content:
+        """How content stands."""
+
+    @property
+    def turn(self) -> Turn:
+        """What surrounds the output."""
+
+    @property
+    def excludes(self) -> tuple[str, ...]:
+        """What free text may not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A call written as text and fields: what stands before the arguments, and how these are written."""
+
+    parts: tuple[Phrase | Field, ...]
+    after: Phrase  # what stands behind the arguments, the end of the call included
+    style: tagged.Tags | literals.Syntax | None  # None for JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to call tools; `trusted` ways need no look at the name to be told from prose."""
+
+    begin: Phrase
+    call_begin: Phrase
+    call: JsonCall | KeyedCall | Head
+    call_end: Phrase
+    separator: Phrase
+    end: Phrase
+    id_template: str
+    trusted: bool
+    broken: str  # what is missing in a call that is read in this way
+    closers: json_text.JsonEnds
+    closing: Stops  # of arguments that make no sense
+
+    @property
+    def opener(self) -> bytes:
+        """The word at which free text may become a call."""
+        return (self.begin or self.call_begin or (b"{",))[0]
+
+
+class Plan:
+    """The markers of a dialect, and beside them what one request says about its tools and its answer."""
+
+    def __init__(self, layout: Layout, special_tokens: tuple[str, ...], tools_known: bool) -> None:
+        self.reasoning, self.content, turn = layout.reasoning, layout.content, layout.turn
+        self.reasoning_start = _words(self.reasoning.start) if self.reasoning else ()
+        self.reasoning_end = _words(self.reasoning.end) if self.reasoning else ()
+        self.content_begins = tuple(_words(begin) for begin in (*self.content.begins, *self.content.notes) if begin)
+        self.between = _words(turn.between)
+        self.closing = _words(turn.closing)
+        self.turn_end = _words(turn.end)
+        self.ways = _ways(layout, tools_known)
+        self.channels = self._channels()
+        openers = self._openers(layout)
+        self.answer_ends = json_text.ends(tuple(word for _, word in openers))
+        # In prose a marker that is a special token is one only by its id, where the tokens are known.
+        tokens = {token.encode(): signed(token.encode()) for token in special_tokens}
+        spelled = [] if self._all_are_tokens(tuple(tokens)) else openers[: len(self.ways)]
+        self.openers = _prose_stops(openers, tokens, spelled)
+        self.reasoning_stops = _prose_stops(self._reasoning_stops(layout), tokens)
+        self.content_stops = _prose_stops([("", end.encode()) for end in self.content.ends], tokens)
+        self.tools: Mapping[str, Any] | None = None
+        self.inline_reasoning = False
+        self.json_answer = False
+        self._declared: dict[str, Declared] = {}
+
+    def for_request(self, tools: Mapping[str, Any] | None, inline_reasoning: bool, json_answer: bool) -> Plan:
+        """The same markers for one request."""
+        made = copy(self)
+        made.tools = tools
+        made.inline_reasoning = inline_reasoning
+        made.json_answer = json_answer
+        made._declared = {}
+        return made
+
+    def _openers(self, layout: Layout) -> list[tuple[str, bytes]]:
+        spacing = layout.calls[0].spacing if layout.calls else ""
+        found = [(spacing, way.opener) for way in self.ways]
+        blocks = (self.reasoning_start, self.reasoning_end, *self.content_begins)
+        if self.channels:
+            blocks += ((self.channels.start,),)
+        rest = (*blocks, self.between, self.closing, self.turn_end)
+        return found + [("", words[0]) for words in rest if words]
+
+    def _all_are_tokens(self, tokens: tuple[bytes, ...]) -> bool:
+        """Whether every way to call begins with a token; where one does not, formats take all of them spelled too."""
+        return all(way.broken or way.opener.startswith(tokens) for way in self.ways)
+
+    def _channels(self) -> Channels | None:
+        if not self.between or not self.reasoning_start or not self.content_begins:
+            return None
+        recipients = [way.call_begin[-1] for way in self.ways]
+        begins = [b"".join(begin) for begin in self.content_begins]
+        return Channels(b"".join(self.reasoning_start), begins, recipients)
+
+    def _reasoning_stops(self, layout: Layout) -> list[tuple[str, bytes]]:
+        """The end of reasoning, and what may end it because its text never holds it."""
+        if self.reasoning is None:
+            return []
+        pad, barred = self.reasoning.pad, [word.encode() for word in layout.excludes]
+        openers = [way.opener for way in self.ways if way.trusted or way.broken]
+        found = openers if self.reasoning.ends_at_calls else [word for word in openers if _holds(word, barred)]
+        found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
+        return [(pad, word) for word in (self.reasoning_end[0], *found)]
+
+    def declared(self, tool: str) -> Declared:
+        """What is known about the arguments of a tool."""
+        if tool not in self._declared:
+            schema = (self.tools or {}).get(tool)
+            self._declared[tool] = Declared(schema, schema)
+        return self._declared[tool]
+
+
+@lru_cache(maxsize=256)
+def plan(layout: Layout, special_tokens: tuple[str, ...], tools_known: bool) -> Plan:
+    """The plan of a dialect, where these tokens are matched by their ids."""
+    return Plan(layout, special_tokens, tools_known)
+
+
+def _prose_stops(
+    markers: list[tuple[str, bytes]], tokens: Mapping[bytes, bytes], spelled: Sequence[tuple[str, bytes]] = ()
+) -> Stops:
+    def mark(word: bytes) -> bytes:
+        for token, sign in tokens.items():
+            word = word.replace(token, sign)
+        return word
+
+    return Stops([*((pad, mark(word)) for pad, word in markers), *spelled])
+
+
+def _holds(word: bytes, barred: list[bytes]) -> bool:
+    return any(mark in word for mark in barred)
+
+
+def _words(marker: str) -> Phrase:
+    """A marker as the words between which white space is free; brackets of a list are words of their own."""
+    text = marker.strip()
+    if len(text) > 1 and text.endswith("["):
+        return (*_words(text[:-1]), b"[")
+    if len(text) > 1 and text.startswith("]") and not text.startswith("]<]"):
+        return (b"]", *_words(text[1:]))
+    return tuple(text.encode().split())
+
+
+def _ways(layout: Layout, tools_known: bool) -> tuple[Way, ...]:
+    ways = [_way(layout, calls) for calls in layout.calls]
+    if tools_known and not layout.turn.between:
+        # A model may forget how a call begins; what then looks like the rest of one is a call only by its name.
+        for calls, way in zip(layout.calls, list(ways), strict=True):
+            lost = way.begin or way.call_begin[:-1]
+            if lost and way.call_begin and re.search(rb"\w", way.call_begin[-1]):
+                shorter = _way(layout, calls, lost=b" ".join(lost).decode("utf-8", "replace"))
+                ways.append(shorter)
+    return tuple(ways)
+
+
+def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
+    begin, call_begin = _words(calls.begin), _words(calls.call_begin)
+    call_end, end = _words(calls.call_end), _words(calls.end)
+    if lost:
+        call_begin = call_begin if begin else call_begin[-1:]
+        begin = ()
+    call = calls.call
+    head = _head(call, call_end) if isinstance(call, TaggedCall) else call
+    marks = [words[0] for words in (call_end, end, _words(layout.turn.end)) if words]
+    return Way(
+        begin=begin,
+        call_begin=call_begin,
+        call=head,
+        call_end=call_end,
+        separator=_words(calls.separator),
+        end=() if lost else end,
+        id_template=calls.id_template,
+        trusted=not lost and bool(re.search(rb"\w", b"".join(begin + call_begin))),
+        broken=lost,
+        closers=json_text.ends(tuple(marks)),
+        closing=Stops([("", word) for word in marks], either),
+    )
+
+
+def _head(call: TaggedCall, call_end: Phrase) -> Head:
+    at = call.parts.index(ARGUMENTS)
+    before, after = call.parts[:at], call.parts[at + 1 :]
+    style: tagged.Tags | literals.Syntax | None = None
+    parts: list[Phrase | Field] = [_words(part) if isinstance(part, str) else part for part in before]
+    if isinstance(call.arguments, Literals):
+        style = literals.syntax(call.arguments)
+        parts.append((style.begin,))
+    elif call.arguments != "json":
+        style = tagged.tags(call.arguments, call.pad)
+    behind = [word for part in after if isinstance(part, str) for word in _words(part)]
+    return Head(tuple(parts), (*behind, *call_end), style)

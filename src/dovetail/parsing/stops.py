@@ -1,0 +1,56 @@
+"""Where free text ends: one compiled search for a set of markers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+
+class Stops:
+    """Markers that may end free text, each with white space that belongs to it when it stands right before.
+
+    `find` finds the first marker, in its last group; `held` tells how much of the end of the text may be the start of
+    one.
+    """
+
+    __slots__ = ("_tail", "_window", "find", "markers", "quick")
+
+    def __init__(self, markers: Iterable[tuple[str, bytes]], spell: Callable[[bytes], bytes] = re.escape) -> None:
+        """Markers as pairs of the white space before them and themselves; `spell` makes patterns of them."""
+        by_pad: dict[str, list[bytes]] = {}
+        for pad, word in markers:
+            if word and word not in by_pad.setdefault(pad, []):
+                by_pad[pad].append(word)
+        self.markers = tuple(dict.fromkeys(word for words in by_pad.values() for word in words))
+        ways = [_optional(pad.encode()) + b"(" + _any(words, spell) + b")" for pad, words in by_pad.items()]
+        self.find = re.compile(b"|".join(ways) or b"(?!)")
+        starts = {
+            pad.encode()[i:] + word for pad, words in by_pad.items() for word in words for i in range(len(pad) + 1)
+        }
+        self._window = max(map(len, starts), default=1) - 1
+        prefixes = {start[:i] for start in starts for i in range(1, len(start))}
+        self._tail = re.compile(b"(?:" + _any(prefixes, spell) + rb")\Z")
+        firsts = "".join(sorted({start.decode("utf-8", "replace")[0] for start in starts}))
+        # A chunk of text without any of these characters holds no part of a marker.
+        self.quick = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
+
+    def held(self, data: bytearray, start: int) -> int:
+        """Where the start of a marker may stand at the end of `data`, or its length."""
+        found = self._tail.search(data, max(start, len(data) - self._window))
+        return found.start() if found else len(data)
+
+
+def marker_size(found: re.Match[bytes]) -> int:
+    """How long a marker is without the space before it."""
+    assert found.lastindex is not None
+    return found.end() - found.start(found.lastindex)
+
+
+def _any(words: Iterable[bytes], spell: Callable[[bytes], bytes] = re.escape) -> bytes:
+    """A pattern for any of the words, the longest that fits."""
+    return b"|".join(map(spell, sorted(words, key=len, reverse=True))) or b"(?!)"
+
+
+def _optional(pad: bytes) -> bytes:
+    """A pattern for as much of `pad` as there is."""
+    return b"(?:" + _any(pad[i:] for i in range(len(pad))) + b")?" if pad else b""

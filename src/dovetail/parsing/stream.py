@@ -1,0 +1,214 @@
+"""The streaming parser: text, bytes or token ids in, events out, and a message at any time."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from dovetail.engine import Matcher, Vocabulary
+from dovetail.errors import InputError, ParseError
+from dovetail.formats import Format, JsonSchemaFormat
+from dovetail.messages import FinishReason, Message
+from dovetail.parsing.events import Event
+from dovetail.parsing.plan import Layout, plan
+from dovetail.parsing.reader import Reader
+from dovetail.parsing.signs import CLEAN, signed
+from dovetail.parsing.tape import Tape
+from dovetail.parsing.teller import Teller
+
+Level = Literal["text", "token"]
+Chunk = str | bytes | bytearray | Sequence[int]
+
+
+class StreamParser:
+    """Reads one turn of a model as it comes, cut in any way; see `Dialect.parser` for how to make one.
+
+    It never raises because of what the model says, unless a matcher is given: then it raises a ParseError at the first
+    byte that the matcher refuses.
+    """
+
+    __slots__ = (
+        "_finish_reason",
+        "_matcher",
+        "_reading",
+        "_special",
+        "_tape",
+        "_teller",
+        "_vocabulary",
+        "initial_events",
+    )
+
+    def __init__(
+        self,
+        layout: Layout,
+        tools: Mapping[str, Any] | None = None,
+        *,
+        prompt: str | None = None,
+        inline_reasoning: bool = False,
+        answer: Format | None = None,
+        vocabulary: Vocabulary | None = None,
+        level: Level = "text",
+        matcher: Matcher | None = None,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._matcher = matcher
+        self._finish_reason: FinishReason | None = None
+        self.initial_events: list[Event] = []  # what the prompt has already said, at offsets below 0
+        self._special = _special_tokens(vocabulary, level)
+        marks = plan(layout, tuple(self._special.values()), tools is not None)
+        task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
+        self._tape = Tape()
+        self._teller = Teller(self._tape)
+        opened = prompt is None and layout.reasoning is not None and layout.reasoning.opened_by == "prompt"
+        self._reading = Reader(self._teller, task).turn(opened)
+        next(self._reading)
+        if prompt:
+            self._read_prompt(_last_turn(prompt, layout))
+
+    def feed(self, chunk: Chunk) -> list[Event]:
+        """Take more output; the events that it settles, the spans of which tile what was fed so far."""
+        teller = self._teller
+        if isinstance(chunk, str):
+            if self._matcher is not None:
+                self._check(chunk.encode("utf-8", "replace"))
+            if teller.passes is not None and chunk and teller.passes(chunk) is None:
+                return teller.straight(chunk)
+            self._tape.data += chunk.encode("utf-8", "replace")
+        else:
+            data = self._bytes(chunk)
+            text = _text(data) if teller.passes is not None else ""
+            if text and teller.passes is not None and teller.passes(text) is None:
+                return teller.straight(text)
+            self._tape.data += data
+        self._advance()
+        events, teller.events = teller.events, []
+        return events
+
+    def close(self, finish_reason: Literal["stop", "length"] = "stop") -> list[Event]:
+        """The end of the output; the events that settles. With "length" what is half read is not guessed at."""
+        teller, tape = self._teller, self._tape
+        if self._finish_reason is not None:
+            return []
+        reason: FinishReason = finish_reason
+        if finish_reason == "stop":
+            if self._matcher is not None and not (self._matcher.is_complete or self._matcher.is_finished):
+                raise ParseError("the output ends too early for its format", tape.base + len(tape.data))
+            tape.final = True
+            was_open = teller.call is not None
+            self._advance()
+            reason = "length" if was_open and not teller.last_is_complete else finish_reason
+        if tape.at < len(tape.data):
+            tape.look = len(tape.data)
+            teller.diagnose("cut_off", "the output was cut off here")
+            teller.markup()
+        if teller.call is not None:
+            teller.close_call()
+        teller.enter("")
+        teller.passes = None
+        self._finish_reason = reason if reason == "length" or not teller.has_calls else "tool_calls"
+        events, teller.events = teller.events, []
+        return events
+
+    def finish(self, finish_reason: Literal["stop", "length"] = "stop") -> Message:
+        """End the output and give the message; "length" says that a limit cut it off, and beats "tool_calls"."""
+        self.close(finish_reason)
+        return self.message
+
+    @property
+    def message(self) -> Message:
+        """What was said so far; each piece of it is a prefix of what it will be."""
+        return self._teller.message(self._finish_reason)
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why the turn ended, once it has."""
+        return self._finish_reason
+
+    def _advance(self) -> None:
+        if self._finish_reason is not None:
+            raise InputError("the output has ended already", "", "make a new parser for a new output")
+        if self._tape.data or self._tape.final:
+            next(self._reading, None)
+            self._tape.compact()
+
+    def _bytes(self, chunk: bytes | bytearray | Sequence[int]) -> bytes:
+        """A chunk as it stands on the tape."""
+        if isinstance(chunk, bytes | bytearray):
+            data = bytes(chunk)
+            if self._matcher is not None:
+                self._check(data)
+            return data.translate(CLEAN)
+        if self._vocabulary is None:
+            raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
+        found: list[bytes] = []
+        for token in map(operator.index, chunk):  # numpy's integers too
+            if self._matcher is not None and not self._matcher.accept(token):
+                here = self._tape.base + len(self._tape.data) + sum(map(len, found))
+                raise ParseError(f"the format does not allow token {token} here", here)
+            data = self._vocabulary.token_bytes(token)
+            found.append(signed(data) if token in self._special else data.translate(CLEAN))
+        return b"".join(found)
+
+    def _check(self, data: bytes) -> None:
+        matcher = self._matcher
+        assert matcher is not None
+        if not matcher.accept_bytes(data):
+            good = _accepted(matcher, data)
+            raise ParseError("the output leaves its format", self._tape.base + len(self._tape.data) + good)
+
+    def _read_prompt(self, assistant: str) -> None:
+        """Run over what the prompt has written of the turn: the message begins there."""
+        data = assistant.encode("utf-8", "replace")
+        for token in self._special.values():
+            data = data.replace(token.encode(), signed(token.encode()))
+        self._tape.data += data
+        self._tape.base = -len(data)
+        self._advance()
+        self.initial_events, self._teller.events = self._teller.events, []
+
+
+def _text(data: bytes) -> str:
+    """Bytes as text, or nothing where a character is cut in two or is none."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, str]:
+    """The tokens that are matched by id."""
+    if level == "text":
+        return {}
+    if level != "token":
+        raise InputError(f"level is {level!r}", "", 'use "text" or "token"')
+    if vocabulary is None:
+        raise InputError("level is 'token', but there is no vocabulary", "", "pass vocabulary= to the parser")
+    return {id: text for text, id in vocabulary.special_tokens.items() if text}
+
+
+def _last_turn(prompt: str, layout: Layout) -> str:
+    """What the prompt holds of the turn to be read."""
+    turn, reasoning = layout.turn, layout.reasoning
+    start = turn.start.strip()
+    if start and start in prompt:
+        before, _, tail = prompt.rpartition(start)
+        head = start[: start.rfind(">") + 1]
+        while turn.between and start in before and head not in before.rpartition(start)[2]:
+            # Blocks of one turn, each of which begins like a turn.
+            before, _, block = before.rpartition(start)
+            tail = block + start + tail
+        return tail.removeprefix(turn.start[len(turn.start.rstrip()) :])
+    if reasoning and reasoning.start.strip() in prompt:
+        _, _, tail = prompt.rpartition(reasoning.start.strip())
+        return reasoning.start.strip() + tail if not tail.strip() else ""
+    return ""
+
+
+def _accepted(matcher: Matcher, data: bytes) -> int:
+    """How many of the bytes the matcher takes."""
+    low, high = 0, len(data)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if matcher.fork().accept_bytes(data[:middle]) else (low, middle)
+    return low

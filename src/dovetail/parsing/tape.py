@@ -1,0 +1,124 @@
+"""The output that a reader has before it, and the ways to look ahead in it.
+
+A reader is a generator: it looks ahead as far as it needs, tells what it is sure of, and yields where it has to see
+more. Whatever it has looked at but not told stays on the tape, so a reader that was wrong goes back to `at`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import TypeVar
+
+from dovetail.parsing.signs import PLAIN
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+
+_SPACE = re.compile(rb"[ \t\r\n]*+")
+
+
+class Tape:
+    """Bytes not yet told, from `at` on, looked at up to `look`; `base` is the offset of the first one in the output."""
+
+    __slots__ = ("at", "base", "data", "final", "look")
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.base = 0
+        self.at = 0
+        self.look = 0
+        self.final = False  # nothing will follow
+
+    def compact(self) -> None:
+        """Drop what has been told."""
+        at = self.at
+        if at:
+            del self.data[:at]
+            self.base += at
+            self.look -= at
+            self.at = 0
+
+    def after_space(self) -> int:
+        """Where white space ends that comes next."""
+        found = _SPACE.match(self.data, self.look)
+        assert found is not None
+        return found.end()
+
+    def blank(self) -> bool:
+        """Whether only white space is left to look at."""
+        return self.after_space() == len(self.data)
+
+
+def space(tape: Tape) -> Steps[bool]:
+    """Skip white space; False where the output ends with it."""
+    while True:
+        tape.look = tape.after_space()
+        if tape.look < len(tape.data):
+            return True
+        if tape.final:
+            return False
+        yield
+
+
+def literal(tape: Tape, word: bytes) -> Steps[bool]:
+    """Whether this word comes next; if so, it has been looked at."""
+    while True:
+        seen = tape.data[tape.look : tape.look + len(word)].translate(PLAIN)
+        if seen == word:
+            tape.look += len(word)
+            return True
+        if tape.final or len(seen) == len(word) or not word.startswith(seen):
+            return False
+        yield
+
+
+def phrase(tape: Tape, parts: tuple[bytes, ...]) -> Steps[bool]:
+    """Whether these words come next, with any white space before each; none at all always come next."""
+    for word in parts:
+        yield from space(tape)
+        if not (yield from literal(tape, word)):
+            return False
+    return True
+
+
+def one_of(tape: Tape, choices: tuple[tuple[bytes, ...], ...]) -> Steps[int]:
+    """Which of these phrases comes next, or -1."""
+    start = tape.look - tape.at
+    for number, parts in enumerate(choices):
+        tape.look = tape.at + start
+        if (yield from phrase(tape, parts)):
+            return number
+    tape.look = tape.at + start
+    return -1
+
+
+def run(tape: Tape, pattern: re.Pattern[bytes], limit: int) -> Steps[bytes]:
+    """The bytes that match `pattern`, a run of some class; nothing where it is longer than `limit`."""
+    while True:
+        found = pattern.match(tape.data, tape.look)
+        end = found.end() if found else tape.look
+        if end - tape.look > limit:
+            return b""
+        if end < len(tape.data) or tape.final:
+            taken = bytes(tape.data[tape.look : end].translate(PLAIN))
+            tape.look = end
+            return taken
+        yield
+
+
+def peek(tape: Tape) -> Steps[int]:
+    """The next byte, or -1 at the end."""
+    while tape.look >= len(tape.data):
+        if tape.final:
+            return -1
+        yield
+    return tape.data[tape.look]
+
+
+def shared_start(tape: Tape, pad: bytes) -> Steps[None]:
+    """Skip as much of `pad` as comes next."""
+    for byte in pad:
+        if (yield from peek(tape)) != byte:
+            return
+        tape.look += 1

@@ -1,0 +1,243 @@
+"""From what a reader has understood to events and a message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dovetail.messages import Diagnostic, FinishReason, Message, ToolCall, from_json, to_json
+from dovetail.parsing.events import Event, Region
+from dovetail.parsing.partial_json import best_effort
+from dovetail.parsing.signs import PLAIN
+from dovetail.parsing.tape import Tape
+
+MAX_DIAGNOSTICS = 100  # of hostile output; the first ones tell what went wrong
+
+
+class OpenCall:
+    """A call that is being read."""
+
+    __slots__ = ("broken", "id", "name", "parts", "start", "whole")
+
+    def __init__(self, name: str, id: str, start: int) -> None:
+        self.name = name
+        self.id = id
+        self.start = start
+        self.parts: list[str] = []
+        self.whole = False  # the arguments came to their end
+        self.broken = False  # and what was written is not what they should look like
+
+    def told(self) -> ToolCall:
+        """The call as far as it goes."""
+        text = "".join(self.parts)
+        if self.whole and not self.broken:
+            try:
+                return ToolCall(self.name, text, _decoded(from_json(text)), self.id)
+            except (ValueError, RecursionError):
+                pass
+        return ToolCall(self.name, text, best_effort(text), self.id, complete=False)
+
+
+class Teller:
+    """Tells the bytes of a tape, in order and each once, as text of a region or as markup."""
+
+    __slots__ = (
+        "_calls",
+        "_content",
+        "_diagnostics",
+        "_pass_on",
+        "_pass_region",
+        "_reasoning",
+        "_region",
+        "call",
+        "events",
+        "passes",
+        "tape",
+    )
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.events: list[Event] = []
+        self.call: OpenCall | None = None
+        # A chunk in which this search finds nothing goes straight into the open region; None while no text is free.
+        self.passes: Callable[[str], object] | None = None
+        self._pass_region: Region = ""
+        self._pass_on: Callable[[str], None] = list[str]().append
+        self._region: Region = ""
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._diagnostics: list[Diagnostic] = []
+
+    # Telling.
+
+    def markup(self) -> None:
+        """What has been looked at is markup."""
+        tape = self.tape
+        if tape.look > tape.at:
+            base = tape.base
+            self.events.append(Event("text", "", base + tape.at, base + tape.look))
+            tape.at = tape.look
+
+    def text(self, region: Region) -> None:
+        """What has been looked at is text of this region; half of a character at its end waits for the other half."""
+        tape = self.tape
+        text = self._taken()
+        if text:
+            self._tell(region, text, tape.look - tape.at)
+            tape.at = tape.look
+
+    def escaped(self) -> None:
+        """What has been looked at is text inside a JSON string of the open call."""
+        text = self._taken()
+        if text:
+            self.json(to_json(text)[1:-1])
+
+    def _taken(self) -> str:
+        tape = self.tape
+        if not tape.final and tape.look == len(tape.data):
+            tape.look = _whole_characters(tape.data, tape.at)
+        return self.decode(tape.data[tape.at : tape.look])
+
+    def decode(self, data: bytearray) -> str:
+        """Bytes of the tape as text; what is not UTF-8 becomes replacement characters."""
+        return data.translate(PLAIN).decode("utf-8", "replace")
+
+    def json(self, text: str) -> None:
+        """What has been looked at says this in the arguments of the open call."""
+        tape = self.tape
+        self._tell("tool_call", text, tape.look - tape.at)
+        tape.at = tape.look
+
+    def let_pass(self, pattern: re.Pattern[str], region: Region) -> None:
+        """Until the reader is asked again, chunks in which the pattern is not found are text of this region."""
+        if self.tape.at == len(self.tape.data):
+            self.passes = pattern.search
+            self._pass_region = region
+            self._pass_on = self._parts(region).append
+
+    def straight(self, text: str) -> list[Event]:
+        """Tell a chunk that passes: nothing waits on the tape, and nothing in it needs a look."""
+        if text.isascii():
+            size = len(text)
+        else:
+            data = text.encode("utf-8", "replace")
+            text, size = data.decode(), len(data)
+        region = self._pass_region
+        if region != self._region:
+            self.enter(region)
+        tape = self.tape
+        start = tape.base
+        tape.base = end = start + size
+        self._pass_on(text)
+        index = -1 if self.call is None else len(self._calls)
+        # The constructor of a named tuple would take half of the time that a chunk costs.
+        told: Event = tuple.__new__(Event, ("text", region, start, end, text, index, None))
+        if not self.events:
+            return [told]
+        events, self.events = self.events, []
+        return [*events, told]
+
+    def _parts(self, region: Region) -> list[str]:
+        if self.call is not None:
+            return self.call.parts
+        return self._content if region == "content" else self._reasoning
+
+    def _tell(self, region: Region, text: str, size: int) -> None:
+        if region != self._region:
+            self.enter(region)
+        start = self.tape.base + self.tape.at
+        self._parts(region).append(text)
+        index = -1 if self.call is None else len(self._calls)
+        self.events.append(Event("text", region, start, start + size, text, index))
+
+    # Regions.
+
+    def enter(self, region: Region) -> None:
+        """Close the region that is open, and open this one, unless it is open already."""
+        if region == self._region:
+            return
+        here = self.tape.base + self.tape.at
+        if self._region in ("content", "reasoning"):
+            self.events.append(Event("close", self._region, here, here))
+        if region in ("content", "reasoning"):
+            self.events.append(Event("open", region, here, here))
+        self._region = region
+
+    def open_call(self, name: str, id: str) -> None:
+        """A call begins; what has been looked at is its head."""
+        self.enter("tool_call")
+        start = self.tape.base + self.tape.at
+        self.call = OpenCall(name, id, start)
+        told = ToolCall(name, "", None, id, complete=False)
+        self.events.append(Event("open", "tool_call", start, start, "", len(self._calls), told))
+        self.markup()
+
+    def close_call(self) -> None:
+        """The open call ends here, whole or not."""
+        call = self.call
+        assert call is not None
+        told = call.told()
+        here = self.tape.base + self.tape.at
+        if not told.complete:
+            problem = "are not JSON" if call.whole else "were cut off"
+            self.diagnose("arguments", f"the arguments of {call.name!r} {problem}", call.start, here)
+        self.events.append(Event("close", "tool_call", here, here, "", len(self._calls), told))
+        self._calls.append(told)
+        self.call = None
+        self._region = ""
+
+    def diagnose(self, code: str, problem: str, start: int | None = None, end: int | None = None) -> None:
+        """Note a problem, by default with what has been looked at."""
+        tape = self.tape
+        if len(self._diagnostics) < MAX_DIAGNOSTICS:
+            start = tape.base + tape.at if start is None else start
+            self._diagnostics.append(Diagnostic(code, problem, start, tape.base + tape.look if end is None else end))
+
+    # The message.
+
+    def message(self, finish_reason: FinishReason | None) -> Message:
+        """All that was told so far, with the open call as far as it goes."""
+        calls = [*self._calls, self.call.told()] if self.call else self._calls
+        return Message(
+            "".join(self._content),
+            "".join(self._reasoning),
+            tuple(calls),
+            finish_reason,
+            tuple(self._diagnostics),
+        )
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call was told."""
+        return bool(self._calls) or self.call is not None
+
+    @property
+    def last_is_complete(self) -> bool:
+        """Whether the last call was read to its end."""
+        return self.call is None and (not self._calls or self._calls[-1].complete)
+
+
+def _decoded(value: Any) -> Any:
+    """Arguments that were encoded twice, as some models do, mean what the inner text says."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            inner = from_json(value)
+        except (ValueError, RecursionError):
+            return value
+        return inner if isinstance(inner, dict) else value
+    return value
+
+
+def _whole_characters(data: bytearray, start: int) -> int:
+    """Where to cut `data` so that no UTF-8 sequence at its end is split."""
+    end = len(data)
+    for at in range(end - 1, max(start, end - 3) - 1, -1):
+        byte = data[at]
+        if byte < 0x80:
+            return end
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return at if end - at < length else end
+    return end

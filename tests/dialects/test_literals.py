@@ -1,0 +1,143 @@
+"""Arguments as literals: Python's and Gemma's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dovetail as dt
+from dovetail.dialects.literals import literal_arguments, spell_arguments
+from dovetail.parsing.layouts import GEMMA, PYTHON, Literals
+
+SYNTAXES = {"python": PYTHON, "gemma": GEMMA}
+TREE = {"$ref": "#/$defs/node"}
+NODE = {"type": "object", "properties": {"next": TREE}}
+
+ACCEPTED = [
+    # schema of the property a, syntax, text of the arguments, accepted
+    ({"type": "string"}, "python", '(a="x")', True),
+    ({"type": "string"}, "python", "(a='it\\'s')", True),
+    ({"type": "string"}, "python", "(a=x)", False),
+    ({"type": "string", "maxLength": 2}, "python", '(a="xy")', True),
+    ({"type": "string", "maxLength": 2}, "python", '(a="xyz")', False),
+    ({"type": "string"}, "gemma", '{a:<|"|>x "y" <| z<|"|>}', True),
+    ({"type": "string", "minLength": 2}, "gemma", '{a:<|"|>x<|"|>}', False),
+    ({"type": "string", "pattern": "^[ab]+$"}, "gemma", '{a:<|"|>abba<|"|>}', True),
+    ({"type": "string", "pattern": "^[ab]+$"}, "gemma", '{a:<|"|>c<|"|>}', False),
+    ({"type": "string", "pattern": "b"}, "gemma", '{a:<|"|>abc<|"|>}', True),
+    ({"type": "integer", "minimum": 3}, "python", "(a=3)", True),
+    ({"type": "integer", "minimum": 3}, "python", "(a=2)", False),
+    ({"type": "boolean"}, "python", "(a=True)", True),
+    ({"type": "boolean"}, "python", "(a=false)", True),
+    ({"type": "boolean"}, "gemma", "{a:True}", False),
+    ({"type": ["null", "integer"]}, "python", "(a=None)", True),
+    ({"enum": ["x", 1, None]}, "python", '(a="x")', True),
+    ({"enum": ["x", 1, None]}, "gemma", '{a:<|"|>x<|"|>}', True),
+    ({"enum": ["x", 1, None]}, "gemma", "{a:2}", False),
+    ({"const": {"b": [True]}}, "python", '(a={"b": [True]})', True),
+    ({"type": "array", "items": {"type": "integer"}}, "python", "(a=[])", True),
+    ({"type": "array", "items": {"type": "integer"}}, "python", "(a=[1, 2])", True),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, "python", "(a=[])", False),
+    ({"type": "array", "items": {"type": "integer"}, "maxItems": 1}, "gemma", "{a:[1,2]}", False),
+    ({"type": "array", "maxItems": 0}, "gemma", "{a:[]}", True),
+    ({"properties": {"b": {"type": "null"}}}, "python", '(a={"b": None})', True),
+    ({"properties": {"b": {"type": "null"}}}, "gemma", "{a:{b:null}}", True),
+    ({"type": "object"}, "gemma", '{a:{any:[1,{thing:<|"|><|"<<|"|>}]}}', True),
+    ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "python", "(a=1)", True),
+    ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "python", '(a="1")', False),
+    ({}, "python", '(a={"b": [1, -2.5e3, None, "x"]})', True),
+    ({}, "python", "(a=b)", False),
+    (TREE, "python", '(a={"next": {"next": 5}})', True),
+    (TREE, "python", '(a={"last": 5})', False),
+]
+
+
+@pytest.mark.parametrize(("schema", "syntax", "text", "accepted"), ACCEPTED)
+def test_a_schema_says_which_literals_are_taken(schema: Any, syntax: str, text: str, accepted: bool) -> None:
+    whole = {"type": "object", "properties": {"a": schema}, "required": ["a"], "$defs": {"node": NODE}}
+    assert accepted == dt.accepts(literal_arguments(whole, SYNTAXES[syntax], ""), text)
+
+
+MEMBERS = [
+    # required, the keys that are there, accepted
+    ([], "", True),
+    ([], "c", True),
+    ([], "ac", True),
+    ([], "ca", False),
+    (["b"], "b", True),
+    (["b"], "abc", True),
+    (["b"], "ac", False),
+    (["a", "c"], "ac", True),
+    (["a", "c"], "abc", True),
+    (["a", "c"], "ab", False),
+]
+
+
+@pytest.mark.parametrize(("required", "keys", "accepted"), MEMBERS)
+def test_optional_arguments_may_be_left_out(required: list[str], keys: str, accepted: bool) -> None:
+    schema = {"type": "object", "properties": {key: {"type": "integer"} for key in "abc"}, "required": required}
+    fmt = literal_arguments(schema, PYTHON, "")
+    assert accepted == dt.accepts(fmt, f"({', '.join(f'{key}=1' for key in keys)})")
+
+
+def test_a_syntax_may_sort_its_keys() -> None:
+    schema = {"type": "object", "properties": {"b": {"type": "integer"}, "A": {"type": "integer"}}}
+    assert "{A:1,b:2}" == spell_arguments({"b": 2, "A": 1}, GEMMA)
+    assert dt.accepts(literal_arguments(schema, GEMMA, ""), "{A:1,b:2}")
+    assert "(b=2, A=1)" == spell_arguments({"b": 2, "A": 1}, PYTHON)
+
+
+REFUSED = [
+    # schema, words of the message, path
+    ({"properties": {"a": {"not": {}}}}, "not cannot be written", "/p/properties/a/not"),
+    ({"properties": {"a": {"type": "thing"}}}, "does not exist", "/p/properties/a/type"),
+    ({"properties": {"a": {"type": "array", "uniqueItems": True}}}, "uniqueItems", "/p/properties/a/uniqueItems"),
+    ({"properties": {"a": {"anyOf": [{}], "minimum": 1}}}, "beside", "/p/properties/a"),
+    ({"properties": {"a b": {}}}, "without quotes", "/p/properties/a b"),
+    ({"properties": {"a": {"enum": []}}}, "enum must be", "/p/properties/a/enum"),
+    ({"properties": {"a": {"items": 5}}}, "items must be", "/p/properties/a/items"),
+    ({"properties": 5}, "properties must be", "/p/properties"),
+    ({"type": "array", "properties": {"a": {}}}, "an object", "/p"),
+    ({"properties": {"a": {"$ref": "#/nowhere"}}}, "names nothing", "/p/properties/a/$ref"),
+    ({"properties": {"a": {"type": "object", "properties": {"b": 5}}}}, "no value", "/p/properties/a/properties/b"),
+]
+
+
+@pytest.mark.parametrize(("schema", "words", "path"), REFUSED)
+def test_what_cannot_be_exact_is_refused(schema: Any, words: str, path: str) -> None:
+    with pytest.raises(dt.SchemaError, match=words) as caught:
+        literal_arguments(schema, PYTHON, "/p")
+    assert path == caught.value.path
+
+
+def test_a_schema_that_is_too_deep_ends_in_a_limit() -> None:
+    deep: Any = {"type": "integer"}
+    for _ in range(200):
+        deep = {"type": "array", "items": deep}
+    with pytest.raises(dt.LimitError):
+        literal_arguments({"properties": {"a": deep}}, PYTHON, "")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["a", "b_2"]), inner),
+    max_leaves=10,
+)
+TEXTS_AROUND_QUOTES = st.text(st.sampled_from('<|">x'), max_size=10).filter(
+    lambda text: '<|"|>' not in text + '<|"|>'[:4]
+)
+
+
+@given(value=st.dictionaries(st.sampled_from(["key", "x"]), VALUES), syntax=st.sampled_from([PYTHON, GEMMA]))
+def test_any_value_that_is_spelled_is_taken(value: dict[str, Any], syntax: Literals) -> None:
+    assert dt.accepts(literal_arguments(True, syntax, ""), spell_arguments(value, syntax))
+
+
+@given(text=TEXTS_AROUND_QUOTES)
+def test_raw_text_ends_at_its_quote_and_not_before(text: str) -> None:
+    for schema in (True, {"properties": {"a": {"type": "string"}}}):
+        fmt = literal_arguments(schema, GEMMA, "")
+        assert dt.accepts(fmt, '{a:<|"|>' + text + '<|"|>}') == ('<|"|>' not in (text + '<|"|>')[:-1])

@@ -1,0 +1,389 @@
+"""The streaming parser: what users were hurt by elsewhere, prompts, tokens, strictness and the end of a turn."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import dialects
+from dovetail.errors import InputError, ParseError
+from dovetail.messages import Message
+from tests.turns import check_tiling, check_told, feed
+
+
+def tool(name: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
+
+
+TOOLS = [tool("f", a={"type": "string"}, n={"type": "integer"}), tool("g")]
+CALL = '<tool_call>\n{"name": "f", "arguments": {"a": "x"}}\n</tool_call>'
+
+
+def read(name: str, output: str, **options: Any) -> Message:
+    """The message of an output, the same whole, in pieces and byte by byte."""
+    dialect = dialects.get(name)
+    options = {"tools": TOOLS, "prompt": ""} | options
+    finish = options.pop("finish", "stop")
+    data = output.encode()
+    message, events = feed(dialect.parser(**options), [output], finish)
+    check_tiling(events, len(data))
+    check_told(events, message)
+    for size in (1, 3):
+        pieces = [data[i : i + size] for i in range(0, len(data), size)]
+        assert message == feed(dialect.parser(**options), pieces, finish)[0]
+    for cut in range(len(data) + 1):
+        assert message == feed(dialect.parser(**options), [data[:cut], data[cut:]], finish)[0]
+    return message
+
+
+def shape(message: Message) -> tuple[str, str, list[tuple[str, str, bool]]]:
+    calls = [(call.name, call.arguments, call.complete) for call in message.tool_calls]
+    return message.content, message.reasoning, calls
+
+
+CASES: list[tuple[str, str, str, str, list[tuple[str, str, bool]], list[str]]] = [
+    # dialect, output, content, reasoning, calls, codes of diagnostics
+    # An empty call does not break the next one.
+    (
+        "hermes",
+        '<tool_call>{"name": "g", "arguments": {}}</tool_call>'
+        '<tool_call>{"name": "f", "arguments": {"a": "x"}}</tool_call>',
+        "",
+        "",
+        [("g", "{}", True), ("f", '{"a": "x"}', True)],
+        [],
+    ),
+    # A marker inside an argument is an argument.
+    (
+        "qwen_3",
+        '<tool_call>\n{"name": "f", "arguments": {"a": "</tool_call>\\"<think>"}}\n</tool_call>',
+        "",
+        "",
+        [("f", '{"a": "</tool_call>\\"<think>"}', True)],
+        [],
+    ),
+    # Text before, between and behind regions stays.
+    ("qwen_3", "hello <think>x</think> world", "hello  world", "x", [], []),
+    ("qwen_3", f"one\n{CALL}\ntwo", "one\ntwo", "", [("f", '{"a": "x"}', True)], []),
+    # A trigger in prose is prose.
+    (
+        "qwen_3",
+        "Use <tool_call> to call, and <tool_call>{not json",
+        "Use <tool_call> to call, and <tool_call>{not json",
+        "",
+        [],
+        [],
+    ),
+    ("llama", 'Say {"name": "Bob", "age": 3}', 'Say {"name": "Bob", "age": 3}', "", [], []),
+    ("llama", 'Say {"name": "h", "parameters": {}}', 'Say {"name": "h", "parameters": {}}', "", [], []),
+    ("llama_4", "an [aside(really)] of f(x)", "an [aside(really)] of f(x)", "", [], []),
+    ("glm_4_7", "<tool_call>no call", "<tool_call>no call", "", [], []),
+    # An unknown tool is a call with a remark.
+    (
+        "qwen_3",
+        '<tool_call>\n{"name": "h", "arguments": {}}\n</tool_call>',
+        "",
+        "",
+        [("h", "{}", True)],
+        ["unknown_tool"],
+    ),
+    # Fields come in any order, under a name that many models use instead, and without arguments.
+    ("qwen_3", '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>', "", "", [("f", '{"a": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"name": "f", "parameters": {"a": 1}}</tool_call>', "", "", [("f", '{"a": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"name": "g"}</tool_call>', "", "", [("g", "{}", True)], []),
+    # Whitespace between parts is free.
+    ("qwen_3", '<tool_call> { "name" :\n"g" , "arguments" : { } }  </tool_call>', "", "", [("g", "{ }", True)], []),
+    # Malformed arguments are told as written.
+    (
+        "qwen_3",
+        '<tool_call>{"name": "f", "arguments": {"a": 1</tool_call>',
+        "",
+        "",
+        [("f", '{"a": 1', False)],
+        ["call", "arguments"],
+    ),
+    (
+        "qwen_3",
+        '<tool_call>{"name": "f", "arguments": {"a": 1}}}</tool_call>',
+        "",
+        "",
+        [("f", '{"a": 1}', True)],
+        ["call"],
+    ),
+    ("qwen_3", '<tool_call>{"name": "f", "arguments": {"a": 1}}', "", "", [("f", '{"a": 1}', True)], []),
+    ("ministral", "[TOOL_CALLS]f[ARGS]nonsense", "", "", [("f", "nonsense", False)], ["arguments"]),
+    # Values are of their declared type.
+    (
+        "qwen_3_coder",
+        "<tool_call>\n<function=f>\n<parameter=a>\n02134\n</parameter>\n"
+        "<parameter=n>\n7\n</parameter>\n</function>\n</tool_call>",
+        "",
+        "",
+        [("f", '{"a": "02134", "n": 7}', True)],
+        [],
+    ),
+    (
+        "qwen_3_coder",
+        '<tool_call>\n<function=f>\n<parameter=n>\n"30"\n</parameter>\n</function>\n</tool_call>',
+        "",
+        "",
+        [("f", '{"n": 30}', True)],
+        ["type"],
+    ),
+    # A call whose beginning the model forgot.
+    (
+        "qwen_3_coder",
+        "Go.\n<function=f>\n<parameter=a>\nx\n</parameter>\n</function>\n</tool_call>",
+        "Go.",
+        "",
+        [("f", '{"a": "x"}', True)],
+        ["section"],
+    ),
+    # The end of the turn ends it.
+    ("qwen_3", "yes<|im_end|>\n<|im_start|>user\nhm", "yes", "", [], ["after_end"]),
+    # Reasoning that nothing opened, or that a call ended.
+    ("qwen_3", "so</think>\n\nyes", "soyes", "", [], ["reasoning"]),
+    (
+        "qwen_3_5",
+        f"<think>hm\n{CALL[:11]}<function=g></function></tool_call>",
+        "",
+        "hm",
+        [("g", "{}", True)],
+        ["reasoning"],
+    ),
+    # Harmony, with headers as models write them now and then.
+    (
+        "harmony",
+        '<|channel|>final to=functions.f <|constrain|>json<|message|>{"a": "x"}<|call|>',
+        "",
+        "",
+        [("f", '{"a": "x"}', True)],
+        ["header"],
+    ),
+    ("harmony", "<|channel|>final code<|message|>{}<|return|>", "{}", "", [], ["header"]),
+    ("harmony", "plain words", "plain words", "", [], ["outside"]),
+]
+
+
+@pytest.mark.parametrize(("name", "output", "content", "reasoning", "calls", "codes"), CASES)
+def test_an_output_says(name: str, output: str, content: str, reasoning: str, calls: Any, codes: list[str]) -> None:
+    message = read(name, output)
+    assert (content, reasoning, calls) == shape(message)
+    assert codes == [remark.code for remark in message.diagnostics]
+
+
+def test_emoji_come_through_byte_by_byte() -> None:
+    parser = dialects.get("qwen_3").parser(prompt="")
+    texts = [event.text for byte in "a🦊é".encode() for event in parser.feed(bytes([byte])) if event.kind == "text"]
+    assert ["a", "🦊", "é"] == texts
+
+
+def test_bytes_that_are_no_text_become_replacement_characters() -> None:
+    assert "a\ufffdb\ufffd" == dialects.get("qwen_3").parse(b"a\xffb\xe7\x8c").content
+
+
+def test_arguments_stream_before_the_call_ends() -> None:
+    parser = dialects.get("qwen_3_coder").parser(TOOLS, "")
+    parser.feed("<tool_call>\n<function=f>\n<parameter=a>\nhel")
+    assert '{"a": "hel' == parser.message.tool_calls[0].arguments
+    assert {"a": "hel"} == parser.message.tool_calls[0].value
+
+
+# The end of a turn.
+
+
+@pytest.mark.parametrize(
+    ("output", "finish", "reason", "complete"),
+    [
+        ("hi", "stop", "stop", []),
+        ("hi", "length", "length", []),
+        (CALL, "stop", "tool_calls", [True]),
+        (CALL, "length", "length", [True]),
+        (CALL[:-25], "length", "length", [False]),
+        (CALL[:-25], "stop", "length", [False]),
+    ],
+)
+def test_a_cut_call_is_never_finished(output: str, finish: Any, reason: str, complete: list[bool]) -> None:
+    message = read("qwen_3", output, finish=finish)
+    assert (reason, complete) == (message.finish_reason, [call.complete for call in message.tool_calls])
+
+
+def test_half_a_marker_is_text_where_the_model_stopped_and_nothing_where_it_was_cut() -> None:
+    assert "1 <tool" == read("qwen_3", "1 <tool").content
+    message = read("qwen_3", "1 <tool", finish="length")
+    assert ("1 ", ["cut_off"]) == (message.content, [remark.code for remark in message.diagnostics])
+
+
+def test_closing_twice_says_nothing_new() -> None:
+    parser = dialects.get("qwen_3").parser()
+    parser.feed("hi")
+    assert parser.finish() == parser.finish("length")
+    assert [] == parser.close()
+
+
+def test_nothing_can_follow_the_end() -> None:
+    parser = dialects.get("qwen_3").parser()
+    parser.finish()
+    with pytest.raises(InputError, match="ended already"):
+        parser.feed("more")
+
+
+# Prompts.
+
+START, FINAL = "<|start|>assistant", "<|channel|>final<|message|>"
+PROMPTS = [
+    # dialect, prompt, output, content, reasoning
+    (
+        "qwen_3",
+        "<|im_start|>user\n<think><|im_end|>\n<|im_start|>assistant\n<think>\n",
+        "so\n</think>\n\nyes",
+        "yes",
+        "so",
+    ),
+    ("qwen_3", "<|im_start|>assistant\n", "yes", "yes", ""),
+    ("qwen_3", "<|im_start|>assistant\n<think>\n\n</think>\n\n", "yes", "yes", ""),
+    ("qwen_3", "<|im_start|>assistant\n<think>\nso", " far\n</think>\n\nyes", "yes", "so far"),
+    ("qwen_3", "<|im_start|>assistant\nHel", "lo", "Hello", ""),
+    ("deepseek_v3_1", "…<｜Assistant｜><think>", "so</think>yes", "yes", "so"),
+    ("deepseek_v3_1", "…<｜Assistant｜></think>", "yes", "yes", ""),
+    ("ministral", "[INST]hi[/INST]", "[THINK]so[/THINK]yes", "yes", "so"),
+    ("harmony", f"{START}<|channel|>analysis<|message|>", f"so<|end|>{START}{FINAL}yes", "yes", "so"),
+    ("harmony", f"<|end|>{START}<|channel|>analysis<|message|>so<|end|>{START}", f"{FINAL}yes", "yes", "so"),
+]
+
+
+@pytest.mark.parametrize(("name", "prompt", "output", "content", "reasoning"), PROMPTS)
+def test_the_reader_starts_where_the_prompt_left(
+    name: str, prompt: str, output: str, content: str, reasoning: str
+) -> None:
+    parser = dialects.get(name).parser(prompt=prompt)
+    parser.feed(output)
+    message = parser.finish()
+    assert (content, reasoning) == (message.content, message.reasoning)
+
+
+def test_what_the_prompt_said_is_told_by_its_own_events() -> None:
+    parser = dialects.get("qwen_3").parser(prompt="<|im_start|>assistant\n<think>\nso")
+    told = [(event.kind, event.text) for event in parser.initial_events if event.region]
+    assert [("open", ""), ("text", "so")] == told
+    assert [-10, 0] == [parser.initial_events[0].start, parser.initial_events[-1].end]
+    assert [(0, 4, " far")] == [(event.start, event.end, event.text) for event in parser.feed(" far")]
+
+
+def test_without_a_prompt_the_family_says_where_output_begins() -> None:
+    assert "so" == dialects.get("deepseek_v3_1").parse("so</think>yes").reasoning
+    assert "" == dialects.get("qwen_3").parse("yes").reasoning
+    assert "yes" == dialects.get("deepseek_v3_1").parse("yes", reasoning=False).content
+
+
+def test_reasoning_can_stay_in_the_content() -> None:
+    message = read("qwen_3", "<think>\nso\n</think>\n\nyes", inline_reasoning=True)
+    assert ("<think>\nso\n</think>\n\nyes", "") == (message.content, message.reasoning)
+
+
+# Answers in JSON.
+
+ANSWER = {"type": "json_schema", "json_schema": {"type": "object"}}
+
+
+def test_markers_inside_the_strings_of_an_answer_are_text() -> None:
+    answer = json.dumps({"a": '<think> <tool_call>\n{"name": "f", "arguments": {}} <|im_end|>'})
+    assert (answer, "", []) == shape(read("qwen_3", answer, response_format=ANSWER))
+
+
+def test_a_fence_around_an_answer_is_markup() -> None:
+    message = read("qwen_3", '```json\n{"a": 1}\n```', response_format=ANSWER)
+    assert ('{"a": 1}', ["fence"]) == (message.content, [remark.code for remark in message.diagnostics])
+
+
+def test_with_an_answer_and_tools_a_turn_is_one_or_the_other() -> None:
+    assert '{"name": "Bob"}' == read("llama", '{"name": "Bob"}', response_format=ANSWER).content
+    assert ["f"] == [
+        c.name for c in read("llama", '{"name": "f", "parameters": {}}', response_format=ANSWER).tool_calls
+    ]
+
+
+# Tokens.
+
+WORDS = [b"<think>", b"</think>", b"<tool_call>", b"</tool_call>", b"<|im_end|>", b"the ", b"\xf0\x9f", b"\xa6\x8a"]
+WORDS += [bytes([byte]) for byte in range(256)]
+SPECIAL = {word.decode(): index for index, word in enumerate(WORDS[:5])}
+VOCABULARY = dt.Vocabulary(WORDS, SPECIAL, [4])
+
+
+def ids(text: str) -> list[int]:
+    """The token ids of a text, special tokens in brackets of their own: ⟦<think>⟧."""
+    found: list[int] = []
+    for number, part in enumerate(text.replace("⟧", "⟦").split("⟦")):
+        found += [SPECIAL[part]] if number % 2 else [8 + byte for byte in part.encode()]
+    return found
+
+
+def test_token_ids_are_read_with_their_special_tokens() -> None:
+    parser = dialects.get("qwen_3").parser(vocabulary=VOCABULARY, prompt="")
+    parser.feed(np.array([0, 5, 6]))
+    parser.feed([7, *ids("⟦</think>⟧yes⟦<|im_end|>⟧")])
+    assert ("yes", "the 🦊") == shape(parser.finish())[:2]
+
+
+def test_at_token_level_only_tokens_are_markers() -> None:
+    call = '⟦<tool_call>⟧\n{"name": "f", "arguments": {"a": "</tool_call>"}}\n⟦</tool_call>⟧⟦<|im_end|>⟧'
+    output = ids(f"⟦<think>⟧a </think> in prose⟦</think>⟧a <tool_call> in prose ÿ\n{call}")
+    dialect = dialects.get("qwen_3")
+    for size in (1, 5, len(output)):
+        parser = dialect.parser(TOOLS, "", vocabulary=VOCABULARY, level="token")
+        events = [event for i in range(0, len(output), size) for event in parser.feed(output[i : i + size])]
+        events += parser.close()
+        check_tiling(events, sum(len(WORDS[token]) for token in output))
+        assert ("a <tool_call> in prose ÿ", "a </think> in prose") == shape(parser.message)[:2]
+        assert [("f", '{"a": "</tool_call>"}', True)] == shape(parser.message)[2]
+
+
+def test_a_special_token_in_prose_keeps_its_text() -> None:
+    parser = dialects.get("llama").parser(vocabulary=VOCABULARY, level="token", prompt="")
+    parser.feed([*ids("a ⟦<think>⟧ b "), 8 + 0xFF])
+    assert "a <think> b \ufffd" == parser.finish().content
+
+
+def test_token_ids_and_token_level_need_a_vocabulary() -> None:
+    with pytest.raises(InputError, match="vocabulary"):
+        dialects.get("qwen_3").parser().feed([1, 2])
+    with pytest.raises(InputError, match="vocabulary"):
+        dialects.get("qwen_3").parser(level="token")
+    with pytest.raises(InputError, match="level"):
+        dialects.get("qwen_3").parser(level="word")  # type: ignore[arg-type]
+
+
+# Strict reading.
+
+
+def test_a_strict_reader_raises_where_the_format_ends() -> None:
+    dialect = dialects.get("qwen_3")
+    parser = dialect.parser(TOOLS, "", strict=True, reasoning=False)
+    parser.feed("Hello <tool_call>\n")
+    with pytest.raises(ParseError) as caught:
+        parser.feed('{"name": "h", "arguments": {}}')
+    assert 18 + len('{"name": "') == caught.value.position
+    with pytest.raises(ParseError, match="ends too early"):
+        feed(dialect.parser(TOOLS, "", strict=True, reasoning=False), ["<tool_call>"])
+
+
+def test_a_strict_reader_reads_what_its_format_allows() -> None:
+    parser = dialects.get("qwen_3").parser(TOOLS, "", strict=True, reasoning=False)
+    message, _ = feed(parser, [CALL[i : i + 4] for i in range(0, len(CALL), 4)])
+    assert ("", "", [("f", '{"a": "x"}', True)]) == shape(message)
+
+
+def test_a_strict_reader_takes_tokens() -> None:
+    dialect = dialects.get("qwen_3")
+    options: dict[str, Any] = {"strict": True, "vocabulary": VOCABULARY, "level": "token", "reasoning": False}
+    parser = dialect.parser(TOOLS, "", **options)
+    parser.feed(ids('⟦<tool_call>⟧\n{"name": "g", "arguments": {}}\n⟦</tool_call>⟧⟦<|im_end|>⟧'))
+    assert ["g"] == [call.name for call in parser.finish().tool_calls]
+    with pytest.raises(ParseError, match="token") as caught:
+        dialect.parser(TOOLS, "", **options).feed(ids("a ⟦<tool_call>⟧x"))
+    assert len("a <tool_call>") == caught.value.position
