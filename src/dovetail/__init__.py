@@ -17,10 +17,13 @@ from dovetail.errors import (
     InputError,
     LimitError,
     MatcherError,
+    ResponseError,
+    ResponseTemplateError,
     SchemaError,
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
+from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 
 __version__ = "0.1.0"
 
@@ -35,6 +38,10 @@ __all__ = [
     "LimitError",
     "Matcher",
     "MatcherError",
+    "ResponseError",
+    "ResponseParser",
+    "ResponseTemplate",
+    "ResponseTemplateError",
     "SchemaError",
     "StructuralTag",
     "Vocabulary",
@@ -43,5 +50,7 @@ __all__ = [
     "compile",
     "fill_masks",
     "formats",
+    "get_response_parser",
     "load_format",
+    "parse_response",
 ]

@@ -7,11 +7,15 @@ DovetailError
 │   ├── GrammarError      EBNF or regex text; .path is "line L, column C" or "offset N"
 │   ├── ExportError       a grammar that the target language cannot express
 │   ├── VocabularyError   tokens, tokenizer files, stop tokens
+│   ├── ResponseTemplateError  a response template, or a tokenizer without one
+│   ├── ResponseError     an output that its response template cannot read; has the message so far
 │   └── LimitError        a budget of time, memory, depth or size ran out
 └── MatcherError          a matcher used against its rules
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class DovetailError(Exception):
@@ -54,6 +58,32 @@ class ExportError(InputError):
 
 class VocabularyError(InputError):
     """Tokens, tokenizer files or stop tokens do not make a vocabulary."""
+
+
+class ResponseTemplateError(InputError):
+    """A response template is malformed, missing, or not convertible."""
+
+
+class ResponseError(InputError):
+    """An output does not fit its response template.
+
+    `message` is what was read so far, `events` what the failed call had to tell, `raw` the text that did not fit.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        path: str = "",
+        fix: str = "",
+        *,
+        raw: str = "",
+        message: dict[str, Any] | None = None,
+        events: list[dict[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(problem, path, fix)
+        self.raw = raw
+        self.message = message or {}
+        self.events = events or []
 
 
 class LimitError(InputError):

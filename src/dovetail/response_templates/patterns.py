@@ -1,0 +1,136 @@
+"""What a delimiter's regular expression needs around it, read off its text.
+
+The `regex` module answers partial searches exactly, but not for `$`, `\\Z` and word boundaries, which take the end of
+the text so far for the end of the output. `Pattern.edged` spells them as lookarounds, which do not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_END = r"(?![\s\S])"
+_REWRITTEN = {
+    "b": r"(?:(?<=\w)(?!\w)|(?<!\w)(?=\w))",
+    "B": r"(?:(?<=\w)(?=\w)|(?<!\w)(?!\w))",
+    "m": r"(?:(?<!\w)(?=\w))",
+    "M": r"(?:(?<=\w)(?!\w))",
+    "Z": _END,
+    "z": _END,
+}
+_LINE_END = rf"(?:{_END}|(?=\n{_END}))"
+# Where the search began, a reset of the match start, a whole grapheme: none of them can be told from a part of the text.
+_PATIENT_ESCAPES = "GKX"
+_FLAGS = re.compile(r"\(\?([A-Za-z0-9-]+)([:)])")
+_PLAIN_FLAGS = frozenset("aisu-")
+_RECURSION = re.compile(r"\(\?(?:R|&|P>|[0-9+-][0-9]*\))")
+_FUZZY = re.compile(r"\{[^0-9,}]")
+_BRACED = re.compile(r"\\[pPNxuU]\{[^}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The facts about one expression that the parser relies on."""
+
+    edged: str  # the same language, with everything that looks at the end of the text spelled as a lookaround
+    context: int = 1  # how many characters before a match the expression may look at
+    looks_behind: bool = False
+    combines: bool = True  # whether it may be one branch of a larger expression
+    patient: bool = False  # whether it must see the whole output before anything is decided
+
+    @staticmethod
+    def read(source: str) -> Pattern:
+        """The facts about `source`."""
+        reader = _Reader(source)
+        reader.run()
+        return Pattern(
+            "".join(reader.edged),
+            len(source) if reader.looks_behind else 1,
+            reader.looks_behind,
+            reader.combines,
+            reader.patient,
+        )
+
+
+class _Reader:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.at = 0
+        self.edged: list[str] = []
+        self.looks_behind = False
+        self.combines = True
+        self.patient = False
+
+    def run(self) -> None:
+        while self.at < len(self.source):
+            match self.source[self.at]:
+                case "\\":
+                    self._escape()
+                case "[":
+                    self._copy(self._class_end())
+                case "(":
+                    self._group()
+                case "$":
+                    self._copy(self.at + 1, _LINE_END)
+                case "{" if _FUZZY.match(self.source, self.at):
+                    self.patient = True
+                    self._copy(self.at + 1)
+                case _:
+                    self._copy(self.at + 1)
+
+    def _copy(self, end: int, instead: str | None = None) -> None:
+        self.edged.append(self.source[self.at : end] if instead is None else instead)
+        self.at = end
+
+    def _escape(self) -> None:
+        letter = self.source[self.at + 1 : self.at + 2]
+        if letter in _PATIENT_ESCAPES:
+            self.patient = True
+        if letter == "g" or letter in "123456789":
+            self.combines = False
+        braced = _BRACED.match(self.source, self.at)
+        self._copy(braced.end() if braced else self.at + 2, _REWRITTEN.get(letter))
+
+    def _class_end(self) -> int:
+        """Where the character class ends: its first "]" that is neither first, escaped nor of a [:name:]."""
+        at = self.at + 1
+        at += self.source.startswith("^", at)
+        at += self.source.startswith("]", at)
+        while at < len(self.source) and self.source[at] != "]":
+            if self.source.startswith("[:", at) and (named := self.source.find(":]", at + 2)) > 0:
+                at = named + 2
+            else:
+                at += 2 if self.source[at] == "\\" else 1
+        return at + 1
+
+    def _group(self) -> None:
+        source, at = self.source, self.at
+        if source.startswith("(?#", at):
+            end = source.find(")", at)
+            self._copy(end + 1 if end > 0 else len(source), "")
+            return
+        if source.startswith(("(?<=", "(?<!"), at):
+            self.looks_behind = True
+            # Without a repetition, no part of a lookbehind is longer than its text.
+            self.patient = self.patient or _repeats(source, at)
+        elif _RECURSION.match(source, at) or source.startswith("(*", at):
+            self.patient = True
+        elif source.startswith(("(?P=", "(?("), at):
+            self.combines = False
+        elif flags := _FLAGS.match(source, at):
+            self.patient = self.patient or not set(flags[1]) <= _PLAIN_FLAGS
+            # Flags without a scope hold for the whole expression.
+            self.combines = self.combines and flags[2] == ":"
+        self._copy(at + 1)
+
+
+def _repeats(source: str, at: int) -> bool:
+    """Whether the group that opens at `at` holds a repetition, read without regard to escapes."""
+    depth = 0
+    for char in source[at:]:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char in "*+{":
+            return True
+        if depth == 0:
+            return False
+    return True
