@@ -25,12 +25,13 @@ _MAX_NESTING = 32
 class Arguments:
     """The `content_args` of one parser: typed access, and a note for each key that nobody asked for."""
 
-    def __init__(self, raw: Any, path: str, notes: list[str], depth: int = 0) -> None:
+    def __init__(self, raw: Any, path: str, notes: list[str], strict: bool, depth: int = 0) -> None:
         if not isinstance(raw, dict):
             raise ResponseTemplateError(f"content arguments are {_kind(raw)}, not an object", path, "write an object")
         self.raw = raw
         self.path = path
         self.notes = notes
+        self.strict = strict
         self.depth = depth
         self._known: set[str] = set()
 
@@ -62,13 +63,17 @@ class Arguments:
         value = self._get(key, None)
         if not isinstance(value, str):
             problem = f"{key} is missing" if value is None else f"{key} is {_kind(value)}, not a text"
-            raise ResponseTemplateError(problem, self._at(key), "write a regular expression with the groups key and value")
+            raise ResponseTemplateError(
+                problem, self._at(key), "write a regular expression with the groups key and value"
+            )
         try:
             compiled = regex.compile(value, regex.DOTALL)
         except regex.error as error:
-            raise ResponseTemplateError(f"{key} is no regular expression: {error}", self._at(key), "correct it") from None
+            raise ResponseTemplateError(
+                f"{key} is no regular expression: {error}", self._at(key), "correct it"
+            ) from None
         if "key" not in compiled.groupindex:
-            raise ResponseTemplateError(f"{key} has no group named key", self._at(key), "add (?P<key>...)")
+            self._fault(ResponseTemplateError(f"{key} has no group named key", self._at(key), "add (?P<key>...)"))
         return compiled
 
     def parser(self, key: str) -> Parse | None:
@@ -77,19 +82,31 @@ class Arguments:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise ResponseTemplateError(f"{key} is {_kind(value)}, not an object", self._at(key), 'write {"name": "json"}')
+            raise ResponseTemplateError(
+                f"{key} is {_kind(value)}, not an object", self._at(key), 'write {"name": "json"}'
+            )
         if unknown := sorted(set(value) - {"name", "args"}):
             self.notes.append(f"{self._at(key)}: {', '.join(unknown)} is ignored")
         if self.depth == _MAX_NESTING:
             raise ResponseTemplateError(f"parsers are nested more than {_MAX_NESTING} deep", self._at(key), "nest less")
         path = self._at(key)
-        nested = Arguments(value.get("args", {}), f"{path}/args", self.notes, self.depth + 1)
-        return make(value.get("name", "text"), nested, f"{path}/name")
+        nested = Arguments(value.get("args", {}), f"{path}/args", self.notes, self.strict, self.depth + 1)
+        try:
+            name = check_name(value.get("name", "text"), f"{path}/name")
+        except ResponseTemplateError as error:
+            return _broken(self._fault(error))
+        return make(name, nested)
 
     def finish(self) -> None:
         """Note the keys that this parser does not know."""
         for key in self.raw.keys() - self._known:
             self.notes.append(f"{self._at(key)}: this parser has no such argument; it is ignored")
+
+    def _fault(self, error: ResponseTemplateError) -> str:
+        if self.strict:
+            raise error
+        self.notes.append(f"{error.path}: {error.problem}")
+        return error.problem
 
     def _get(self, key: str, default: Any) -> Any:
         self._known.add(key)
@@ -112,13 +129,24 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(part, str) and part for part in value)
 
 
-def make(name: Any, args: Arguments, path: str) -> Parse:
-    """The parser `name` with its arguments."""
-    factory = _FACTORIES.get(name) if isinstance(name, str) else None
-    if factory is None:
+def _broken(problem: str) -> Parse:
+    def parse(_text: str, _limit: float) -> Any:
+        raise ValueError(problem)
+
+    return parse
+
+
+def check_name(name: Any, path: str) -> str:
+    """`name`, if it is the name of a parser."""
+    if not isinstance(name, str) or name not in _FACTORIES:
         known = ", ".join(sorted(_FACTORIES))
         raise ResponseTemplateError(f"there is no content parser {name!r}", path, f"write one of {known}")
-    parse = factory(args)
+    return name
+
+
+def make(name: str, args: Arguments) -> Parse:
+    """The parser `name` with its arguments."""
+    parse = _FACTORIES[name](args)
     args.finish()
     return parse
 
@@ -196,12 +224,12 @@ def _xml_inline(args: Arguments) -> Parse:
     tag = args.pattern("tag_pattern")
     parser = args.parser("value_parser")
     merge = args.flag("merge_duplicates", False)
-    has_value = "value" in tag.groupindex
 
     def parse(text: str, limit: float) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for match in tag.finditer(text, timeout=limit):
-            key, value = match["key"], match["value"] if has_value else ""
+            groups = match.groupdict()
+            key, value = groups.get("key"), groups.get("value", "")
             if key is None:
                 raise ValueError(f"the tag {_short(match[0])} has no key")
             if parser is not None:

@@ -54,6 +54,12 @@ class Delimiter:
         """The compiled expression, with "." matching line ends too."""
         return regex.compile(self.source, regex.DOTALL)
 
+    @cached_property
+    def waits(self) -> bool:
+        """Whether a match at the end of the text waits for more, as the specification has it."""
+        words = self.literals
+        return words is None or any(a != b and a.startswith(b) for a in words for b in words)
+
     @property
     def groups(self) -> frozenset[str]:
         """The names of the groups."""
@@ -82,7 +88,6 @@ class Watch:
 
     def __init__(self, delimiters: list[Delimiter]) -> None:
         self.delimiters = delimiters
-        self.context = max((delimiter.pattern.context for delimiter in delimiters), default=1)
         self.patient = any(delimiter.pattern.patient for delimiter in delimiters)
 
     @cached_property

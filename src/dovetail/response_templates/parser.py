@@ -14,7 +14,7 @@ from typing import Any, Literal
 from dovetail.errors import InputError, ResponseError
 from dovetail.response_templates.content import UNTYPED, pointer
 from dovetail.response_templates.delimiters import Delimiter, Match, Watch
-from dovetail.response_templates.template import Field, ResponseTemplate
+from dovetail.response_templates.template import Field, ResponseTemplate, Watched
 from dovetail.response_templates.tools import Tool, Tools
 
 Event = dict[str, Any]
@@ -25,7 +25,7 @@ MAX_HELD = 1 << 24
 _PATIENCE = 4096
 
 
-_BLIND = Watch([])
+_BLIND: Watched = (Watch([]), [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ResponseParser:
         time_limit: float = TIME_LIMIT,
         max_held: int = MAX_HELD,
     ) -> None:
-        self.template = ResponseTemplate.load(template)
+        self.template = ResponseTemplate.load(template, strict=False)
         if prefix is None:
             raise InputError(
                 "a response is read together with the prompt, which may have begun the message",
@@ -93,6 +93,7 @@ class ResponseParser:
         self._known: dict[Delimiter | Watch, Any] = {}  # what was found in this buffer already
         self._waiting: list[str] = []  # fed, and not worth a look yet
         self._due = 0  # how many characters may wait
+        self._opened = False
         self._enter(self.template.implicit, False)
         start = self.template.after_anchor(prefix, self._limit)
         self._offset = -len(start)  # the position of the start of the buffer in the output
@@ -129,7 +130,9 @@ class ResponseParser:
         self._waiting.append(text)
         self._extend()
         self._process(events, True)
-        missing = [name for name, item in self.template.fields.items() if not item.optional and name not in self._message]
+        missing = [
+            name for name, item in self.template.fields.items() if not item.optional and name not in self._message
+        ]
         if missing:
             problem = self._problem(f"required fields are missing: {', '.join(missing)}", None, "", self._at)
             self._raise(problem, events)
@@ -163,7 +166,7 @@ class ResponseParser:
 
     def _trim(self) -> None:
         """Drop what lies further before the undecided text than any delimiter looks."""
-        surplus = self._at - self._watch.context
+        surplus = self._at - self.template.context
         if surplus > 0:
             self._buffer = self._buffer[surplus:]
             self._offset += surplus
@@ -172,7 +175,7 @@ class ResponseParser:
 
     def _forget(self, text: str) -> None:
         """Move past `text`, which was not put into the buffer; keep what a delimiter may look back at."""
-        context = self._watch.context
+        context = self.template.context
         kept = text[-context:] if len(text) >= context else (self._buffer + text)[-context:]
         self._offset += len(self._buffer) + len(text) - len(kept)
         self._buffer = kept
@@ -218,10 +221,10 @@ class ResponseParser:
         """The next delimiter if it is decided, else up to where the text is decided (None: out of time)."""
         size = len(self._buffer)
         start = max(self._at, self._floor)
-        if start > size:
+        if start >= size:
             return None, size
         try:
-            undecided = size + 1 if final else self._undecided(start)
+            undecided = size if final else self._undecided(start)
             if start >= undecided:
                 return None, undecided
             return self._first(start, undecided, final)
@@ -242,9 +245,8 @@ class ResponseParser:
             return None, before
         matches = [self._search(delimiter, start) for delimiter in self._watch.delimiters]
         if not final:
-            # An expression that reaches the end of the text waits for more, like those that could still grow.
             for match, delimiter in zip(matches, self._watch.delimiters, strict=True):
-                if match is not None and match.end() == size and delimiter.literals is None:
+                if match is not None and match.end() == size and delimiter.waits:
                     before = min(before, match.start())
         best: tuple[Any, ...] | None = None
         result = None
@@ -293,7 +295,7 @@ class ResponseParser:
         self._captures: dict[str, str] = {}
         self._began: int | None = None  # where a region was opened by an empty match
         if self._ended:
-            self._watch, self._watched = _BLIND, []
+            self._watch, self._watched = _BLIND
         elif opened and item is not None:
             self._watch, self._watched = self.template.inside[item.name]
         else:
@@ -355,7 +357,7 @@ class ResponseParser:
     def _give_up(self, events: list[Event], why: str) -> None:
         """Stop looking for delimiters: the rest of the output belongs to the current region."""
         problem = self._problem(f"{why}; no delimiter is looked for any more", self._current, "", self._at)
-        self._watch, self._watched = _BLIND, []
+        self._watch, self._watched = _BLIND
         self._raise(problem, events)
 
     def _problem(self, problem: str, item: Field | None, raw: str, end: int) -> ResponseError:

@@ -10,16 +10,18 @@ import re
 from dataclasses import dataclass
 
 _END = r"(?![\s\S])"
+# Before a lookbehind: a lazy repetition that ends at one does not report by itself that it ran into the end of the text.
+_TOUCH = r"(?=[\s\S]?)"
 _REWRITTEN = {
-    "b": r"(?:(?<=\w)(?!\w)|(?<!\w)(?=\w))",
-    "B": r"(?:(?<=\w)(?=\w)|(?<!\w)(?!\w))",
-    "m": r"(?:(?<!\w)(?=\w))",
-    "M": r"(?:(?<=\w)(?!\w))",
+    "b": rf"(?:{_TOUCH}(?:(?<=\w)(?!\w)|(?<!\w)(?=\w)))",
+    "B": rf"(?:{_TOUCH}(?:(?<=\w)(?=\w)|(?<!\w)(?!\w)))",
+    "m": rf"(?:{_TOUCH}(?<!\w)(?=\w))",
+    "M": rf"(?:{_TOUCH}(?<=\w)(?!\w))",
     "Z": _END,
     "z": _END,
 }
 _LINE_END = rf"(?:{_END}|(?=\n{_END}))"
-# Where the search began, a reset of the match start, a whole grapheme: none of them can be told from a part of the text.
+# Where the search began, a reset of the match start, a whole grapheme: none can be told from a part of the text.
 _PATIENT_ESCAPES = "GKX"
 _FLAGS = re.compile(r"\(\?([A-Za-z0-9-]+)([:)])")
 _PLAIN_FLAGS = frozenset("aisu-")
@@ -111,6 +113,7 @@ class _Reader:
             return
         if source.startswith(("(?<=", "(?<!"), at):
             self.looks_behind = True
+            self.edged.append(_TOUCH)
             # Without a repetition, no part of a lookbehind is longer than its text.
             self.patient = self.patient or _repeats(source, at)
         elif _RECURSION.match(source, at) or source.startswith("(*", at):

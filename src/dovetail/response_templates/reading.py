@@ -70,7 +70,7 @@ def get_response_parser(
 
 def _template(template: Template | None, tokenizer: Any) -> ResponseTemplate:
     if template is not None:
-        return ResponseTemplate.load(template)
+        return ResponseTemplate.load(template, strict=False)
     if tokenizer is None:
         raise InputError("there is neither a template nor a tokenizer", "/template", "pass one of them")
     return ResponseTemplate.of_tokenizer(tokenizer)

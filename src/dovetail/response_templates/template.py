@@ -23,6 +23,8 @@ _FIELD_KEYS = frozenset(
 )
 _KEY = "response_template"
 
+Kind = Literal["open", "close"]
+
 
 @dataclass(frozen=True, eq=False)
 class Field:
@@ -52,6 +54,9 @@ class Field:
         return [transform.apply(self.transform, {**captures, **item}) for item in value]
 
 
+Watched = tuple[Watch, list[tuple[Kind, Field]]]
+
+
 @dataclass(frozen=True, eq=False)
 class ResponseTemplate:
     """A loaded and checked template; `notes` tells what in it is ignored."""
@@ -62,8 +67,12 @@ class ResponseTemplate:
     notes: tuple[str, ...] = field(default=())
 
     @staticmethod
-    def load(source: Mapping[str, Any] | str | ResponseTemplate) -> ResponseTemplate:
-        """From the object, from its JSON, or from a template that is loaded already."""
+    def load(source: Mapping[str, Any] | str | ResponseTemplate, *, strict: bool = True) -> ResponseTemplate:
+        """From the object, from its JSON, or from a template that is loaded already.
+
+        Unless `strict`, a nested parser that does not exist and a tag pattern without a key are only noted, as long as
+        no tag needs them: that is how Transformers reads such a template.
+        """
         if isinstance(source, ResponseTemplate):
             return source
         if isinstance(source, str):
@@ -71,10 +80,10 @@ class ResponseTemplate:
         if not isinstance(source, Mapping):
             raise ResponseTemplateError(f"a response template is an object, not a {type(source).__name__}")
         try:
-            return _load_json(json.dumps(source, sort_keys=False))
+            return _load_json(json.dumps(source), strict)
+        except ResponseTemplateError:
+            raise
         except (TypeError, ValueError, RecursionError) as error:
-            if isinstance(error, ResponseTemplateError):
-                raise
             raise ResponseTemplateError(f"the template is not JSON: {error}", "", "use plain JSON values") from None
 
     @staticmethod
@@ -114,9 +123,15 @@ class ResponseTemplate:
         return next((item for item in self.fields.values() if item.open is None), None)
 
     @cached_property
-    def outside(self) -> tuple[Watch, list[tuple[Literal["open", "close"], Field]]]:
+    def context(self) -> int:
+        """How many characters before itself any delimiter may look at."""
+        delimiters = [made for item in self.fields.values() for made in (item.open, item.close) if made is not None]
+        return max((delimiter.pattern.context for delimiter in delimiters), default=1)
+
+    @cached_property
+    def outside(self) -> Watched:
         """What to watch for outside of all regions: every opening, and the close of the implicit field."""
-        found: list[tuple[Literal["open", "close"], Field]] = []
+        found: list[tuple[Kind, Field]] = []
         watched: list[Delimiter] = []
         for item in self.fields.values():
             if item.open is not None:
@@ -128,7 +143,7 @@ class ResponseTemplate:
         return Watch(watched), found
 
     @cached_property
-    def inside(self) -> dict[str, tuple[Watch, list[tuple[Literal["open", "close"], Field]]]]:
+    def inside(self) -> dict[str, Watched]:
         """What to watch for inside each region that was opened: its close, if it has one."""
         return {
             item.name: (Watch([item.close]), [("close", item)]) if item.close is not None else (Watch([]), [])
@@ -143,7 +158,9 @@ class ResponseTemplate:
                 end = match.end()
         except TimeoutError:
             raise LimitError(
-                f"the start anchor takes more than {limit} s to find", "/start_anchor_pattern", "simplify the expression"
+                f"the start anchor takes more than {limit} s to find",
+                "/start_anchor_pattern",
+                "simplify the expression",
             ) from None
         return prefix[end:]
 
@@ -172,11 +189,11 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 # Callers pass the same object with every call, as they do to Transformers.
 @lru_cache(maxsize=64)
-def _load_json(text: str) -> ResponseTemplate:
+def _load_json(text: str, strict: bool) -> ResponseTemplate:
     source: dict[str, Any] = json.loads(text)
     _check_top(source)
     notes: list[str] = []
-    fields = {name: _load_field(name, raw, notes) for name, raw in source["fields"].items()}
+    fields = {name: _load_field(name, raw, notes, strict) for name, raw in source["fields"].items()}
     implicit = [name for name, item in fields.items() if item.open is None]
     if len(implicit) > 1:
         raise ResponseTemplateError(
@@ -195,11 +212,15 @@ def _load_json(text: str) -> ResponseTemplate:
 
 def _check_top(source: dict[str, Any]) -> None:
     if (version := source.get("version", 1)) != 1:
-        raise ResponseTemplateError(f"the version is {version!r}, and only 1 is known", "/version", "write 1 or drop it")
+        raise ResponseTemplateError(
+            f"the version is {version!r}, and only 1 is known", "/version", "write 1 or drop it"
+        )
     if unknown := sorted(set(source) - _TOP_KEYS):
         raise ResponseTemplateError(f"unknown keys: {', '.join(unknown)}", "", f"use {', '.join(sorted(_TOP_KEYS))}")
     if not isinstance(source.get("defaults", {}), dict):
-        raise ResponseTemplateError("defaults must be an object", "/defaults", 'write for example {"role": "assistant"}')
+        raise ResponseTemplateError(
+            "defaults must be an object", "/defaults", 'write for example {"role": "assistant"}'
+        )
     fields = source.get("fields")
     if not isinstance(fields, dict) or not fields:
         raise ResponseTemplateError("fields must be an object with at least one field", "/fields", "add a field")
@@ -216,25 +237,32 @@ def _check_defaults(defaults: dict[str, Any], fields: dict[str, Field]) -> None:
             raise ResponseTemplateError("a field that repeats starts from a list", path, "write a list, or drop it")
 
 
-def _load_field(name: str, raw: Any, notes: list[str]) -> Field:
+def _load_field(name: str, raw: Any, notes: list[str], strict: bool) -> Field:
     path = f"/fields/{pointer(name)}"
     if not isinstance(raw, dict):
-        raise ResponseTemplateError(f"the field {name} is a {type(raw).__name__}, not an object", path, "write an object")
+        raise ResponseTemplateError(
+            f"the field {name} is a {type(raw).__name__}, not an object", path, "write an object"
+        )
     if unknown := sorted(set(raw) - _FIELD_KEYS):
         raise ResponseTemplateError(
             f"the field {name} has unknown keys: {', '.join(unknown)}", path, f"use {', '.join(sorted(_FIELD_KEYS))}"
         )
     kind = raw.get("content", "text")
-    parse = content.make(kind, Arguments(raw.get("content_args", {}), f"{path}/content_args", notes), f"{path}/content")
+    content.check_name(kind, f"{path}/content")
+    parse = content.make(kind, Arguments(raw.get("content_args", {}), f"{path}/content_args", notes, strict))
     opening, closing = _delimiter(raw, "open", path), _delimiter(raw, "close", path)
-    repeats, optional = (_truth(raw, key, default, path, notes) for key, default in [("repeats", False), ("optional", True)])
+    repeats, optional = (
+        _truth(raw, key, default, path, notes) for key, default in [("repeats", False), ("optional", True)]
+    )
     join = raw.get("join")
     if join is not None and not isinstance(join, str):
         raise ResponseTemplateError(f"join is a {type(join).__name__}, not a text", f"{path}/join", "write a text")
     if join is not None and not repeats:
         raise ResponseTemplateError("join needs repeats", f"{path}/join", 'add "repeats": true')
     shape, each = _load_transform(raw, path, opening, closing)
-    return Field(name, opening, closing, kind, parse, repeats, join, optional, shape, each, kind not in content.STREAMED)
+    return Field(
+        name, opening, closing, kind, parse, repeats, join, optional, shape, each, kind not in content.STREAMED
+    )
 
 
 def _truth(raw: dict[str, Any], key: str, default: bool, path: str, notes: list[str]) -> bool:
@@ -274,7 +302,11 @@ def _delimiter(raw: dict[str, Any], key: str, path: str) -> Delimiter | None:
     if key in raw:
         value = raw[key]
         literals = [value] if isinstance(value, str) else value
-        if not isinstance(literals, list) or not literals or not all(isinstance(item, str) and item for item in literals):
+        if (
+            not isinstance(literals, list)
+            or not literals
+            or not all(isinstance(item, str) and item for item in literals)
+        ):
             raise ResponseTemplateError(
                 f"{key} must be a text or a list of texts, none of them empty", f"{path}/{key}", "write the delimiter"
             )
@@ -286,4 +318,6 @@ def _delimiter(raw: dict[str, Any], key: str, path: str) -> Delimiter | None:
     try:
         return Delimiter.of_pattern(raw[pattern_key])
     except regex.error as error:
-        raise ResponseTemplateError(f"not a regular expression: {error}", f"{path}/{pattern_key}", "correct it") from None
+        raise ResponseTemplateError(
+            f"not a regular expression: {error}", f"{path}/{pattern_key}", "correct it"
+        ) from None

@@ -51,7 +51,7 @@ class Tools:
 def _function(tool: Tool, index: int) -> dict[str, Any]:
     if callable(tool):
         try:
-            from transformers.utils import get_json_schema
+            from transformers.utils.chat_template_utils import get_json_schema
         except ImportError:
             raise InputError(
                 "a tool is a function, and only Transformers can describe it",
@@ -61,7 +61,9 @@ def _function(tool: Tool, index: int) -> dict[str, Any]:
         tool = get_json_schema(tool)
     function = tool.get("function", tool) if isinstance(tool, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise InputError("a tool has no name", f"/tools/{index}", 'write {"type": "function", "function": {"name": ...}}')
+        raise InputError(
+            "a tool has no name", f"/tools/{index}", 'write {"type": "function", "function": {"name": ...}}'
+        )
     return function
 
 
@@ -104,7 +106,7 @@ class _Caster:
         for kind in [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []:
             if isinstance(kind, str):
                 yield kind, schema
-        for union in ("anyOf", "oneOf", "allOf"):
+        for union in ("anyOf", "oneOf"):
             for choice in schema.get(union) or ():
                 yield from self._choices(choice, depth + 1)
         if declared is None and ("enum" in schema or "const" in schema):

@@ -21,7 +21,9 @@ def check(transform: Any, path: str, names: frozenset[str] | None) -> None:
         if whole is None:
             if _PLACEHOLDER.search(value):
                 raise ResponseTemplateError(
-                    f"{value!r} mixes a placeholder with text", place, 'make the placeholder the whole text: "{content}"'
+                    f"{value!r} mixes a placeholder with text",
+                    place,
+                    'make the placeholder the whole text: "{content}"',
                 )
         elif names is not None and whole[1].split(".")[0] not in names:
             raise ResponseTemplateError(
