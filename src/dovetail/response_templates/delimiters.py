@@ -8,6 +8,7 @@ that is tried before the first success runs into the end of the text. What start
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,8 +20,9 @@ from dovetail.response_templates.patterns import Pattern
 Match = Any  # `regex` ships no types
 
 _ASCII = [chr(code) for code in range(128)]
-_BEYOND_ASCII = "\x80-\U0010ffff"
-_NOTHING = re.compile(r"(?!)")
+_BEYOND = "\x80"
+_ALPHABET = [*_ASCII, _BEYOND]
+_MAX_FIRSTS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +67,51 @@ class Delimiter:
         """The names of the groups."""
         return frozenset(self.expression.groupindex)
 
-    def first_characters(self) -> str | None:
-        """A character class of everything that a match can start with, or None where that is not known."""
+    def search(self, text: str, start: int, limit: float) -> Match | None:
+        """The first match from `start` on; raises TimeoutError past the limit."""
+        # A time limit costs more than a short search.
+        timeout = None if len(text) - start <= self.pattern.safe_length else limit
+        return self.expression.search(text, start, timeout=timeout)
+
+    def starts(self) -> dict[str, set[str]] | None:
+        """The characters that a match can start with, each with those that can follow; None where any can.
+
+        _BEYOND stands for everything that is not ASCII.
+        """
         if self.literals is not None:
-            return "".join(re.escape(literal[0]) for literal in self.literals)
+            found: dict[str, set[str]] = {}
+            for literal in self.literals:
+                found.setdefault(literal[0], set()).update(literal[1:2] or _ALPHABET)
+            return found
         if self.pattern.patient or self.pattern.looks_behind:
             return None
         probe = regex.compile(self.pattern.edged, regex.DOTALL)
+        before = ("", "a", " ") if self.pattern.positional else ("",)
         try:
-            found = [char for char in _ASCII if any(_may_start(probe, before, char) for before in ("", "a", " "))]
+            firsts = [char for char in _ASCII if _may_start(probe, before, char)]
+            if len(firsts) == len(_ASCII):
+                return None
+            many = len(firsts) > _MAX_FIRSTS
+            found = {
+                first: {char for char in _ASCII if many or _may_start(probe, before, first + char)} | {_BEYOND}
+                for first in firsts
+            }
         except TimeoutError:
             return None
-        return None if len(found) == len(_ASCII) else "".join(map(re.escape, found)) + _BEYOND_ASCII
+        return {**found, _BEYOND: set(_ALPHABET)}
 
 
-def _may_start(probe: Any, before: str, char: str) -> bool:
-    return probe.match(before + char, len(before), partial=True, timeout=1.0) is not None
+def _may_start(probe: Any, contexts: tuple[str, ...], text: str) -> bool:
+    return any(probe.match(before + text, len(before), partial=True, timeout=1.0) is not None for before in contexts)
+
+
+def _class(chars: Iterable[str]) -> str:
+    return "[" + "".join("\x80-\U0010ffff" if char == _BEYOND else re.escape(char) for char in sorted(chars)) + "]"
+
+
+def _followed(seconds: frozenset[str], firsts: list[str]) -> str:
+    after = f"(?<={_class(firsts)})"
+    return after if seconds.issuperset(_ALPHABET) else rf"{after}(?:{_class(seconds)}|(\Z))"
 
 
 class Watch:
@@ -89,15 +120,28 @@ class Watch:
     def __init__(self, delimiters: list[Delimiter]) -> None:
         self.delimiters = delimiters
         self.patient = any(delimiter.pattern.patient for delimiter in delimiters)
+        self._safe_length = min((item.pattern.safe_length for item in delimiters), default=0) // 2
 
     @cached_property
     def starts(self) -> re.Pattern[str] | None:
-        """Finds the first character that a delimiter could start with; None where any place will do."""
-        classes = [delimiter.first_characters() for delimiter in self.delimiters]
-        if None in classes:
-            return None
-        merged = "".join(filter(None, classes))
-        return re.compile(f"[{merged}]") if merged else _NOTHING
+        """Finds the first place where a delimiter could start; None where that may be anywhere.
+
+        It looks at two characters, or at one at the end of the text, where a group takes part.
+        """
+        merged: dict[str, set[str]] = {}
+        for delimiter in self.delimiters:
+            found = delimiter.starts()
+            if found is None:
+                return None
+            for first, seconds in found.items():
+                merged.setdefault(first, set()).update(seconds)
+        if not merged:
+            return re.compile("(?!)")
+        groups: dict[frozenset[str], list[str]] = {}
+        for first, seconds in merged.items():
+            groups.setdefault(frozenset(seconds), []).append(first)
+        # One class in front, so that the scan runs over the text without trying alternatives.
+        return re.compile(_class(merged) + "(?:" + "|".join(_followed(*group) for group in groups.items()) + ")")
 
     @cached_property
     def finders(self) -> list[Any]:
@@ -115,13 +159,19 @@ class Watch:
         alone = [source for item, source in sources if not item.pattern.combines]
         return [regex.compile(source, regex.DOTALL) for source in [*filter(None, [together]), *alone]]
 
-    def undecided_from(self, text: str, start: int, timeout: float) -> int:
+    def undecided_from(self, text: str, start: int, limit: float) -> int:
         """The place from which on more text could change what `text` means; its length where none could."""
         if self.patient:
             return start
-        found = [probe.search(text, start, partial=True, timeout=timeout) for probe in self.probes]
-        return min((match.start() for match in found if match is not None), default=len(text))
+        undecided = len(text)
+        timeout = None if undecided - start <= self._safe_length else limit
+        for probe in self.probes:
+            match = probe.search(text, start, partial=True, timeout=timeout)
+            if match is not None and match.start() < undecided:
+                undecided = match.start()
+        return undecided
 
-    def anywhere(self, text: str, start: int, timeout: float) -> bool:
+    def anywhere(self, text: str, start: int, limit: float) -> bool:
         """Whether any delimiter matches at all."""
+        timeout = None if len(text) - start <= self._safe_length else limit
         return any(finder.search(text, start, timeout=timeout) is not None for finder in self.finders)

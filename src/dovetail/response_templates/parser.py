@@ -111,13 +111,17 @@ class ResponseParser:
         if self._finalized:
             raise _used_up()
         events: list[Event] = []
-        # The common case: nothing is undecided, and no delimiter starts in the chunk.
-        if self._at == len(self._buffer) and not self._waiting and self._floor <= self._at:
-            starts = self._watch.starts
-            if starts is not None and starts.search(text) is None:
-                if text:
-                    self._take(events, text, self._offset + self._at)
-                    self._forget(text)
+        starts = self._watch.starts
+        if starts is not None and not self._waiting and self._floor <= self._at:
+            # The common cases: no delimiter starts in what is held and the chunk, or only its last character may be one.
+            held = self._buffer[self._at :]
+            whole = held + text if held else text
+            found = starts.search(whole)
+            if found is None or found.lastindex:
+                ready = whole if found is None else whole[:-1]
+                if ready:
+                    self._take(events, ready, self._offset + self._at)
+                self._forget(text, len(whole) - len(ready))
                 return events
         self._push(text, events)
         return events
@@ -173,13 +177,13 @@ class ResponseParser:
             self._at -= surplus
             self._floor -= surplus
 
-    def _forget(self, text: str) -> None:
-        """Move past `text`, which was not put into the buffer; keep what a delimiter may look back at."""
-        context = self.template.context
-        kept = text[-context:] if len(text) >= context else (self._buffer + text)[-context:]
+    def _forget(self, text: str, held: int) -> None:
+        """Add `text`, of which only the last `held` characters are undecided; keep what a delimiter may look back at."""
+        size = self.template.context + held
+        kept = text[-size:] if len(text) >= size else (self._buffer + text)[-size:]
         self._offset += len(self._buffer) + len(text) - len(kept)
         self._buffer = kept
-        self._at = len(kept)
+        self._at = len(kept) - held
         self._floor = 0
 
     def _process(self, events: list[Event], final: bool) -> None:
@@ -224,6 +228,9 @@ class ResponseParser:
         if start >= size:
             return None, size
         try:
+            if not final and (starts := self._watch.starts) is not None:
+                candidate = starts.search(self._buffer, start)
+                start = size if candidate is None else candidate.start()
             undecided = size if final else self._undecided(start)
             if start >= undecided:
                 return None, undecided
@@ -260,7 +267,7 @@ class ResponseParser:
     def _search(self, delimiter: Delimiter, start: int) -> Match | None:
         known = self._known.get(delimiter, self)
         if known is self or (known is not None and known.start() < start) or delimiter.pattern.patient:
-            known = delimiter.expression.search(self._buffer, start, timeout=self._limit)
+            known = delimiter.search(self._buffer, start, self._limit)
             self._known[delimiter] = known
         return known
 
@@ -279,8 +286,10 @@ class ResponseParser:
             self._opened = True
             events.append(self._spanned({"type": "region_open", "field": item.name}, start, start))
         self._body.append(text)
-        event = {"type": "region_chunk", "field": item.name, "text": text, "dirty": item.dirty}
-        events.append(self._spanned(event, start, start + len(text)) if self._spans else event)
+        event: Event = {"type": "region_chunk", "field": item.name, "text": text, "dirty": item.dirty}
+        if self._spans:
+            self._spanned(event, start, start + len(text))
+        events.append(event)
 
     def _drop(self, text: str, start: int) -> None:
         """Remember text that is in no region."""

@@ -27,6 +27,7 @@ _FLAGS = re.compile(r"\(\?([A-Za-z0-9-]+)([:)])")
 _PLAIN_FLAGS = frozenset("aisu-")
 _RECURSION = re.compile(r"\(\?(?:R|&|P>|[0-9+-][0-9]*\))")
 _FUZZY = re.compile(r"\{[^0-9,}]")
+_STEPS = 1e6  # that many take some milliseconds
 _BRACED = re.compile(r"\\[pPNxuU]\{[^}]*\}")
 
 
@@ -37,8 +38,12 @@ class Pattern:
     edged: str  # the same language, with everything that looks at the end of the text spelled as a lookaround
     context: int = 1  # how many characters before a match the expression may look at
     looks_behind: bool = False
+    positional: bool = False  # whether it asks for the start of the text or a word boundary
     combines: bool = True  # whether it may be one branch of a larger expression
     patient: bool = False  # whether it must see the whole output before anything is decided
+    loops: int = 0  # how many repetitions it has
+    options: int = 0  # how many parts may be left out
+    wild: bool = False  # whether it repeats groups, so that its cost may be exponential
 
     @staticmethod
     def read(source: str) -> Pattern:
@@ -49,9 +54,18 @@ class Pattern:
             "".join(reader.edged),
             len(source) if reader.looks_behind else 1,
             reader.looks_behind,
+            reader.positional,
             reader.combines,
             reader.patient,
+            reader.loops,
+            reader.options,
+            reader.wild,
         )
+
+    @property
+    def safe_length(self) -> int:
+        """Up to how many characters a search takes a moment only, whatever they are."""
+        return 0 if self.wild else int((_STEPS / 2**self.options) ** (1 / (self.loops + 1)))
 
 
 class _Reader:
@@ -60,8 +74,12 @@ class _Reader:
         self.at = 0
         self.edged: list[str] = []
         self.looks_behind = False
+        self.positional = False
         self.combines = True
         self.patient = False
+        self.loops = 0
+        self.options = 0
+        self.wild = False
 
     def run(self) -> None:
         while self.at < len(self.source):
@@ -74,8 +92,16 @@ class _Reader:
                     self._group()
                 case "$":
                     self._copy(self.at + 1, _LINE_END)
-                case "{" if _FUZZY.match(self.source, self.at):
-                    self.patient = True
+                case "^":
+                    self.positional = True
+                    self._copy(self.at + 1)
+                case "*" | "+" | "{":
+                    self.patient = self.patient or _FUZZY.match(self.source, self.at) is not None
+                    self.loops += 1
+                    self.wild = self.wild or self.source[self.at - 1 : self.at] == ")"
+                    self._copy(self.at + 1)
+                case "?" | "|":
+                    self.options += 1
                     self._copy(self.at + 1)
                 case _:
                     self._copy(self.at + 1)
@@ -90,6 +116,7 @@ class _Reader:
             self.patient = True
         if letter == "g" or letter in "123456789":
             self.combines = False
+        self.positional = self.positional or letter in "AbBmM"
         braced = _BRACED.match(self.source, self.at)
         self._copy(braced.end() if braced else self.at + 2, _REWRITTEN.get(letter))
 
@@ -124,7 +151,7 @@ class _Reader:
             self.patient = self.patient or not set(flags[1]) <= _PLAIN_FLAGS
             # Flags without a scope hold for the whole expression.
             self.combines = self.combines and flags[2] == ":"
-        self._copy(at + 1)
+        self._copy(at + (2 if source.startswith("(?", at) else 1))
 
 
 def _repeats(source: str, at: int) -> bool:
