@@ -7,6 +7,7 @@ only when no further text can change it, so that the message is the same however
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -89,10 +90,12 @@ class ResponseParser:
         self._ended = False  # the implicit field was closed for good: the rest belongs to nobody
         self._buffer = ""  # from a little before the undecided text to the end of what was fed
         self._at = 0  # where the undecided text starts in it
-        self._floor = 0  # where the next delimiter may start at the earliest
+        self._floor: int | None = None  # where in the output the next delimiter may start at the earliest
+        self._context = self.template.context
         self._known: dict[Delimiter | Watch, Any] = {}  # what was found in this buffer already
         self._waiting: list[str] = []  # fed, and not worth a look yet
-        self._due = 0  # how many characters may wait
+        self._waiting_size = 0
+        self._due = 0  # how many characters are worth a look
         self._opened = False
         self._enter(self.template.implicit, False)
         start = self.template.after_anchor(prefix, self._limit)
@@ -111,19 +114,17 @@ class ResponseParser:
         if self._finalized:
             raise _used_up()
         events: list[Event] = []
-        starts = self._watch.starts
-        if starts is not None and not self._waiting and self._floor <= self._at:
-            # The common cases: no delimiter starts in what is held and the chunk, or only its last character may be one.
-            held = self._buffer[self._at :]
-            whole = held + text if held else text
-            found = starts.search(whole)
-            if found is None or found.lastindex:
-                ready = whole if found is None else whole[:-1]
-                if ready:
-                    self._take(events, ready, self._offset + self._at)
-                self._forget(text, len(whole) - len(ready))
-                return events
-        self._push(text, events)
+        if self._starts is None:
+            self._push(text, events)
+            return events
+        buffer = self._buffer + text
+        found = self._starts.search(buffer, self._at)
+        if found is None:  # the common case: no delimiter starts here
+            self._settle(events, buffer, len(buffer))
+        elif (ready := self._ready(buffer, found)) is not None:
+            self._settle(events, buffer, ready)
+        else:
+            self._push(text, events)
         return events
 
     def finalize(self, text: str = "") -> tuple[dict[str, Any], list[Event]]:
@@ -143,48 +144,59 @@ class ResponseParser:
         self._finalized = True
         return self.message, events
 
+    def _ready(self, buffer: str, start: re.Match[str]) -> int | None:
+        """Up to where `buffer` is decided and plain, given where a delimiter may start; None where one is complete."""
+        if start.lastindex:
+            return len(buffer) - 1
+        try:
+            ready = self._watch.undecided_from(buffer, start.start(), self._limit)
+            if ready > start.start() and self._watch.anywhere(buffer, start.start(), self._limit):
+                return None
+        except TimeoutError:
+            return None
+        return ready
+
+    def _settle(self, events: list[Event], buffer: str, ready: int) -> None:
+        """Take `buffer` for the buffer, and its text up to `ready` for that of the current region."""
+        at = self._at
+        if ready > at:
+            self._take(events, buffer[at:ready], self._offset + at)
+        surplus = ready - self._context
+        if surplus > 0:
+            buffer = buffer[surplus:]
+            self._offset += surplus
+            ready -= surplus
+        self._buffer = buffer
+        self._at = ready
+
     def _push(self, text: str, events: list[Event]) -> None:
         """Take `text`, and look at it where it is due; never more than `max_held` characters stay undecided."""
         while True:
-            held = len(self._buffer) - self._at + sum(map(len, self._waiting))
-            piece, text = text[: self._max_held - held], text[self._max_held - held :]
+            room = self._max_held - (len(self._buffer) - self._at + self._waiting_size)
+            piece, text = text[:room], text[room:]
             self._waiting.append(piece)
-            self._due -= len(piece)
-            full = held + len(piece) >= self._max_held
-            if self._due > 0 and not full:
+            self._waiting_size += len(piece)
+            if len(piece) < room and self._due > _PATIENCE // 4 and self._waiting_size < self._due:
                 return
-            self._trim()
             self._extend()
             self._process(events, False)
+            self._settle(events, self._buffer, self._at)
+            if self._floor is not None and self._floor <= self._offset + self._at:
+                self._floor = None
             held = len(self._buffer) - self._at
-            self._due = held // 4 if held > _PATIENCE else 0
+            self._due = held // 4
+            self._starts = self._watch.starts if held <= _PATIENCE and self._floor is None else None
             if held >= self._max_held:
                 self._give_up(events, f"more than {self._max_held} characters are undecided")
             if not text:
                 return
 
     def _extend(self) -> None:
+        """Put what waits into the buffer."""
         self._buffer += "".join(self._waiting)
         self._waiting.clear()
+        self._waiting_size = 0
         self._known.clear()
-
-    def _trim(self) -> None:
-        """Drop what lies further before the undecided text than any delimiter looks."""
-        surplus = self._at - self.template.context
-        if surplus > 0:
-            self._buffer = self._buffer[surplus:]
-            self._offset += surplus
-            self._at -= surplus
-            self._floor -= surplus
-
-    def _forget(self, text: str, held: int) -> None:
-        """Add `text`, of which only the last `held` characters are undecided; keep what a delimiter may look back at."""
-        size = self.template.context + held
-        kept = text[-size:] if len(text) >= size else (self._buffer + text)[-size:]
-        self._offset += len(self._buffer) + len(text) - len(kept)
-        self._buffer = kept
-        self._at = len(kept) - held
-        self._floor = 0
 
     def _process(self, events: list[Event], final: bool) -> None:
         """Take every step that is decided."""
@@ -218,18 +230,18 @@ class ResponseParser:
             stuck = empty and self._began == self._offset + match.start()
             self._at = match.end()
             problem = self._close(events, match)
-            self._floor = self._at + stuck
+            self._floor = self._offset + self._at + 1 if stuck else None
         self._raise(problem, events)
 
     def _scan(self, final: bool) -> tuple[tuple[str, Field, Match] | None, int | None]:
         """The next delimiter if it is decided, else up to where the text is decided (None: out of time)."""
         size = len(self._buffer)
-        start = max(self._at, self._floor)
+        start = self._at if self._floor is None else max(self._at, self._floor - self._offset)
         if start >= size:
             return None, size
         try:
-            if not final and (starts := self._watch.starts) is not None:
-                candidate = starts.search(self._buffer, start)
+            if not final and self._watch.starts is not None:
+                candidate = self._watch.starts.search(self._buffer, start)
                 start = size if candidate is None else candidate.start()
             undecided = size if final else self._undecided(start)
             if start >= undecided:
@@ -309,6 +321,7 @@ class ResponseParser:
             self._watch, self._watched = self.template.inside[item.name]
         else:
             self._watch, self._watched = self.template.outside
+        self._starts = self._watch.starts
 
     def _open(self, events: list[Event], item: Field, match: Match) -> None:
         self._enter(item, True)
@@ -367,6 +380,7 @@ class ResponseParser:
         """Stop looking for delimiters: the rest of the output belongs to the current region."""
         problem = self._problem(f"{why}; no delimiter is looked for any more", self._current, "", self._at)
         self._watch, self._watched = _BLIND
+        self._starts = self._watch.starts
         self._raise(problem, events)
 
     def _problem(self, problem: str, item: Field | None, raw: str, end: int) -> ResponseError:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 _END = r"(?![\s\S])"
-# Before a lookbehind: a lazy repetition that ends at one does not report by itself that it ran into the end of the text.
+# Before a lookbehind: a lazy repetition that ends at one does not report that it ran into the end of the text.
 _TOUCH = r"(?=[\s\S]?)"
 _REWRITTEN = {
     "b": rf"(?:{_TOUCH}(?:(?<=\w)(?!\w)|(?<!\w)(?=\w)))",
