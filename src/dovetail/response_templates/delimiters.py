@@ -8,6 +8,7 @@ that is tried before the first success runs into the end of the text. What start
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -69,14 +70,23 @@ class Delimiter:
 
     def search(self, text: str, start: int, limit: float) -> Match | None:
         """The first match from `start` on; raises TimeoutError past the limit."""
+        if text.find(self.pattern.needs, start) < 0:
+            return None
+        return self.expression.search(text, start, timeout=self._timeout(text, start, limit))
+
+    def match(self, text: str, place: int, limit: float) -> Match | None:
+        """The match that starts at `place`; raises TimeoutError past the limit."""
+        return self.expression.match(text, place, timeout=self._timeout(text, place, limit))
+
+    def _timeout(self, text: str, start: int, limit: float) -> float | None:
         # A time limit costs more than a short search.
-        timeout = None if len(text) - start <= self.pattern.safe_length else limit
-        return self.expression.search(text, start, timeout=timeout)
+        return None if len(text) - start <= self.pattern.safe_length else limit
 
     def starts(self) -> dict[str, set[str]] | None:
         """The characters that a match can start with, each with those that can follow; None where any can.
 
-        _BEYOND stands for everything that is not ASCII.
+        _BEYOND stands for everything that is not ASCII. At the very start of the text, a positional expression may
+        match elsewhere too.
         """
         if self.literals is not None:
             found: dict[str, set[str]] = {}
@@ -86,7 +96,7 @@ class Delimiter:
         if self.pattern.patient or self.pattern.looks_behind:
             return None
         probe = regex.compile(self.pattern.edged, regex.DOTALL)
-        before = ("", "a", " ") if self.pattern.positional else ("",)
+        before = ("a", " ") if self.pattern.positional else ("",)
         try:
             firsts = [char for char in _ASCII if _may_start(probe, before, char)]
             if len(firsts) == len(_ASCII):
@@ -111,7 +121,7 @@ def _class(chars: Iterable[str]) -> str:
 
 def _followed(seconds: frozenset[str], firsts: list[str]) -> str:
     after = f"(?<={_class(firsts)})"
-    return after if seconds.issuperset(_ALPHABET) else rf"{after}(?:{_class(seconds)}|(\Z))"
+    return after if seconds.issuperset(_ALPHABET) else rf"{after}(?=(\Z)|{_class(seconds)})"
 
 
 class Watch:
@@ -119,12 +129,13 @@ class Watch:
 
     def __init__(self, delimiters: list[Delimiter]) -> None:
         self.delimiters = delimiters
-        self.patient = any(delimiter.pattern.patient for delimiter in delimiters)
+        self.positional = any(delimiter.pattern.positional for delimiter in delimiters)
+        self._patient = any(delimiter.pattern.patient for delimiter in delimiters)
         self._safe_length = min((item.pattern.safe_length for item in delimiters), default=0) // 2
 
     @cached_property
     def starts(self) -> re.Pattern[str] | None:
-        """Finds the first place where a delimiter could start; None where that may be anywhere.
+        """Finds the places where a delimiter could start; None where that may be anywhere.
 
         It looks at two characters, or at one at the end of the text, where a group takes part.
         """
@@ -144,13 +155,13 @@ class Watch:
         return re.compile(_class(merged) + "(?:" + "|".join(_followed(*group) for group in groups.items()) + ")")
 
     @cached_property
-    def finders(self) -> list[Any]:
-        """Expressions that together find a match exactly where some delimiter does."""
+    def _finders(self) -> list[Any]:
+        """Expressions that together match exactly where some delimiter does."""
         return self._merged([(delimiter, delimiter.source) for delimiter in self.delimiters])
 
     @cached_property
-    def probes(self) -> list[Any]:
-        """Expressions that never match and partially match where the answer is undecided."""
+    def _probes(self) -> list[Any]:
+        """Expressions that never match, and partially match where the answer is undecided."""
         return self._merged([(item, f"(?>{item.pattern.edged})(?!)") for item in self.delimiters])
 
     @staticmethod
@@ -159,19 +170,32 @@ class Watch:
         alone = [source for item, source in sources if not item.pattern.combines]
         return [regex.compile(source, regex.DOTALL) for source in [*filter(None, [together]), *alone]]
 
-    def undecided_from(self, text: str, start: int, limit: float) -> int:
-        """The place from which on more text could change what `text` means; its length where none could."""
-        if self.patient:
-            return start
-        undecided = len(text)
-        timeout = None if undecided - start <= self._safe_length else limit
-        for probe in self.probes:
-            match = probe.search(text, start, partial=True, timeout=timeout)
-            if match is not None and match.start() < undecided:
-                undecided = match.start()
-        return undecided
-
-    def anywhere(self, text: str, start: int, limit: float) -> bool:
-        """Whether any delimiter matches at all."""
+    def plain_until(self, text: str, start: int, limit: float) -> tuple[int, bool]:
+        """Up to where `text` is plain whatever follows, and whether a delimiter stands there rather than may stand."""
+        if self._patient:
+            return start, False
         timeout = None if len(text) - start <= self._safe_length else limit
-        return any(finder.search(text, start, timeout=timeout) is not None for finder in self.finders)
+        if self.starts is None or (self.positional and start == 0):
+            return self._plain_anywhere(text, start, timeout)
+        deadline = time.monotonic() + limit if timeout else None
+        for count, found in enumerate(self.starts.finditer(text, start)):
+            place = found.start()
+            if found.lastindex or any(
+                probe.match(text, place, partial=True, timeout=timeout) for probe in self._probes
+            ):
+                return place, False
+            if any(finder.match(text, place, timeout=timeout) for finder in self._finders):
+                return place, True
+            if deadline and count % 64 == 0 and time.monotonic() > deadline:
+                raise TimeoutError
+        return len(text), False
+
+    def _plain_anywhere(self, text: str, start: int, timeout: float | None) -> tuple[int, bool]:
+        """The same where delimiters may start with anything."""
+        if any(probe.match(text, start, partial=True, timeout=timeout) for probe in self._probes):
+            return start, False
+        undecided = [probe.search(text, start, partial=True, timeout=timeout) for probe in self._probes]
+        found = [finder.search(text, start, timeout=timeout) for finder in self._finders]
+        until = min((match.start() for match in undecided if match), default=len(text))
+        first = min((match.start() for match in found if match), default=until)
+        return min(first, until), first < until

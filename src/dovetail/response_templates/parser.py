@@ -7,7 +7,6 @@ only when no further text can change it, so that the message is the same however
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -92,7 +91,7 @@ class ResponseParser:
         self._at = 0  # where the undecided text starts in it
         self._floor: int | None = None  # where in the output the next delimiter may start at the earliest
         self._context = self.template.context
-        self._known: dict[Delimiter | Watch, Any] = {}  # what was found in this buffer already
+        self._known: dict[Delimiter, Match | None] = {}  # what was found in this buffer already
         self._waiting: list[str] = []  # fed, and not worth a look yet
         self._waiting_size = 0
         self._due = 0  # how many characters are worth a look
@@ -118,13 +117,17 @@ class ResponseParser:
             self._push(text, events)
             return events
         buffer = self._buffer + text
-        found = self._starts.search(buffer, self._at)
-        if found is None:  # the common case: no delimiter starts here
+        if self._starts.search(buffer, self._at) is None:  # the common case: no delimiter starts here
             self._settle(events, buffer, len(buffer))
-        elif (ready := self._ready(buffer, found)) is not None:
-            self._settle(events, buffer, ready)
-        else:
+            return events
+        try:
+            ready, complete = self._watch.plain_until(buffer, self._at, self._limit)
+        except TimeoutError:
+            complete = True
+        if complete or len(buffer) - ready > _PATIENCE:
             self._push(text, events)
+        else:
+            self._settle(events, buffer, ready)
         return events
 
     def finalize(self, text: str = "") -> tuple[dict[str, Any], list[Event]]:
@@ -143,18 +146,6 @@ class ResponseParser:
             self._raise(problem, events)
         self._finalized = True
         return self.message, events
-
-    def _ready(self, buffer: str, start: re.Match[str]) -> int | None:
-        """Up to where `buffer` is decided and plain, given where a delimiter may start; None where one is complete."""
-        if start.lastindex:
-            return len(buffer) - 1
-        try:
-            ready = self._watch.undecided_from(buffer, start.start(), self._limit)
-            if ready > start.start() and self._watch.anywhere(buffer, start.start(), self._limit):
-                return None
-        except TimeoutError:
-            return None
-        return ready
 
     def _settle(self, events: list[Event], buffer: str, ready: int) -> None:
         """Take `buffer` for the buffer, and its text up to `ready` for that of the current region."""
@@ -185,7 +176,7 @@ class ResponseParser:
                 self._floor = None
             held = len(self._buffer) - self._at
             self._due = held // 4
-            self._starts = self._watch.starts if held <= _PATIENCE and self._floor is None else None
+            self._choose_filter(held <= _PATIENCE and self._floor is None)
             if held >= self._max_held:
                 self._give_up(events, f"more than {self._max_held} characters are undecided")
             if not text:
@@ -235,52 +226,41 @@ class ResponseParser:
 
     def _scan(self, final: bool) -> tuple[tuple[str, Field, Match] | None, int | None]:
         """The next delimiter if it is decided, else up to where the text is decided (None: out of time)."""
-        size = len(self._buffer)
+        buffer, size = self._buffer, len(self._buffer)
         start = self._at if self._floor is None else max(self._at, self._floor - self._offset)
         if start >= size:
             return None, size
         try:
-            if not final and self._watch.starts is not None:
-                candidate = self._watch.starts.search(self._buffer, start)
-                start = size if candidate is None else candidate.start()
-            undecided = size if final else self._undecided(start)
-            if start >= undecided:
-                return None, undecided
-            return self._first(start, undecided, final)
+            if final:
+                return self._best([self._search(delimiter, start) for delimiter in self._watch.delimiters]), size
+            place, complete = self._watch.plain_until(buffer, start, self._limit)
+            if not complete:
+                return None, place
+            matches = [delimiter.match(buffer, place, self._limit) for delimiter in self._watch.delimiters]
         except TimeoutError:
             return None, None
+        for match, delimiter in zip(matches, self._watch.delimiters, strict=True):
+            if match is not None and match.end() == size and delimiter.waits:
+                return None, place
+        return self._best(matches), place
 
-    def _undecided(self, start: int) -> int:
-        """Where the undecided text starts, as far as delimiters go that are not there yet."""
-        known = self._known.get(self._watch)
-        if known is None or known < start:
-            known = self._known[self._watch] = self._watch.undecided_from(self._buffer, start, self._limit)
-        return int(known)
-
-    def _first(self, start: int, before: int, final: bool) -> tuple[tuple[str, Field, Match] | None, int]:
-        """The first delimiter that starts before `before`; of several at one place the longest."""
-        size = len(self._buffer)
-        if not final and not self._watch.anywhere(self._buffer, start, self._limit):
-            return None, before
-        matches = [self._search(delimiter, start) for delimiter in self._watch.delimiters]
-        if not final:
-            for match, delimiter in zip(matches, self._watch.delimiters, strict=True):
-                if match is not None and match.end() == size and delimiter.waits:
-                    before = min(before, match.start())
+    def _best(self, matches: list[Match | None]) -> tuple[str, Field, Match] | None:
+        """The first match; of several at one place the longest, an opening before a close, then by name."""
         best: tuple[Any, ...] | None = None
         result = None
         for match, (kind, item) in zip(matches, self._watched, strict=True):
-            if match is not None and match.start() < before:
+            # What matches at the very end takes no part of the output.
+            if match is not None and match.start() < len(self._buffer):
                 key = (match.start(), -match.end(), kind == "close", item.name)
                 if best is None or key < best:
                     best, result = key, (kind, item, match)
-        return result, min(before, size)
+        return result
 
     def _search(self, delimiter: Delimiter, start: int) -> Match | None:
+        """The next match, which an earlier search may have found already."""
         known = self._known.get(delimiter, self)
         if known is self or (known is not None and known.start() < start) or delimiter.pattern.patient:
-            known = delimiter.search(self._buffer, start, self._limit)
-            self._known[delimiter] = known
+            known = self._known[delimiter] = delimiter.search(self._buffer, start, self._limit)
         return known
 
     def _advance(self, events: list[Event], end: int) -> None:
@@ -321,7 +301,12 @@ class ResponseParser:
             self._watch, self._watched = self.template.inside[item.name]
         else:
             self._watch, self._watched = self.template.outside
-        self._starts = self._watch.starts
+        self._choose_filter(True)
+
+    def _choose_filter(self, useful: bool) -> None:
+        """Set what tells fast that a chunk has no delimiter; None where each chunk needs a closer look."""
+        at_start = self._at == 0 and self._watch.positional
+        self._starts = self._watch.starts if useful and not at_start else None
 
     def _open(self, events: list[Event], item: Field, match: Match) -> None:
         self._enter(item, True)
@@ -380,7 +365,7 @@ class ResponseParser:
         """Stop looking for delimiters: the rest of the output belongs to the current region."""
         problem = self._problem(f"{why}; no delimiter is looked for any more", self._current, "", self._at)
         self._watch, self._watched = _BLIND
-        self._starts = self._watch.starts
+        self._choose_filter(True)
         self._raise(problem, events)
 
     def _problem(self, problem: str, item: Field | None, raw: str, end: int) -> ResponseError:

@@ -44,6 +44,7 @@ class Pattern:
     loops: int = 0  # how many repetitions it has
     options: int = 0  # how many parts may be left out
     wild: bool = False  # whether it repeats groups, so that its cost may be exponential
+    needs: str = ""  # a text that every match and what it looks ahead at contain
 
     @staticmethod
     def read(source: str) -> Pattern:
@@ -60,6 +61,7 @@ class Pattern:
             reader.loops,
             reader.options,
             reader.wild,
+            _needed(source),
         )
 
     @property
@@ -164,3 +166,43 @@ def _repeats(source: str, at: int) -> bool:
         if depth == 0:
             return False
     return True
+
+
+_PIECE = re.compile(
+    r"(?P<literal>[^\\\[\](){}*+?|.^$]|\\[^\w\s])"  # one character that stands for itself
+    r"|(?P<class>\[\^?\]?(?:[^\]\\]|\\.)*\])"
+    r"|(?P<open>\((?:\?(?:[:=>]|P?<\w+>)|(?![?*])))"
+    r"|(?P<close>\))"
+    r"|(?P<repeat>[*+?]|\{\d*,?\d*\})[?+]?"
+    r"|(?P<other>\\[\s\S]|[.^$])"
+)
+
+
+def _needed(source: str) -> str:
+    """The longest literal that no match can do without, or "" where the expression is not of a simple kind."""
+    runs: list[str] = [""]
+    marks: list[int] = []  # how many runs there were when each open group began
+    closed = 0  # the same for the group that was closed last
+    at = 0
+    while at < len(source):
+        piece = _PIECE.match(source, at)
+        if piece is None:
+            return ""
+        at = piece.end()
+        match piece.lastgroup:
+            case "literal":
+                closed = len(runs) - 1
+                runs[-1] += piece[0][-1]
+                continue
+            case "open":
+                marks.append(len(runs))
+            case "close":
+                closed = marks.pop() if marks else 0
+            case "repeat" if piece[0][0] in "*?" or piece[0].startswith(("{0", "{,")):
+                # What may be missing: the group, or the last character of a run.
+                if source[piece.start() - 1] == ")":
+                    del runs[closed:]
+                elif runs[-1]:
+                    runs[-1] = runs[-1][:-1]
+        runs.append("")
+    return max(runs, key=len)
