@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -13,9 +13,11 @@ from typing import Any, Literal
 import regex
 
 from dovetail.errors import LimitError, ResponseTemplateError
-from dovetail.response_templates import content, transform
+from dovetail.formats import StructuralTag
+from dovetail.response_templates import content, conversion, transform
 from dovetail.response_templates.content import Arguments, Parse, pointer
 from dovetail.response_templates.delimiters import Delimiter, Watch
+from dovetail.response_templates.tools import Tool
 
 _TOP_KEYS = frozenset({"version", "defaults", "fields", "start_anchor", "start_anchor_pattern"})
 _FIELD_KEYS = frozenset(
@@ -111,6 +113,21 @@ class ResponseTemplate:
     def to_dict(self) -> dict[str, Any]:
         """The JSON object that loads as this template."""
         return deepcopy(self.source)
+
+    def to_format(
+        self,
+        tools: Sequence[Tool] | None = None,
+        tool_choice: str | dict[str, Any] = "auto",
+        *,
+        parallel_tool_calls: bool = True,
+        reasoning: bool = True,
+    ) -> StructuralTag:
+        """A format that keeps a model to outputs which this template reads, with the tools and choice of a request.
+
+        `tool_choice` is "auto", "none", "required", or a tool by name or as an object, which is then called once. Where
+        a delimiter or content cannot be written in one way, the error names the field and what it is.
+        """
+        return conversion.to_format(self, tools, tool_choice, parallel_tool_calls, reasoning)
 
     @property
     def defaults(self) -> dict[str, Any]:

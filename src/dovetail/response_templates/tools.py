@@ -26,7 +26,7 @@ class Tools:
     def __init__(self, tools: Sequence[Tool] | None) -> None:
         self._parameters: dict[str, dict[str, Any]] = {}
         for index, tool in enumerate(tools or ()):
-            function = _function(tool, index)
+            function = function_of(tool, index)
             parameters = function.get("parameters")
             self._parameters[function["name"]] = parameters if isinstance(parameters, dict) else {}
 
@@ -48,7 +48,8 @@ class Tools:
         return {**value, "function": {**function, "arguments": cast}}
 
 
-def _function(tool: Tool, index: int) -> dict[str, Any]:
+def function_of(tool: Tool, index: int) -> dict[str, Any]:
+    """The function that a tool describes: its name, and its parameters as JSON Schema."""
     if callable(tool):
         try:
             from transformers.utils.chat_template_utils import get_json_schema
