@@ -43,10 +43,11 @@ def to_format(
     tool_choice: str | dict[str, Any],
     parallel_tool_calls: bool,
     reasoning: bool,
+    started: Field | None,
 ) -> StructuralTag:
-    """See `ResponseTemplate.to_format`."""
+    """See `ResponseTemplate.to_format`; `started` is the field that is open before the model says anything."""
     request = _read_request(tools, tool_choice, parallel_tool_calls)
-    return StructuralTag(format=load_format(_Converter(template, request).message(reasoning)))
+    return StructuralTag(format=load_format(_Converter(template, request, started).message(reasoning)))
 
 
 def _read_request(tools: Sequence[Tool] | None, choice: str | dict[str, Any], parallel: bool) -> _Request:
@@ -71,13 +72,16 @@ def _read_request(tools: Sequence[Tool] | None, choice: str | dict[str, Any], pa
 
 
 class _Converter:
-    def __init__(self, template: ResponseTemplate, request: _Request) -> None:
+    def __init__(self, template: ResponseTemplate, request: _Request, started: Field | None) -> None:
         self._template = template
         self._request = request
+        self._started = started
         fields = template.fields.values()
         self._calls = next((item for item in fields if _function(item) is not None), None)
         if request.tools and self._calls is None:
             raise ResponseTemplateError("no field of the template holds tool calls", "/fields", "pass no tools")
+        if started is not None and started is self._calls:
+            raise _refused(started, "open", "a call that the prompt has begun")
 
     def message(self, reasoning: bool) -> FormatDict:
         """Other texts first, then the content, then the calls."""
@@ -86,7 +90,9 @@ class _Converter:
         for item in self._template.fields.values():
             if item is self._calls:
                 continue
-            if item.open is None:
+            if item is self._started:
+                elements.insert(0, self._rest(item, reasoning))
+            elif item.open is None:
                 content = self._outside(item)
             elif item.name == "content":
                 content = self._region(item)
@@ -124,19 +130,24 @@ class _Converter:
     def _region(self, item: Field) -> FormatDict:
         """One region of text."""
         assert item.open is not None
-        if item.content != "text":
-            raise _refused(item, "content", f"the content {item.content!r} without a schema")
         begin = self._written(item, item.open, "open")
         if any(isinstance(part, Name) for part in begin):
             raise _refused(item, "open", "a named group outside of a tool call")
-        start = [self._between(), *_formats(begin)]
+        return _sequence([*filter(None, [self._between()]), *_formats(begin), self._rest(item, True)])
+
+    def _rest(self, item: Field, with_text: bool) -> FormatDict:
+        """The text of a region and its end."""
+        if item.content != "text":
+            raise _refused(item, "content", f"the content {item.content!r} without a schema")
         if item.close is None:
             raise _refused(item, "close", "a region without an end")
+        if not with_text:
+            return _sequence(self._closing(item))
         ends = list(item.close.literals or [self._word(item, item.close, "close")])
         heads = self._heads(item, item.close, "close")
         body = {"type": "any_text", "excludes": [head for head in heads if not any(end in head for end in ends)]}
         tag = {"type": "tag", "begin": "", "content": _captured(item, body), "end": ends}
-        return _sequence([*filter(None, start), tag, *_after(self._written(item, item.close, "close"))])
+        return _sequence([tag, *_after(self._written(item, item.close, "close"))])
 
     def _between(self) -> FormatDict | None:
         """What may stand between regions where no field takes it: the start of the message again."""

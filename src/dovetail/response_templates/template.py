@@ -121,13 +121,19 @@ class ResponseTemplate:
         *,
         parallel_tool_calls: bool = True,
         reasoning: bool = True,
+        prefix: str = "",
     ) -> StructuralTag:
         """A format that keeps a model to outputs which this template reads, with the tools and choice of a request.
 
-        `tool_choice` is "auto", "none", "required", or a tool by name or as an object, which is then called once. Where
-        a delimiter or content cannot be written in one way, the error names the field and what it is.
+        `tool_choice` is "auto", "none", "required", or a tool by name or as an object, which is then called once.
+        `prefix` is the prompt, which may have opened a region. Where a delimiter or content cannot be written in one
+        way, the error names the field and what it is.
         """
-        return conversion.to_format(self, tools, tool_choice, parallel_tool_calls, reasoning)
+        from dovetail.response_templates.parser import ResponseParser
+
+        name = ResponseParser(self, prefix, on_malformed="keep").open_field
+        started = self.fields[name] if name is not None else None
+        return conversion.to_format(self, tools, tool_choice, parallel_tool_calls, reasoning, started)
 
     @property
     def defaults(self) -> dict[str, Any]:
