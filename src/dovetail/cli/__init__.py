@@ -13,6 +13,7 @@ from dovetail.errors import DovetailError
 _VERBS = {
     "demo": "Let a random speaker utter a few formats, live.",
     "grammar": "Translate a format or grammar, or try a text on it.",
+    "parse": "Read what a model said: reasoning, content, tool calls.",
 }
 
 
