@@ -8,10 +8,11 @@ from dovetail.response_templates.patterns import Pattern
 
 FACTS = [
     # expression, facts that are not the defaults
-    ("abc", {"needs": "abc"}),
-    (r"a\.b", {"needs": "a.b"}),
-    ("^a", {"positional": True, "needs": "a"}),
-    (r"a\b", {"positional": True, "needs": "a"}),
+    ("abc", {}),
+    (r"\s*abc", {"needs": "abc"}),
+    (r"\s*a\.b", {"needs": "a.b"}),
+    ("^a", {"context": 1, "positional": True, "needs": "a"}),
+    (r"a\b", {"context": 1, "positional": True}),
     (r"[\b^$](a)\1", {"combines": False, "needs": "a"}),
     ("(?P<n>a)(?P=n)", {"combines": False}),
     ("(?i)a", {"combines": False}),
@@ -35,7 +36,7 @@ FACTS = [
 @pytest.mark.parametrize(("source", "facts"), FACTS)
 def test_an_expression_has_these_facts(source: str, facts: dict[str, object]) -> None:
     pattern = Pattern.read(source)
-    plain = {"context": 1, "looks_behind": False, "positional": False, "combines": True, "patient": False}
+    plain = {"context": 0, "looks_behind": False, "positional": False, "combines": True, "patient": False}
     plain |= {"wild": False, "needs": ""}
     assert plain | facts == {name: getattr(pattern, name) for name in plain}
 

@@ -131,7 +131,7 @@ class ResponseParser:
         if self._starts is None:
             self._push(text, events)
             return events
-        buffer = self._buffer + text
+        buffer = self._buffer + text if self._buffer else text
         if self._starts.search(buffer, self._at) is None:  # the common case: no delimiter starts here
             self._settle(events, buffer, len(buffer))
             return events
@@ -166,7 +166,12 @@ class ResponseParser:
         """Take `buffer` for the buffer, and its text up to `ready` for that of the current region."""
         at = self._at
         if ready > at:
-            self._take(events, buffer[at:ready], self._offset + at)
+            item, text = self._current, buffer[at:ready]
+            if item is None or self._spans or not self._opened:
+                self._take(events, text, self._offset + at)
+            else:  # most chunks, without the cost of a call
+                self._body.append(text)
+                events.append({"type": "region_chunk", "field": item.name, "text": text, "dirty": item.dirty})
         surplus = ready - self._context
         if surplus > 0:
             buffer = buffer[surplus:]
@@ -263,16 +268,19 @@ class ResponseParser:
         """The first match; of several at one place the longest, an opening before a close, then by name."""
         best: tuple[Any, ...] | None = None
         result = None
+        first = len(self._buffer)  # what matches at the very end takes no part of the output
         for match, (kind, item) in zip(matches, self._watched, strict=True):
-            # What matches at the very end takes no part of the output.
-            if match is not None and match.start() < len(self._buffer):
-                key = (match.start(), -match.end(), kind == "close", item.name)
-                if best is None or key < best:
-                    best, result = key, (kind, item, match)
+            if match is None or (start := match.start()) > first or start == len(self._buffer):
+                continue
+            key = (start, -match.end(), kind == "close", item.name)
+            if best is None or key < best:
+                best, result, first = key, (kind, item, match), start
         return result
 
     def _search(self, delimiter: Delimiter, start: int) -> Match | None:
         """The next match, which an earlier search may have found already."""
+        if len(self._watched) == 1:  # nothing else was looked for meanwhile
+            return delimiter.search(self._buffer, start, self._limit)
         known = self._known.get(delimiter, self)
         if known is self or (known is not None and known.start() < start) or delimiter.pattern.patient:
             known = self._known[delimiter] = delimiter.search(self._buffer, start, self._limit)
@@ -336,13 +344,13 @@ class ResponseParser:
 
     def _close(self, events: list[Event], match: Match | None) -> ResponseError | None:
         """Close what is open, and put its value into the message; gives what was wrong with it."""
-        item, raw, captures, opened = self._current, "".join(self._body), self._captures, self._opened
-        start = self._at if match is None else match.start()
-        end = self._at if match is None else match.end()
-        self._enter(self.template.implicit, False)
-        if item is None or not opened:
+        start, end = (self._at, self._at) if match is None else match.span()
+        item = self._current
+        if item is None or not self._opened:
             self._drop(self._buffer[start:end], self._offset + start)
             return None
+        raw, captures = "".join(self._body), self._captures
+        self._enter(self.template.implicit, False)
         if match is not None:
             captures = {**{key: value for key, value in match.groupdict().items() if value is not None}, **captures}
         problem = None

@@ -36,7 +36,7 @@ class Pattern:
     """The facts about one expression that the parser relies on."""
 
     edged: str  # the same language, with everything that looks at the end of the text spelled as a lookaround
-    context: int = 1  # how many characters before a match the expression may look at
+    context: int = 0  # how many characters before a match the expression may look at
     looks_behind: bool = False
     positional: bool = False  # whether it asks for the start of the text or a word boundary
     combines: bool = True  # whether it may be one branch of a larger expression
@@ -53,7 +53,7 @@ class Pattern:
         reader.run()
         return Pattern(
             "".join(reader.edged),
-            len(source) if reader.looks_behind else 1,
+            len(source) if reader.looks_behind else int(reader.positional),
             reader.looks_behind,
             reader.positional,
             reader.combines,
@@ -179,14 +179,17 @@ _PIECE = re.compile(
 
 
 def _needed(source: str) -> str:
-    """The longest literal that no match can do without, or "" where the expression is not of a simple kind."""
+    """The longest literal that no match can do without.
+
+    "" where the expression is not of a simple kind, or starts with a literal, which a search finds fast anyway.
+    """
     runs: list[str] = [""]
     marks: list[int] = []  # how many runs there were when each open group began
     closed = 0  # the same for the group that was closed last
     at = 0
     while at < len(source):
         piece = _PIECE.match(source, at)
-        if piece is None:
+        if piece is None or (at == 0 and piece.lastgroup == "literal"):
             return ""
         at = piece.end()
         match piece.lastgroup:

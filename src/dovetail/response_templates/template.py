@@ -50,10 +50,14 @@ class Field:
         if self.transform is None:
             return value
         if not self.transform_each:
-            return transform.apply(self.transform, {**captures, "content": value})
+            return self._shape({**captures, "content": value})
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise ValueError("transform_each needs a list of objects")
-        return [transform.apply(self.transform, {**captures, **item}) for item in value]
+        return [self._shape({**captures, **item}) for item in value]
+
+    @cached_property
+    def _shape(self) -> transform.Shape:
+        return transform.compiled(self.transform)
 
 
 Watched = tuple[Watch, list[tuple[Kind, Field]]]
@@ -149,7 +153,7 @@ class ResponseTemplate:
     def context(self) -> int:
         """How many characters before itself any delimiter may look at."""
         delimiters = [made for item in self.fields.values() for made in (item.open, item.close) if made is not None]
-        return max((delimiter.pattern.context for delimiter in delimiters), default=1)
+        return max((delimiter.pattern.context for delimiter in delimiters), default=0)
 
     @cached_property
     def outside(self) -> Watched:

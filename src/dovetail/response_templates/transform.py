@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import regex
 
 from dovetail.errors import ResponseTemplateError
 from dovetail.response_templates.content import pointer
+
+Shape = Callable[[dict[str, Any]], Any]
 
 _PLACEHOLDER = regex.compile(r"\{(\w+(?:\.\w+)*)\}")
 _MAX_DEPTH = 100
@@ -31,28 +33,28 @@ def check(transform: Any, path: str, names: frozenset[str] | None) -> None:
             )
 
 
-def placeholders(transform: Any) -> Iterator[tuple[str, ...]]:
-    """The paths of the placeholders."""
-    for value, _ in _strings(transform, ""):
-        if whole := _PLACEHOLDER.fullmatch(value):
-            yield tuple(whole[1].split("."))
-
-
-def apply(transform: Any, scope: dict[str, Any]) -> Any:
-    """`transform` with its placeholders replaced; raises ValueError where one has no value."""
+def compiled(transform: Any) -> Shape:
+    """A function from what was read to the value; it raises ValueError where a placeholder has none."""
     if isinstance(transform, dict):
-        return {key: apply(value, scope) for key, value in transform.items()}
+        members = [(key, compiled(value)) for key, value in transform.items()]
+        return lambda scope: {key: value(scope) for key, value in members}
     if isinstance(transform, list):
-        return [apply(value, scope) for value in transform]
+        items = [compiled(value) for value in transform]
+        return lambda scope: [value(scope) for value in items]
     whole = _PLACEHOLDER.fullmatch(transform) if isinstance(transform, str) else None
     if whole is None:
-        return transform
+        return lambda _scope: transform
+    path = whole[1].split(".")
+    return lambda scope: _looked_up(transform, path, scope)
+
+
+def _looked_up(placeholder: str, path: list[str], scope: dict[str, Any]) -> Any:
     value: Any = scope
-    for key in whole[1].split("."):
+    for key in path:
         if not isinstance(value, dict):
-            raise ValueError(f"the placeholder {transform} looks for {key!r} in a {type(value).__name__}")
+            raise ValueError(f"the placeholder {placeholder} looks for {key!r} in a {type(value).__name__}")
         if key not in value:
-            raise ValueError(f"the placeholder {transform} has no value: {key!r} is not among {sorted(value)}")
+            raise ValueError(f"the placeholder {placeholder} has no value: {key!r} is not among {sorted(value)}")
         value = value[key]
     return value
 
