@@ -80,7 +80,11 @@ class Delimiter:
 
     def _timeout(self, text: str, start: int, limit: float) -> float | None:
         # A time limit costs more than a short search.
-        return None if len(text) - start <= self.pattern.safe_length else limit
+        return None if len(text) - start <= self._safe_length else limit
+
+    @cached_property
+    def _safe_length(self) -> int:
+        return self.pattern.safe_length
 
     def starts(self) -> dict[str, set[str]] | None:
         """The characters that a match can start with, each with those that can follow; None where any can.

@@ -111,16 +111,15 @@ class ResponseParser:
     @property
     def open_field(self) -> str | None:
         """The field whose region the next text is in, if one was opened by a delimiter or by the start of the text."""
-        if self._current is not None and self._opened and self._current is not self.template.implicit:
-            return self._current.name
+        if self._current is not self.template.implicit:
+            return self._current.name if self._current is not None else None
         if self._at < len(self._buffer):
             return None
         for item in self.template.fields.values():
             # One more character, which no delimiter starts with, shows what opens before any text.
-            if item.open is not None and self._current is self.template.implicit:
-                match = item.open.match(self._buffer + "\x00", self._at, self._limit)
-                if match is not None and match.end() == self._at:
-                    return item.name
+            match = item.open.match(self._buffer + "\0", self._at, self._limit) if item.open is not None else None
+            if match is not None and match.end() == self._at:
+                return item.name
         return None
 
     def feed(self, text: str) -> list[Event]:
