@@ -143,8 +143,7 @@ class _Reader:
         if source.startswith(("(?<=", "(?<!"), at):
             self.looks_behind = True
             self.edged.append(_TOUCH)
-            # Without a repetition, no part of a lookbehind is longer than its text.
-            self.patient = self.patient or _repeats(source, at)
+            self.patient = self.patient or not _is_short(source, at)
         elif _RECURSION.match(source, at) or source.startswith("(*", at):
             self.patient = True
         elif source.startswith(("(?P=", "(?("), at):
@@ -156,16 +155,23 @@ class _Reader:
         self._copy(at + (2 if source.startswith("(?", at) else 1))
 
 
-def _repeats(source: str, at: int) -> bool:
-    """Whether the group that opens at `at` holds a repetition, read without regard to escapes."""
-    depth = 0
-    for char in source[at:]:
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if char in "*+{":
-            return True
+def _is_short(source: str, at: int) -> bool:
+    """Whether the lookbehind at `at` is plain: without a repetition it is no longer than its text.
+
+    What looks around from inside of it reads backwards, where an end of the text is not told from the other.
+    """
+    inside = source[at + 4 :]
+    depth = 1
+    for piece in _LOOKBEHIND_PIECE.finditer(inside):
+        depth += {"(": 1, ")": -1}.get(piece[0][0], 0)
         if depth == 0:
+            return True
+        if piece.lastgroup == "other":
             return False
-    return True
+    return False
+
+
+_LOOKBEHIND_PIECE = re.compile(r"(?P<other>\(\?(?!:)|[*+{^$]|\\[bBmMAZzGKX])|\\.|\((?:\?:)?|[^\\(]", re.DOTALL)
 
 
 _PIECE = re.compile(
