@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import dovetail as dt
@@ -35,15 +35,7 @@ PATTERNS = st.recursive(
 
 def delimiters(key: str) -> st.SearchStrategy[dict[str, Any]]:
     literal = st.lists(WORDS, min_size=1, max_size=3).map(lambda words: {key: words})
-    return literal | PATTERNS.filter(compiles).map(lambda pattern: {f"{key}_pattern": pattern})
-
-
-def compiles(pattern: str) -> bool:
-    try:
-        regex.compile(pattern)
-    except regex.error:
-        return False
-    return True
+    return literal | PATTERNS.map(lambda pattern: {f"{key}_pattern": pattern})
 
 
 @st.composite
@@ -107,7 +99,10 @@ def cut(text: str, places: list[int]) -> list[str]:
 def test_any_template_reads_any_text_alike_in_any_chunks(
     template: dict[str, Any], text: str, places: list[int]
 ) -> None:
-    loaded = dt.ResponseTemplate.load(template)
+    try:
+        loaded = dt.ResponseTemplate.load(template)
+    except dt.ResponseTemplateError:  # an expression that does not compile; trying it earlier would upset the dice
+        reject()
     whole = Reading(loaded, [text])
     assert_tiles(whole)
     assert whole.same() == Reading(loaded, list(text)).same()
