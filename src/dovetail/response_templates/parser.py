@@ -137,7 +137,9 @@ class ResponseParser:
         try:
             ready, complete = self._watch.plain_until(buffer, self._at, self._limit)
         except TimeoutError:
-            complete = True
+            self._buffer = buffer
+            self._give_up(events, self._too_slow)
+            ready, complete = len(buffer), False
         if complete or len(buffer) - ready > _PATIENCE:
             self._push(text, events)
         else:
@@ -213,7 +215,7 @@ class ResponseParser:
         while True:
             found, undecided = self._scan(final)
             if undecided is None:
-                self._give_up(events, f"looking for a delimiter takes more than {self._limit} s")
+                self._give_up(events, self._too_slow)
             elif found is None:
                 self._advance(events, undecided)
                 break
@@ -382,6 +384,10 @@ class ResponseParser:
             self._message.setdefault(item.name, []).append(value)
         else:
             self._message[item.name] = value
+
+    @property
+    def _too_slow(self) -> str:
+        return f"looking for a delimiter takes more than {self._limit} s"
 
     def _give_up(self, events: list[Event], why: str) -> None:
         """Stop looking for delimiters: the rest of the output belongs to the current region."""
