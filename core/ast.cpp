@@ -27,6 +27,16 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     switch (n.op) {
     case Code::Lit:
     case Code::Special: n.text = in.text(); break;
+    case Code::Spelled:
+        n.text = in.text();
+        n.slot = in.byte();
+        n.first = static_cast<uint32_t>(letters_.size());
+        n.count = in.count();
+        for (uint32_t k = 0; k < n.count; ++k) {
+            const uint8_t raw = in.byte();
+            letters_.push_back({raw, in.number32()});
+        }
+        break;
     case Code::Chars:
     case Code::Bytes:
         n.first = static_cast<uint32_t>(ranges_.size());

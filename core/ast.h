@@ -19,6 +19,10 @@ struct Ast {
         uint32_t trailing;  // bytes at the end of the call that its captures leave out
     };
     using Range = std::pair<uint32_t, uint32_t>;
+    struct Letter {
+        uint8_t raw;    // 0: never written as it is
+        uint32_t slot;  // what follows the lead byte otherwise
+    };
     struct Lists {
         std::vector<std::string_view> names;  // Branch: captures; Without, Text: excludes
         std::vector<std::string_view> stops;  // Text
@@ -29,12 +33,12 @@ struct Ast {
     struct Node {
         Code op = Code::Seq;
         bool flag = false;        // Tokens: exclude; Without: nothing is left
-        uint32_t slot = 0;        // Call, Branch; Text: flags
-        uint32_t first = 0;       // into the pool of kids or ranges
+        uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled: lead byte
+        uint32_t first = 0;       // into the pool of kids, ranges or letters
         uint32_t count = 0;
         uint32_t list = 0;        // into the pool of lists
         Counter bounds;           // Loop, Unroll, Count, Call, Branch
-        std::string_view text;    // Lit, Special
+        std::string_view text;    // Lit, Special; Spelled: quote
     };
 
     std::vector<Node> nodes;
@@ -48,6 +52,8 @@ struct Ast {
     std::span<const uint32_t> kids(const Node &n) const { return {kids_.data() + n.first, n.count}; }
     /// Chars, Bytes.
     std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
+    /// Spelled.
+    std::span<const Letter> letters(const Node &n) const { return {letters_.data() + n.first, n.count}; }
     /// Branch, Tokens, Without, Text.
     const Lists &lists(const Node &n) const { return lists_[n.list]; }
     /// The node behind the plain exit of a Branch.
@@ -62,6 +68,7 @@ struct Ast {
 
     std::vector<uint32_t> kids_, open_;
     std::vector<Range> ranges_;
+    std::vector<Letter> letters_;
     std::vector<Lists> lists_;
 };
 
@@ -78,6 +85,7 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
     switch (n.op) {
     case Code::Lit:
     case Code::Special: return n.text.empty();
+    case Code::Spelled: return n.text.empty() && n.count == 0;
     case Code::Seq:
         for (uint32_t k : ast.kids(n))
             if (!is_nullable(ast, k, need, callee)) return false;
@@ -109,6 +117,10 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
             if (low < 0xD800 || high > 0xDFFF) return true;
         return false;
     case Code::Bytes: return n.count > 0;
+    case Code::Spelled:
+        for (const Ast::Letter &letter : ast.letters(n))
+            if (!letter.raw && !callee(letter.slot, Counter{}).productive) return false;
+        return true;
     case Code::Tokens: return n.flag || !ast.lists(n).tokens.empty();
     case Code::Seq:
         for (uint32_t k : ast.kids(n))

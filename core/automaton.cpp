@@ -50,8 +50,8 @@ size_t Automaton::SetHash::operator()(const SetKey &k) const {
 
 Automaton::Automaton(Rule &rule, Store &store) : rule_(rule), store_(store), nfa_(build_nfa(rule, store.vocab())) {
     mark_.assign(nfa_.states.size(), 0);
-    by_target_.assign(nfa_.states.size(), nullptr);
-    account(sizeof(Automaton) + nfa_.memory() + mark_.size() * 12);
+    by_target_.assign(nfa_.states.size(), kNone);
+    account(sizeof(Automaton) + nfa_.memory() + mark_.size() * 8);
 }
 
 Automaton::~Automaton() { store_.account(-static_cast<int64_t>(bytes_)); }
@@ -98,11 +98,14 @@ void Automaton::close(uint32_t state, std::vector<uint32_t> &out) {
 }
 
 DState *Automaton::closed(uint32_t target) {
-    if (by_target_[target]) return by_target_[target];
+    if (by_target_[target] != kNone) return &states_[by_target_[target]];
     ++epoch_;
     std::vector<uint32_t> set;
     close(target, set);
-    return by_target_[target] = set.empty() ? nullptr : intern(std::move(set), false);
+    if (set.empty()) return nullptr;
+    DState *found = intern(std::move(set), false);
+    by_target_[target] = found->place;
+    return found;
 }
 
 DState *Automaton::closed(const std::vector<uint32_t> &targets) {
@@ -117,7 +120,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
     const bool lone = set.size() == 1 && !entry;
     if (lone) {
         // A state that is no split closes to itself, so its place in by_target_ is that of the set.
-        if (by_target_[set[0]]) return by_target_[set[0]];
+        if (by_target_[set[0]] != kNone) return &states_[by_target_[set[0]]];
     } else {
         std::sort(set.begin(), set.end());
         const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
@@ -125,6 +128,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
     }
     if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
     DState &d = states_.emplace_back();
+    d.place = static_cast<uint32_t>(states_.size() - 1);
     d.id = store_.next_id();
     d.owner = this;
     d.set_size = static_cast<uint32_t>(set.size());
@@ -133,7 +137,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
     if (lone) {
         d.lone = set[0];
         d.set = &d.lone;
-        by_target_[set[0]] = &d;
+        by_target_[set[0]] = d.place;
         account(sizeof(DState));
     } else {
         set.shrink_to_fit();
@@ -142,9 +146,11 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
         interned_.emplace(SetKey{d.set, d.set_size, entry}, &d);
         account(sizeof(DState) + sizeof(std::vector<uint32_t>) + d.set_size * 4 + 64);
     }
+    d.respelled = true;
     for (uint32_t i = 0; i < d.set_size; ++i) {
         d.counter_live = d.counter_live || nfa_.counter_live[d.set[i]];
         const Nfa::Kind kind = nfa_.states[d.set[i]].kind;
+        d.respelled = d.respelled && kind == Nfa::Spell;
         d.has_steps = d.has_steps || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
     }
     return &d;
@@ -179,7 +185,8 @@ void Automaton::expand_now(DState &d) {
         switch (s.kind) {
         case Nfa::Range: edges.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
         case Nfa::Bytes: edges.insert(edges.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
-        case Nfa::Call: calls.push_back(s.a); break;
+        case Nfa::Call:
+        case Nfa::Spell: calls.push_back(d.set[i]); break;
         case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
         case Nfa::Accept:
             if (!d.entry) extra().exits.push_back(s.a);
@@ -277,11 +284,16 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
             if (a.arms[i].trailing != b.arms[i].trailing) return false;
         return true;
     };
-    for (uint32_t index : calls) {
-        const NfaCall &call = nfa_.calls[index];
+    for (uint32_t state : calls) {
+        const Nfa::State &s = nfa_.states[state];
+        const NfaCall &call = s.kind == Nfa::Spell ? nfa_.spellers[s.a] : nfa_.calls[s.a];
         auto at = std::find_if(groups.begin(), groups.end(), [&](const Group &g) { return same(*g.call, call); });
         if (at == groups.end()) at = groups.insert(groups.end(), Group{&call, {}});
         if (at->targets.size() < call.arms.size()) at->targets.resize(call.arms.size());
+        if (s.kind == Nfa::Spell) {
+            at->targets.resize(std::max<size_t>(at->targets.size(), 1));
+            at->targets[0].push_back(s.b);
+        }
         for (size_t i = 0; i < call.arms.size(); ++i)
             if (call.arms[i].to != kNone) at->targets[i].push_back(call.arms[i].to);
     }
@@ -304,7 +316,11 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
 }
 
 const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {
-    auto &slot = d.extra->resolved[counter_class(c.left) * 3 + counter_class(c.need)];
+    if (!d.extra->resolved) {
+        d.extra->resolved = std::make_unique<DState::Extra::ByCounterClass>();
+        account(sizeof(DState::Extra::ByCounterClass));
+    }
+    auto &slot = (*d.extra->resolved)[counter_class(c.left) * 3 + counter_class(c.need)];
     if (!slot) {
         slot = std::make_unique<std::vector<Resolved>>(resolve_now(d, c));
         account(sizeof(*slot) + slot->size() * sizeof(Resolved));

@@ -1,6 +1,7 @@
 // The automaton of one rule, made deterministic while it is walked.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <unordered_map>
@@ -64,7 +65,8 @@ struct DState {
         std::vector<uint32_t> exits;
         std::vector<std::unique_ptr<CallSite>> calls;
         std::vector<TokenEdge> tokens;
-        std::unique_ptr<std::vector<Resolved>> resolved[9];  // by counter class
+        using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
+        std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<Loops> loops;
     };
     struct Dense {
@@ -83,8 +85,10 @@ struct DState {
     bool has_bytes = false;
     bool plain = false;     // nothing but bytes: no exit, call, token or counter step
     bool counter_live = false;
+    bool respelled = false;  // what follows is another spelling of a character that has a plain one
     bool counts_tokens = false;  // of free text with a token budget
     uint16_t ranges = 0;
+    uint32_t place = 0;  // among the states of its owner
     const Range *row = nullptr;  // sorted, where there are few ranges
     Range lone_range{};          // the row where it has one range
     std::unique_ptr<Range[]> ranges_storage;
@@ -156,7 +160,7 @@ class Automaton {
     std::deque<std::vector<uint32_t>> sets_;
     std::unordered_map<SetKey, DState *, SetHash> interned_;
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
-    std::vector<DState *> by_target_;  // what moving to an NFA state comes to
+    std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     uint32_t epoch_ = 0;
     DState *start_ = nullptr, *entry_ = nullptr;
     size_t bytes_ = 0;

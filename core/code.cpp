@@ -15,6 +15,14 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
     case Code::Special:
         in.text();
         return;
+    case Code::Spelled:
+        in.text();
+        in.byte();
+        for (uint32_t n = in.count(); n > 0; --n) {
+            in.byte();
+            if (in.number32() >= calls) throw InputError("grammar code calls a rule that is not there");
+        }
+        return;
     case Code::Chars:
     case Code::Bytes:
         for (uint32_t n = in.count(); n > 0; --n) {

@@ -1,7 +1,10 @@
 // The compact form of a rule: one byte string that crosses from Python, is hashed for interning and is saved to disk.
 //
 // A node is an opcode followed by its fields; integers are LEB128, strings a length and bytes:
-//   Lit s | Special s | Chars n (lo hi)* | Bytes n (lo hi)*
+//   Lit s | Special s | Spelled quote-s lead n (raw slot)*
+//                          one character after another, each as its raw byte (0: never) or as the lead byte and what
+//                          calls[slot] matches, between two quotes
+//   Chars n (lo hi)* | Bytes n (lo hi)*
 //   Seq n node* | Alt n node*
 //   Loop low node          low or more times, unrolled up to low
 //   Unroll low high node   small bounds, copied out
@@ -24,7 +27,7 @@
 namespace dovetail {
 
 enum class Code : uint8_t {
-    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text,
+    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled,
 };
 
 enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4 };

@@ -163,6 +163,13 @@ void Matcher::reset() {
     start();
 }
 
+/// Whether some byte leads on to something else than another spelling.
+static bool has_plain(const DState &d) {
+    bool found = false;
+    d.each_range([&](uint8_t, uint8_t, const DState *to) { found = found || !to->respelled; });
+    return found;
+}
+
 std::string Matcher::forced() {
     const std::lock_guard guard(store_.lock());
     std::string bytes;
@@ -174,7 +181,8 @@ std::string Matcher::forced() {
         bool choice = false;
         for (const Config &c : at.tops) {
             choice = choice || (c.d->extra && !c.d->extra->tokens.empty());
-            c.d->each_range([&](uint8_t low, uint8_t high, DState *) {
+            c.d->each_range([&](uint8_t low, uint8_t high, const DState *to) {
+                if (to->respelled && has_plain(*c.d)) return;
                 choice = choice || low != high || (only >= 0 && only != low);
                 only = low;
             });

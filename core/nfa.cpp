@@ -15,6 +15,7 @@ bool TokenSet::has(uint32_t token, const Vocab &vocab) const {
 size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
                    bounds.size() * sizeof(Counter) + counter_live.size() / 8;
+    bytes += spellers.size() * sizeof(NfaCall);
     for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
     return bytes;
@@ -104,11 +105,39 @@ class SpineBuilder {
     const std::vector<Rule *> &group_;
 };
 
+/// Marks the states that reach a marked one by states that pass, going backwards from those that are marked.
+template <class Passes> void spread(const Nfa &nfa, Passes passes, std::vector<bool> &marked) {
+    const uint32_t n = static_cast<uint32_t>(nfa.states.size());
+    std::vector<uint32_t> first(n + 1), before;  // the states before s are before[first[s], first[s + 1])
+    auto each_edge = [&](auto visit) {
+        for (uint32_t s = 0; s < n; ++s)
+            if (passes(nfa.states[s])) nfa.successors(s, [&](uint32_t to) { visit(s, to); });
+    };
+    each_edge([&](uint32_t, uint32_t to) { ++first[to]; });
+    for (uint32_t s = 0, sum = 0; s <= n; ++s) first[s] = sum += first[s];
+    before.resize(first[n]);
+    each_edge([&](uint32_t from, uint32_t to) { before[--first[to]] = from; });
+    std::vector<uint32_t> pending;
+    for (uint32_t s = 0; s < n; ++s)
+        if (marked[s]) pending.push_back(s);
+    while (!pending.empty()) {
+        const uint32_t s = pending.back();
+        pending.pop_back();
+        for (uint32_t i = first[s]; i < first[s + 1]; ++i) {
+            if (marked[before[i]]) continue;
+            marked[before[i]] = true;
+            pending.push_back(before[i]);
+        }
+    }
+}
+
 /// Marks the states that hold or that reach, by states that pass, one that holds. Most states are built after what
-/// follows them, those of free text before it: a sweep each way does nearly all, and only loops ask for another.
+/// follows them, those of free text before it: a sweep each way does nearly all, and only loops ask for more.
 template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, Holds holds, Passes passes) {
+    constexpr int kSweeps = 2;
     std::vector<bool> marked(nfa.states.size());
-    for (bool changed = true; changed;) {
+    bool changed = true;
+    for (int sweep = 0; changed && sweep < kSweeps; ++sweep) {
         changed = false;
         auto look = [&](uint32_t s) {
             if (marked[s]) return;
@@ -120,6 +149,7 @@ template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, 
         for (uint32_t s = 0; s < n; ++s) look(s);
         for (uint32_t s = n; s-- > 0;) look(s);
     }
+    if (changed) spread(nfa, passes, marked);
     return marked;
 }
 

@@ -45,6 +45,7 @@ struct Nfa {
         Tick,    // a: target; one more repetition
         Leave,   // a: target, b: 1 if the lower bound does not matter
         Call,    // a: index into calls
+        Spell,   // a: index into spellers, b: target; a call for another spelling than the plain one
         Token,   // a: index into token_sets, b: target
         Accept,  // a: exit
     };
@@ -58,6 +59,7 @@ struct Nfa {
     std::vector<uint32_t> outs;
     std::vector<Counter> bounds;
     std::vector<NfaCall> calls;
+    std::vector<NfaCall> spellers;  // without arms
     std::vector<TokenSet> token_sets;
     std::vector<bool> counter_live;  // a Tick or Leave can be reached before the next Enter
     uint32_t start = 0;
@@ -81,6 +83,7 @@ struct Nfa {
             for (const NfaCall::Arm &arm : calls[s.a].arms)
                 if (arm.to != kNone) visit(arm.to);
             break;
+        case Spell:
         case Token: visit(s.b); break;
         case Accept: break;
         }

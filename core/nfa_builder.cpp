@@ -1,6 +1,7 @@
 #include "nfa_builder.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "string_set.h"
@@ -168,6 +169,7 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     switch (n.op) {
     case Code::Lit:
     case Code::Special: return literal(n.text, n.op == Code::Special, next);
+    case Code::Spelled: return spelled(rule, ast, n, next);
     case Code::Chars: return chars(ast.ranges(n), next);
     case Code::Bytes: {
         std::vector<ByteEdge> edges;
@@ -231,6 +233,31 @@ uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n,
     if (n.op == Code::CountParam) return head;
     nfa_.bounds.push_back(n.bounds);
     return add(Nfa::Enter, head, static_cast<uint32_t>(nfa_.bounds.size() - 1));
+}
+
+uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    const auto lead = static_cast<uint8_t>(n.slot);
+    next = literal(n.text, false, next);
+    for (size_t i = n.count; i-- > 0;) {
+        const Ast::Letter &letter = ast.letters(n)[i];
+        Rule *callee = rule.calls[letter.slot];
+        uint32_t otherwise = kDead;
+        if (callee->productive[0] && !letter.raw) {
+            nfa_.calls.push_back({callee, Counter{kUnbounded, 0}, {}, {{next, 0}}});
+            otherwise = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
+        } else if (callee->productive[0]) {
+            const auto [it, fresh] = spellers_.try_emplace(callee, static_cast<uint32_t>(nfa_.spellers.size()));
+            if (fresh) nfa_.spellers.push_back({callee, Counter{kUnbounded, 0}, {}, {}});
+            otherwise = add(Nfa::Spell, it->second, next);
+        }
+        if (otherwise != kDead && callee->nullable[0]) otherwise = split({otherwise, next});
+        if (otherwise == kDead && !letter.raw) return kDead;
+        if (otherwise == kDead) next = range(letter.raw, letter.raw, next);
+        else if (!letter.raw) next = range(lead, lead, otherwise);
+        else if (letter.raw == lead) next = split({range(lead, lead, next), range(lead, lead, otherwise)});
+        else next = bytes(std::array{ByteEdge{letter.raw, letter.raw, next}, ByteEdge{lead, lead, otherwise}});
+    }
+    return literal(n.text, false, next);
 }
 
 uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
@@ -344,6 +371,7 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
             fill_split(self, ways);
             break;
         }
+        case Nfa::Spell:
         case Nfa::Call: throw InputError("excluded strings need a body without calls and tokens");
         }
     }

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "ast.h"
 #include "nfa.h"
@@ -46,10 +47,12 @@ class NfaBuilder {
     uint32_t repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
+    uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t tokens(const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
 
     Nfa &nfa_;
+    std::unordered_map<const Rule *, uint32_t> spellers_;
     const Vocab &vocab_;
     const bool unroll_;
     const uint32_t limit_;  // states

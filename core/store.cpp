@@ -109,6 +109,7 @@ class Facts {
             Rule &r = *unit_.rules[i];
             r.counts_tokens = root.op == Code::Text && (root.slot & kTextCountsTokens);
             r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
+            check_exits(asts_[i], r);
             check_arms(asts_[i], r);
         }
         find_left_groups();
@@ -121,6 +122,18 @@ class Facts {
             const bool need = bounds.need > 0;
             return CalleeFacts{callee.nullable[need], callee.productive[need]};
         };
+    }
+
+    /// Only a branch can tell by which stop a free text ended.
+    static void check_exits(const Ast &ast, const Rule &rule) {
+        auto check = [&](uint32_t slot) {
+            if (!rule.calls[slot]->single_exit) throw InputError("free text with stops is called without arms");
+        };
+        for (const Ast::Node &n : ast.nodes) {
+            if (n.op == Code::Call) check(n.slot);
+            if (n.op != Code::Spelled) continue;
+            for (const Ast::Letter &letter : ast.letters(n)) check(letter.slot);
+        }
     }
 
     /// Free text ends at its first stop whatever follows, so nothing that could follow would be a dead end.

@@ -160,6 +160,8 @@ class Grammar:
                 for marks, part, rest in self._starts(parts):
                     for more, remains in self.steps(part, edge):
                         yield marks + more, then(remains, rest)
+            case ir.Spelled():
+                yield from self.steps(ir.spelled_out(node), edge)
             case ir.Alt(parts):
                 for part in parts:
                     yield from self.steps(part, edge)
@@ -202,6 +204,8 @@ class Grammar:
                 for marks, part, rest in self._starts(parts):
                     for more, callee, remains in self._find_calls(part):
                         yield marks + more, callee, then(remains, rest)
+            case ir.Spelled():
+                yield from self._find_calls(ir.spelled_out(node))
             case ir.Alt(parts):
                 for part in parts:
                     yield from self._find_calls(part)
@@ -287,6 +291,8 @@ class Grammar:
                 return True
             case ir.Seq(parts):
                 return all(self.nullable(part) for part in parts)
+            case ir.Spelled():
+                return self.nullable(ir.spelled_out(node))
             case ir.Alt(parts):
                 return any(self.nullable(part) for part in parts)
             case ir.Repeat(body, low, high):
@@ -312,6 +318,8 @@ class Grammar:
         match node:
             case ir.Seq(parts):
                 return all(self._can_finish(part) for part in parts)
+            case ir.Spelled():
+                return self._can_finish(ir.spelled_out(node))
             case ir.Alt(parts):
                 return any(self._can_finish(part) for part in parts)
             case ir.Repeat(body, low, high):

@@ -96,18 +96,19 @@ def _make_token(dice: Dice) -> bytes:
 # Grammars.
 
 
-def make_rule(dice: Dice, *, token_level: bool = False, captures: bool = True) -> ir.Rule:
+def make_rule(dice: Dice, *, token_level: bool = False, captures: bool = True, spelled: bool = True) -> ir.Rule:
     """A few rules that may call each other and themselves, the first of which is the root."""
     rules = [ir.Rule(f"r{index}", ir.EMPTY) for index in range(dice.number(1, 3))]
-    maker = _Nodes(dice, rules, token_level, captures)
+    maker = _Nodes(dice, rules, token_level, captures, spelled)
     for rule in rules:
         rule.body = maker.node(dice.number(1, 3))
     return rules[0]
 
 
 class _Nodes:
-    def __init__(self, dice: Dice, rules: list[ir.Rule], token_level: bool, captures: bool) -> None:
+    def __init__(self, dice: Dice, rules: list[ir.Rule], token_level: bool, captures: bool, spelled: bool) -> None:
         self.dice, self.rules, self.token_level, self.captures = dice, rules, token_level, captures
+        self.with_spelled = spelled
 
     def node(self, depth: int) -> ir.Node:
         dice = self.dice
@@ -132,7 +133,9 @@ class _Nodes:
 
     def leaf(self) -> ir.Node:
         dice = self.dice
-        match dice.number(0, 7 if self.token_level else 6):
+        match dice.number(0, 8 if self.token_level else 7):
+            case 7:
+                return self.spelled() if self.with_spelled else ir.lit(dice.pick(WORDS))
             case 0 | 1:
                 return ir.Lit(dice.pick(WORDS).encode(), dice.number(0, 1) == 1)
             case 2:
@@ -149,6 +152,16 @@ class _Nodes:
                 names: tuple[int | str, ...] = (0, 1, 2, 3, *SPECIAL)
                 chosen = tuple(dice.pick(names) for _ in range(dice.number(1, 2)))
                 return ir.Tokens(chosen, dice.number(0, 1) == 1)
+
+    def spelled(self) -> ir.Spelled:
+        """A short text over characters that have other spellings, which may begin like each other."""
+        dice = self.dice
+        table = ir.Spellings(dice.pick((b"a", b"<", b"1")))
+        for char in "ab<":
+            other = ir.alt(*(ir.lit(dice.pick(CHARACTERS)) for _ in range(dice.number(1, 2))))
+            table[char] = (char.encode() if dice.number(0, 3) else b"", ir.Rule("other", other))
+        text = "".join(dice.pick(tuple("ab<")) for _ in range(dice.number(0, 3)))
+        return ir.Spelled(text, table, dice.pick((b"", b"b", "é".encode())))
 
     def flat(self, depth: int) -> ir.Node:
         """A node without calls, captures or tokens."""
@@ -208,6 +221,8 @@ def _sample(dice: Dice, node: ir.Node, depth: int) -> list[bytes]:
             return [bytes(dice.pick(ranges)[:1])]
         case ir.Seq(parts):
             return [piece for part in parts for piece in _sample(dice, part, depth)]
+        case ir.Spelled():
+            return _sample(dice, ir.spelled_out(node), depth)
         case ir.Alt(parts) if parts:
             return _sample(dice, dice.pick(parts), depth)
         case ir.Repeat(body, low, high):
@@ -257,6 +272,6 @@ def rules(
 
 
 @st.composite
-def rules_with_outputs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> tuple[ir.Rule, bytes]:
-    rule = make_rule(DrawnDice(draw))
+def rules_with_outputs(draw: Callable[[st.SearchStrategy[Any]], Any], *, spelled: bool = True) -> tuple[ir.Rule, bytes]:
+    rule = make_rule(DrawnDice(draw), spelled=spelled)
     return rule, make_output(DrawnDice(draw), rule)

@@ -139,7 +139,7 @@ class Writer {
 
   private:
     void node(uint32_t depth) {
-        switch (random_.below(depth ? 12 : 5)) {
+        switch (random_.below(depth ? 13 : 5)) {
         case 0: w_.op(Code::Lit); return w_.text(random_.text(4));
         case 1: w_.op(Code::Special); return w_.text(random_.one_in(2) ? "<s>" : random_.text(4));
         case 2: return ranges(Code::Chars, random_.one_in(3) ? 0x10FFFF : 0x17F);
@@ -151,6 +151,7 @@ class Writer {
         case 8: return unroll(depth);
         case 9: return count(depth);
         case 10: return call(depth);
+        case 11: return spelled(depth);
         default: return without(depth);
         }
     }
@@ -223,6 +224,18 @@ class Writer {
             w_.number(present ? 1 : 0);
             w_.number(i ? callee.stops[i - 1].size() : 0);
             if (present) node(depth - 1);
+        }
+    }
+    void spelled(uint32_t depth) {
+        if (callees_.empty() || bare_) return several(Code::Seq, depth);
+        w_.op(Code::Spelled);
+        w_.text(random_.text(2));
+        code_.push_back(random_.one_in(3) ? 'a' : '\\');
+        const uint32_t n = random_.below(4);
+        w_.number(n);
+        for (uint32_t i = 0; i < n; ++i) {
+            code_.push_back(random_.one_in(4) ? '\0' : static_cast<char>('a' + random_.below(4)));
+            w_.number(random_.below(static_cast<uint32_t>(callees_.size())));
         }
     }
     void words() {
@@ -299,12 +312,17 @@ void describe(CodeReader &in) {
     auto number = [&] { std::printf(" %u", in.number32()); };
     auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
     static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text"};
+                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled"};
     const Code op = in.op();
-    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 15)]);
+    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 16)]);
     switch (op) {
     case Code::Lit:
     case Code::Special: text(); break;
+    case Code::Spelled:
+        text();
+        std::printf(" %u", in.byte());
+        for (uint32_t n = in.count(); n > 0; --n) std::printf(" %u", in.byte()), number();
+        break;
     case Code::Chars:
     case Code::Bytes: for (uint32_t n = 2 * in.count(); n > 0; --n) number(); break;
     case Code::Seq:

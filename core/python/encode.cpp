@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <list>
 #include <unordered_map>
 
 namespace nb = nanobind;
@@ -11,7 +12,6 @@ namespace dovetail {
 namespace {
 
 constexpr size_t kUnrollWeight = 12;  // states; copies up to this are cheaper than a counter
-constexpr size_t kKeptBytes = 256;
 constexpr uint64_t kMaxCount = 1u << 30;
 
 /// A field of a class with slots, read at its place in the object: a grammar has thousands of them.
@@ -41,6 +41,7 @@ struct Ir {
     nb::object seq = module.attr("Seq"), alt = module.attr("Alt"), repeat = module.attr("Repeat");
     nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
     nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
+    nb::object spelled = module.attr("Spelled"), spellings = module.attr("Spellings");
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
     Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
@@ -48,6 +49,7 @@ struct Ir {
     Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
     Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
     Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
+    Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
     Field without_body{without, "body"}, without_excludes{without, "excludes"};
 };
 
@@ -94,7 +96,8 @@ size_t length(nb::handle tuple) {
 struct Draft {
     struct Gap {
         size_t at;        // in `code`
-        uint32_t callee;  // its slot and bounds go here
+        uint32_t callee;  // its slot goes here
+        bool bare = false;  // without bounds
     };
     std::string code;
     std::vector<Gap> gaps;
@@ -108,7 +111,7 @@ struct Draft {
     void append(const Draft &other) {
         const size_t base = code.size();
         code += other.code;
-        for (const Gap &g : other.gaps) gaps.push_back({g.at + base, g.callee});
+        for (const Gap &g : other.gaps) gaps.push_back({g.at + base, g.callee, g.bare});
         weight += other.weight;
         counts += other.counts;
         if (other.count_at == std::string::npos) return;
@@ -116,6 +119,17 @@ struct Draft {
         count_size = other.count_size;
         count_bounds = other.count_bounds;
     }
+};
+
+/// A table of spellings, as far as it was asked for.
+struct Spellings {
+    struct Letter {
+        char raw = 0;
+        uint32_t callee = kNone;
+    };
+    PyObject *table;
+    char lead;
+    Letter letters[128] = {};
 };
 
 class Encoder {
@@ -175,10 +189,12 @@ class Encoder {
             w.op(names.lit_special(o).ptr() == Py_True ? Code::Special : Code::Lit);
             w.text(data);
             d.weight += data.size();
+        } else if (type.is(names.spelled)) {
+            spelled(o, d);
         } else if (type.is(names.seq)) {
             several(Code::Seq, names.seq_parts(o), d, depth);
         } else if (type.is(names.alt)) {
-            alternatives(o, d, depth);
+            several(Code::Alt, names.alt_parts(o), d, depth);
         } else if (type.is(names.call)) {
             CodeWriter(d.code).op(Code::Call);
             d.gaps.push_back({d.code.size(), rule(names.call_rule(o))});
@@ -218,19 +234,48 @@ class Encoder {
         each(parts, [&](nb::handle part) { node(part, d, depth + 1); });
     }
 
-    /// The spellings of a character are one object that stands in a grammar hundreds of times: its code is kept.
-    void alternatives(nb::handle o, Draft &d, size_t depth) {
-        const auto known = seen_.find(o.ptr());
-        if (known != seen_.end()) {
-            d.code += known->second.first;
-            d.weight += known->second.second;
-            return;
+    void spelled(nb::handle o, Draft &d) {
+        const nb::handle text = ir().spelled_text(o), table = ir().spelled_spellings(o);
+        if (!PyUnicode_Check(text.ptr())) throw InputError("a spelled text is a string");
+        const Py_ssize_t size = PyUnicode_GET_LENGTH(text.ptr());
+        Spellings &spellings = spellings_of(table);
+        CodeWriter w(d.code);
+        w.op(Code::Spelled);
+        w.text(bytes_of(ir().spelled_quote(o)));
+        d.code.push_back(spellings.lead);
+        w.number(static_cast<uint64_t>(size));
+        for (Py_ssize_t i = 0; i < size; ++i) {
+            const auto &[raw, callee] = spelling(spellings, table, PyUnicode_READ_CHAR(text.ptr(), i));
+            d.code.push_back(raw);
+            d.gaps.push_back({d.code.size(), callee, true});
         }
-        const size_t at = d.code.size(), gaps = d.gaps.size(), weight = d.weight;
-        const int counts = d.counts;
-        several(Code::Alt, ir().alt_parts(o), d, depth);
-        if (d.gaps.size() == gaps && d.counts == counts && d.code.size() - at <= kKeptBytes)
-            seen_.emplace(o.ptr(), std::pair(d.code.substr(at), d.weight - weight));
+        d.weight += 2 * static_cast<size_t>(size);
+    }
+
+    Spellings &spellings_of(nb::handle table) {
+        for (Spellings &known : spellings_)
+            if (known.table == table.ptr()) return known;
+        const nb::object lead_object = table.attr("lead");
+        const std::string_view lead = bytes_of(lead_object);
+        if (lead.size() != 1) throw InputError("other spellings of a character begin with one byte");
+        return spellings_.emplace_back(table.ptr(), lead[0]);
+    }
+
+    /// How a table writes a character; each stands in a grammar many times.
+    const Spellings::Letter &spelling(Spellings &spellings, nb::handle table, Py_UCS4 code) {
+        if (code >= 128) throw InputError("only ASCII characters are spelled");
+        Spellings::Letter &letter = spellings.letters[code];
+        if (letter.callee == kNone) {
+            const nb::object character = nb::steal(PyUnicode_FromOrdinal(static_cast<int>(code)));
+            if (!character.is_valid()) throw nb::python_error();
+            const nb::object written = nb::steal(PyObject_GetItem(table.ptr(), character.ptr()));
+            if (!written.is_valid()) throw nb::python_error();
+            if (length(written) != 2) throw InputError("a spelling is a pair");
+            const std::string_view raw = bytes_of(PyTuple_GET_ITEM(written.ptr(), 0));
+            if (raw.size() > 1) throw InputError("the plain spelling of a character is one byte");
+            letter = {raw.empty() ? '\0' : raw[0], rule(PyTuple_GET_ITEM(written.ptr(), 1))};
+        }
+        return letter;
     }
 
     void ranges(nb::handle list, bool is_chars, Draft &d) {
@@ -401,21 +446,28 @@ class Encoder {
     Program assemble() {
         Program program;
         program.rules.resize(drafts_.size());
+        std::vector<uint32_t> slots(drafts_.size(), kNone);  // by callee, for the rule at hand
         for (size_t i = 0; i < drafts_.size(); ++i) {
             const Draft &d = drafts_[i];
             RuleCode &out = program.rules[i];
             CodeWriter w(out.code);
             size_t from = 0;
-            std::unordered_map<uint32_t, uint32_t> slots;
+            out.code.reserve(d.code.size() + 4 * d.gaps.size());
             for (const Draft::Gap &g : d.gaps) {
-                const auto [it, fresh] = slots.try_emplace(g.callee, static_cast<uint32_t>(out.calls.size()));
-                if (fresh) out.calls.push_back(g.callee);
+                uint32_t &slot = slots[g.callee];
+                if (slot == kNone) {
+                    slot = static_cast<uint32_t>(out.calls.size());
+                    out.calls.push_back(g.callee);
+                }
                 out.code.append(d.code, from, g.at - from);
-                w.number(it->second);
-                w.bounds(drafts_[g.callee].init);
+                w.number(slot);
+                if (!g.bare) w.bounds(drafts_[g.callee].init);
+                else if (drafts_[g.callee].init != Counter{kUnbounded, 0})
+                    throw InputError("the spelling of a character counts");
                 from = g.at;
             }
             out.code.append(d.code, from, std::string::npos);
+            for (uint32_t callee : out.calls) slots[callee] = kNone;
         }
         program.init = drafts_[0].init;
         return program;
@@ -424,7 +476,7 @@ class Encoder {
     std::vector<Draft> drafts_;
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
-    std::unordered_map<PyObject *, std::pair<std::string, size_t>> seen_;
+    std::list<Spellings> spellings_;
     int inside_without_ = 0;
 };
 

@@ -14,7 +14,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import xgrammar
@@ -132,6 +132,18 @@ def characters(pair: Pair, peer: Peer) -> bool:
     return rule is not None and grammar is not None and dt.accepts(rule, text) == peer.accepts(grammar, text)
 
 
+def escaped_key(pair: Pair, peer: Peer) -> bool:
+    """Whether the two agree once every key has its plain spelling."""
+    if pair.ours is not True or not is_utf8(pair.text):
+        return False
+    plain = re.sub(r'"(?:[^"\\]|\\.)*"(?=\s*:)', lambda key: json.dumps(json.loads(key[0])), pair.text.decode())
+    grammar = peer.compile(pair.format)
+    if plain.encode() == pair.text or grammar is None:
+        return False
+    theirs = peer.accepts(grammar, plain.encode())
+    return theirs or characters(replace(pair, text=plain.encode(), theirs=theirs), peer)
+
+
 def overlapping_words(pair: Pair, _: Peer) -> bool:
     ends = [end for tag in nodes(pair.format, "tag") for end in ends_of(tag) if end]
     for node in (*nodes(pair.format, "dispatch"), *nodes(pair.format, "triggered_tags")):
@@ -148,6 +160,7 @@ CLASSES: dict[str, Callable[[Pair, Peer], bool]] = {
     "broken_utf8": broken_utf8,
     "lone_surrogate": lone_surrogate,
     "characters": characters,
+    "escaped_key": escaped_key,
     "overlapping_words": overlapping_words,
 }
 

@@ -117,6 +117,33 @@ class Text:
     max_tokens: int | None = None
 
 
+class Spellings(dict[str, "tuple[bytes, Rule]"]):
+    """How each character may be written: as one byte (none: never), or as `lead` and what the rule matches.
+
+    Compared by identity, as one table serves many grammars.
+    """
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    def __init__(self, lead: bytes) -> None:
+        super().__init__()
+        self.lead = lead
+
+
+@_node
+class Spelled:
+    """The characters of `text`, each as `spellings` writes it, between two times `quote`.
+
+    Words and keys are what most large grammars are made of, so they have a node of their own. The plain spelling is the
+    one that is forced.
+    """
+
+    text: str
+    spellings: Spellings
+    quote: bytes = b""
+
+
 @_node
 class Without:
     """What `body` matches, unless its bytes contain one of `excludes`; the body holds no calls, captures or tokens."""
@@ -125,7 +152,7 @@ class Without:
     excludes: tuple[bytes, ...]
 
 
-Node = Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | Without
+Node = Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | Spelled | Without
 
 EMPTY = Seq(())
 NOTHING = Alt(())
@@ -170,6 +197,15 @@ def lit(text: str) -> Lit:
     return Lit(text.encode())
 
 
+def spelled_out(node: Spelled) -> Seq:
+    """The sequence that a spelled text stands for."""
+    parts: list[Node] = [Lit(node.quote)]
+    for raw, rule in (node.spellings[char] for char in node.text):
+        other = Seq((Lit(node.spellings.lead), Call(rule)))
+        parts.append(Alt((Lit(raw), other)) if raw else other)
+    return Seq((*parts, Lit(node.quote)))
+
+
 def chars(ranges: Iterable[tuple[int, int]]) -> Chars:
     """A character class from ranges in any order, overlapping or not."""
     merged: list[tuple[int, int]] = []
@@ -201,6 +237,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return parts
         case Repeat(body) | Capture(_, body) | Without(body):
             return (body,)
+        case Spelled():
+            return spelled_out(node).parts
         case Text(stops=stops, after=after):
             arms = tuple(arm for _, arm in stops)
             return arms if after is None else (*arms, after)

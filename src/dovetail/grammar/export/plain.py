@@ -54,6 +54,8 @@ class _Copy:
                 return ir.seq(*(self._node(part, depth + 1) for part in parts))
             case ir.Alt(parts):
                 return ir.alt(*(self._node(part, depth + 1) for part in parts))
+            case ir.Spelled():
+                return self._node(ir.spelled_out(node), depth)
             case ir.Repeat(body, low, high):
                 return ir.EMPTY if high == 0 else ir.Repeat(self._node(body, depth + 1), low, high)
             case ir.Call(rule):

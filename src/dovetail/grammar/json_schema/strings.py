@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     ANY_CHAR,
+    EMPTY,
     NOTHING,
     Alt,
     Call,
@@ -24,6 +27,7 @@ from dovetail.grammar.ir import (
     Seq,
     Without,
     alt,
+    complement,
     walk,
 )
 
@@ -40,22 +44,64 @@ def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
 
 
 @lru_cache(maxsize=1024)
-def matching(patterns: tuple[str, ...], low: int, high: int | None) -> Node:
-    """A JSON string of low to high characters in which every pattern is found."""
-    text = language(patterns, low, high)
+def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
+    """A JSON string of low to high characters in which every pattern is found and none of `barred`."""
+    return quoted(language(patterns, low, high, barred))
+
+
+def quoted(text: Node) -> Node:
+    """A JSON string that denotes one of the texts of `text`."""
     return text if text == NOTHING else Call(Rule("pattern", concat(QUOTE, spelled(text), QUOTE)))
 
 
 @lru_cache(maxsize=1024)
-def language(patterns: tuple[str, ...], low: int, high: int | None) -> Node:
-    """The decoded strings of low to high characters in which every pattern is found."""
-    if not patterns:
-        return Repeat(ANY_CHAR, low, high)
+def language(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
+    """The decoded strings of low to high characters in which every pattern is found and none of `barred`."""
     nodes = [regex.search(pattern) for pattern in patterns]
     if NOTHING in nodes:
         return NOTHING
-    text = nodes[0] if len(nodes) == 1 else regex.intersect(*nodes)
-    return _limit(text, low, high)
+    if barred:
+        return regex.intersect(*nodes, _sized(low, high), barred=[regex.search(pattern) for pattern in barred])
+    if not nodes:
+        return _sized(low, high)
+    return _limit(nodes[0] if len(nodes) == 1 else regex.intersect(*nodes), low, high)
+
+
+@lru_cache(maxsize=1024)
+def other_than(
+    words: frozenset[str],
+    low: int = 0,
+    high: int | None = None,
+    patterns: tuple[str, ...] = (),
+    barred: tuple[str, ...] = (),
+) -> Node:
+    """The strings of `language` that are none of `words`."""
+    text = language(patterns, low, high, barred)
+    fitting = [word for word in sorted(words) if low <= len(word) and (high is None or len(word) <= high)]
+    if not fitting or text == NOTHING:
+        return text
+    if patterns or barred:
+        return regex.intersect(text, barred=[Lit(word.encode()) for word in fitting])
+    return _outside(fitting, low, high)
+
+
+def _outside(words: list[str], low: int, high: int | None, depth: int = 0) -> Node:
+    """Any rest of low to high characters of a string in order that is no rest of `words` behind `depth` characters."""
+    ways: list[Node] = [EMPTY] if low <= depth and words[0][depth:] else []
+    taken: list[str] = []
+    for char, group in groupby((word for word in words if word[depth:]), itemgetter(depth)):
+        taken.append(char)
+        inner = _outside(list(group), low, high, depth + 1)
+        if inner != NOTHING:
+            ways.append(concat(Lit(char.encode()), inner))
+    if high is None or depth < high:
+        others = complement((ord(char), ord(char)) for char in taken)
+        ways.append(concat(others, _sized(max(low - depth - 1, 0), None if high is None else high - depth - 1)))
+    return alt(*ways)
+
+
+def _sized(low: int, high: int | None) -> Node:
+    return Repeat(ANY_CHAR, low, high)
 
 
 def contains(text: str, patterns: tuple[str, ...]) -> bool:
@@ -66,7 +112,7 @@ def contains(text: str, patterns: tuple[str, ...]) -> bool:
 def _limit(node: Node, low: int, high: int | None) -> Node:
     """The texts of `node` that have low to high characters."""
     narrowed = _narrow(node, low, high)
-    return regex.intersect(node, Repeat(ANY_CHAR, low, high)) if narrowed is None else narrowed
+    return regex.intersect(node, _sized(low, high)) if narrowed is None else narrowed
 
 
 def _span(node: Node) -> Span:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -21,6 +22,8 @@ from dovetail.grammar.ir import (
     Repeat,
     Rule,
     Seq,
+    Spelled,
+    Spellings,
     Without,
     alt,
     optional,
@@ -38,6 +41,7 @@ _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0
 _PLANE_ZERO: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
 BACKSLASH = Lit(b"\\")
+QUOTE = Lit(b'"')
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
@@ -149,45 +153,33 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
-class _Spelled(dict[str, Node]):
-    """The spellings of single characters, made when first needed."""
+class _Escapes(Spellings):
+    """The spellings of ASCII characters in a JSON string, made when first needed; all grammars share their rules."""
 
-    def __missing__(self, char: str) -> Node:
-        node = self[char] = spell(((ord(char), ord(char)),))
-        return node
+    def __missing__(self, char: str) -> tuple[bytes, Rule]:
+        ranges = ((ord(char), ord(char)),)
+        self[char] = char.encode() if raw(ranges) else b"", Rule("escape", alt(*escapes(ranges)))
+        return self[char]
 
 
-_spelled = _Spelled()
+_ESCAPES = _Escapes(BACKSLASH.data)
 
 
 def spell_text(text: str) -> Node:
     """The inside of a JSON string that denotes `text`, in any spelling."""
-    return Seq(tuple([_spelled[char] for char in text]))
+    return Seq(tuple([spell(((ord(char), ord(char)),)) for char in text]))
 
 
-def _common_prefix(first: str, last: str) -> str:
-    """What two words begin with, and so every word that sorts between them."""
-    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    return first[:length]
-
-
-def spell_words(words: list[str], depth: int = 0) -> Node:
-    """The inside of a JSON string that denotes one of `words`; what several begin with is written once."""
-    groups: dict[str, list[str]] = {}
-    for word in words:
-        groups.setdefault(word[:1], []).append(word)
-    if len(groups) == len(words) or depth > 50:
-        return alt(*map(spell_text, words))
-    ways: list[Node] = []
-    for group in groups.values():
-        prefix = group[0] if len(group) == 1 else _common_prefix(min(group), max(group))
-        rest = [word[len(prefix) :] for word in group]
-        ways.append(spell_text(prefix) if rest == [""] else seq(spell_text(prefix), spell_words(rest, depth + 1)))
-    return alt(*ways)
+def quoted(text: str) -> Node:
+    """A JSON string that denotes `text`, in any spelling."""
+    if text.isascii():
+        return Spelled(text, _ESCAPES, QUOTE.data)
+    text.encode()  # raises where half of a surrogate pair stands alone
+    # Thousands of other characters may stand at one place, too many for a rule each.
+    return Seq((QUOTE, *[spell(((ord(char), ord(char)),)) for char in text], QUOTE))
 
 
 CHAR = spell(ALL)
-QUOTE = Lit(b'"')
 DIGIT = Chars(((0x30, 0x39),))
 ZERO = Lit(b"0")
 _NONZERO = Chars(((0x31, 0x39),))
@@ -237,6 +229,8 @@ class Pieces:
     array: Node
     excludes: tuple[bytes, ...]
     by_type: dict[str, Node]
+    lists: dict[str, Node]  # arrays of these types
+    scalars: dict[Any, Node]  # by what their schemas say
 
 
 @lru_cache(maxsize=64)
@@ -267,4 +261,4 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
         "object": anything,
         "array": array,
     }
-    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, by_type)
+    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, by_type, {}, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
@@ -25,17 +25,17 @@ def resolved(pattern: Syntax) -> ir.Node:
     return ir.NOTHING if is_empty(node) else node
 
 
-def intersect(*nodes: ir.Node) -> ir.Node:
-    """The texts that all of `nodes` match."""
-    *others, last = (from_node(node) for node in nodes)
+def intersect(*nodes: ir.Node, barred: Iterable[ir.Node] = ()) -> ir.Node:
+    """The texts that all of `nodes` match and none of `barred`."""
+    *others, last = (from_node(node) for node in nodes) if nodes else (syntax.ANYTHING,)
     looks = [Look(syntax.cat(other, Edge(end=True)), ahead=True, negative=False) for other in others]
+    looks += [Look(syntax.cat(from_node(node), Edge(end=True)), ahead=True, negative=True) for node in barred]
     return resolved(syntax.cat(*looks, last))
 
 
 def complement(node: ir.Node) -> ir.Node:
     """The texts that `node` does not match."""
-    look = Look(syntax.cat(from_node(node), Edge(end=True)), ahead=True, negative=True)
-    return resolved(syntax.cat(look, syntax.ANYTHING))
+    return intersect(barred=(node,))
 
 
 def shortest(node: ir.Node) -> ir.Node:
