@@ -15,8 +15,6 @@ DovetailError
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class DovetailError(Exception):
     """The root of every error raised on purpose."""
@@ -77,8 +75,8 @@ class ResponseError(InputError):
         fix: str = "",
         *,
         raw: str = "",
-        message: dict[str, Any] | None = None,
-        events: list[dict[str, Any]] | None = None,
+        message: dict[str, object] | None = None,
+        events: list[dict[str, object]] | None = None,
     ) -> None:
         super().__init__(problem, path, fix)
         self.raw = raw
