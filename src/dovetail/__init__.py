@@ -28,12 +28,15 @@ from dovetail.errors import (
     MatcherError,
     MessageError,
     ParseError,
+    ResponseError,
+    ResponseTemplateError,
     SchemaError,
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
+from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 
 __version__ = "0.1.0"
 
@@ -54,6 +57,10 @@ __all__ = [
     "Message",
     "MessageError",
     "ParseError",
+    "ResponseError",
+    "ResponseParser",
+    "ResponseTemplate",
+    "ResponseTemplateError",
     "SchemaError",
     "StreamParser",
     "StructuralTag",
@@ -67,6 +74,8 @@ __all__ = [
     "formats",
     "get_builtin_structural_tag",
     "get_model_structural_tag",
+    "get_response_parser",
     "load_format",
+    "parse_response",
     "register_model_structural_tag",
 ]

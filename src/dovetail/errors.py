@@ -9,6 +9,8 @@ DovetailError
 │   ├── DialectError      a model family, tools, tool_choice or reasoning of a request
 │   ├── VocabularyError   tokens, tokenizer files, stop tokens
 │   ├── MessageError      a chat message in the shape of some interface
+│   ├── ResponseTemplateError  a response template, or a tokenizer without one
+│   ├── ResponseError     an output that its response template cannot read; has the message so far
 │   └── LimitError        a budget of time, memory, depth or size ran out
 ├── ParseError            output that a strict reader cannot read; has .position in bytes
 └── MatcherError          a matcher used against its rules
@@ -65,6 +67,32 @@ class VocabularyError(InputError):
 
 class MessageError(InputError):
     """A chat message does not have the shape of its interface."""
+
+
+class ResponseTemplateError(InputError):
+    """A response template is malformed, missing, or not convertible."""
+
+
+class ResponseError(InputError):
+    """An output does not fit its response template.
+
+    `message` is what was read so far, `events` what the failed call had to tell, `raw` the text that did not fit.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        path: str = "",
+        fix: str = "",
+        *,
+        raw: str = "",
+        message: dict[str, object] | None = None,
+        events: list[dict[str, object]] | None = None,
+    ) -> None:
+        super().__init__(problem, path, fix)
+        self.raw = raw
+        self.message = message or {}
+        self.events = events or []
 
 
 class LimitError(InputError):

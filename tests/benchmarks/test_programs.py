@@ -69,6 +69,14 @@ def test_the_cost_of_a_byte_is_reported_by_size(tmp_path: Path) -> None:
     assert printed.splitlines()[-1].startswith(("PASS", "FAIL"))
 
 
+def test_response_templates_are_reported_beside_transformers(tmp_path: Path) -> None:
+    printed, written = figures("bench_response_templates.py", tmp_path / "out.json")
+    for row in written["outputs"].values():
+        assert row["chunk_us"].keys() == row["whole_us"].keys() == {"dovetail", "transformers"}
+    assert written["growth"]["dovetail"].keys() == {"20000", "100000"}
+    assert len([line for line in printed.splitlines() if line.startswith(("PASS  ", "FAIL  "))]) == 3
+
+
 @pytest.mark.parametrize("program", sorted(path.name for path in BENCHMARKS.glob("bench_*.py")))
 def test_help_teaches(program: str) -> None:
     done = run(program, "--help")

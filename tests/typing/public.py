@@ -1,7 +1,7 @@
 """What editors infer from the public names: checked by mypy, never run."""
 
 from collections.abc import Iterator
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
@@ -38,6 +38,16 @@ def speaker(fmt: dict[str, object]) -> None:
     voice = Speaker(seed=1)
     assert_type(voice.speak(fmt), Utterance)
     assert_type(voice.stream(fmt), Iterator[int])
+
+
+def responses(template: dict[str, object], tools: list[dict[str, object]]) -> None:
+    loaded = dt.ResponseTemplate.load(template)
+    assert_type(loaded, dt.ResponseTemplate)
+    assert_type(loaded.to_format(tools, "required", parallel_tool_calls=False), dt.StructuralTag)
+    parser = dt.ResponseParser(loaded, prefix="", on_malformed="keep", spans=True)
+    assert_type(parser.feed("text"), list[dict[str, Any]])
+    assert_type(parser.finalize(), tuple[dict[str, Any], list[dict[str, Any]]])
+    assert_type(dt.get_response_parser(object(), prefix=[1, 2]), dt.ResponseParser)
 
 
 def errors(error: dt.InputError) -> None:

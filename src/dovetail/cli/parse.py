@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dovetail import dialects
+from dovetail.cli.parse_template import parse_with_template
 from dovetail.dialects.families import FAMILIES
 from dovetail.errors import InputError
 from dovetail.messages import Message
@@ -25,7 +26,14 @@ _SHAPES = ("message", "openai", "huggingface", "anthropic", "responses")
 
 
 @click.command(epilog=f"Dialects: {', '.join(sorted(family.name for family in FAMILIES))}")
-@click.option("--dialect", "name", metavar="NAME", required=True, help="How the model talks; see below.")
+@click.option("--dialect", "name", metavar="NAME", help="How the model talks; see below.")
+@click.option(
+    "--response-template",
+    "template",
+    metavar="FILE",
+    type=click.Path(exists=True, path_type=Path),
+    help="Read by a response template instead: a file, a tokenizer_config.json, or a tokenizer's folder.",
+)
 @click.option(
     "--tools",
     metavar="FILE",
@@ -37,7 +45,16 @@ _SHAPES = ("message", "openai", "huggingface", "anthropic", "responses")
 @click.option("--prompt", metavar="TEXT", help="What the prompt ends with, such as <think>.")
 @click.option("--cut", is_flag=True, help="The output was cut off by a limit.")
 @click.option("--strict", is_flag=True, help="Refuse what the dialect's format would not allow.")
-def parse(name: str, tools: Path | None, stream: bool, shape: str, prompt: str | None, cut: bool, strict: bool) -> None:
+def parse(
+    name: str | None,
+    template: Path | None,
+    tools: Path | None,
+    stream: bool,
+    shape: str,
+    prompt: str | None,
+    cut: bool,
+    strict: bool,
+) -> None:
     """Read what a model said from the standard input, and print it as JSON.
 
     The message has content, reasoning and tool calls. What could not be read as it stands is text, or a call with
@@ -49,6 +66,7 @@ def parse(name: str, tools: Path | None, stream: bool, shape: str, prompt: str |
       dovetail parse --dialect qwen_3 < output.txt
       dovetail parse --dialect qwen_3_coder --tools tools.json --as openai < output.txt
       dovetail parse --dialect deepseek_r1 --prompt '<think>' < output.txt
+      dovetail parse --response-template tokenizer_config.json < output.txt
       some-model | dovetail parse --dialect harmony --stream
 
     \b
@@ -57,6 +75,12 @@ def parse(name: str, tools: Path | None, stream: bool, shape: str, prompt: str |
       1  the tools are wrong, there is no such dialect, or a strict reader refused the output
       2  the command line is wrong
     """
+    if (name is None) == (template is None):
+        raise click.UsageError("Give either --dialect NAME or --response-template FILE.")
+    if template is not None:
+        parse_with_template(template, _tools(tools), stream, prompt, strict, sys.stdin.buffer)
+        return
+    assert name is not None
     parser = dialects.get(name).parser(_tools(tools), prompt, strict)
     printer = _Printer(sys.stdout.isatty())
     for chunk in _chunks(sys.stdin.buffer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from dovetail.errors import GrammarError, LimitError, SchemaError
 
@@ -32,6 +33,25 @@ def step_into(target: Any, place: Where, step: str, reference: str, where: Where
     except (KeyError, IndexError, TypeError):
         problem = f"$ref {reference!r} names nothing: there is no {render((place, key))}"
         raise SchemaError(problem, render(where), "correct the pointer or add the definition") from None
+
+
+def follow(root: Any, base: Where, fragment: str, reference: str, where: Where) -> tuple[Any, Where]:
+    """What the JSON Pointer in a fragment leads to from `root`, which stands at `base`, and its place."""
+    target, place = root, base
+    for step in unquote(fragment).split("/")[1:]:
+        target, place = step_into(target, place, step, reference, where)
+    return target, place
+
+
+def resolve(root: Any, reference: Any, where: Where) -> tuple[Any, Where]:
+    """The schema that a reference by JSON Pointer names, and its place."""
+    if not isinstance(reference, str):
+        raise SchemaError(f"$ref must be a string, not {reference!r}", render(where), "write one such as #/$defs/name")
+    if reference not in ("", "#") and not reference.startswith("#/"):
+        problem = f"$ref {reference!r} is not a JSON Pointer into this schema"
+        fix = "copy what it names into $defs and refer to it as #/$defs/name"
+        raise SchemaError(problem, render(where), fix)
+    return follow(root, (), reference[1:], reference, where)
 
 
 def located(where: Where, call: Callable[..., Result], *arguments: Any) -> Result:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from dovetail.errors import LimitError, SchemaError
 
-from .pointers import Where, render, step_into
+from .pointers import Where, follow, render
 
 MAX_COPIES = 200
 _RECURSIVE = "#recursive"
@@ -76,7 +76,7 @@ class References:
         if self._simple and keyword == "$ref" and (reference in ("", "#") or reference.startswith("#/")):
             found = self._known.get(reference)
             if found is None:
-                found = self._known[reference] = _pointed(self._root, (), reference[1:], reference, (where, keyword))
+                found = self._known[reference] = follow(self._root, (), reference[1:], reference, (where, keyword))
             return found
         return self._resolve(schema, keyword, reference, (where, keyword))
 
@@ -99,7 +99,7 @@ class References:
 
     def _in_resource(self, resource: Resource, fragment: str, reference: str, where: Where) -> tuple[Any, Where]:
         if not fragment or fragment.startswith("/"):
-            target, place = _pointed(resource.root, resource.where, fragment, reference, where)
+            target, place = follow(resource.root, resource.where, fragment, reference, where)
             if isinstance(target, dict) and id(target) not in self._home:
                 self._walk(target, place, resource)
             return target, place
@@ -205,13 +205,6 @@ def children(schema: dict[Any, Any], where: Where) -> Iterator[tuple[Any, Where]
             yield from ((one, (at, index)) for index, one in enumerate(value))
         elif keyword in _NAMED and isinstance(value, dict):
             yield from ((one, (at, name)) for name, one in value.items() if isinstance(one, dict | bool))
-
-
-def _pointed(root: Any, base: Where, fragment: str, reference: str, where: Where) -> tuple[Any, Where]:
-    target, place = root, base
-    for step in unquote(fragment).split("/")[1:]:
-        target, place = step_into(target, place, step, reference, where)
-    return target, place
 
 
 def _dictionaries(value: Any) -> Iterator[dict[Any, Any]]:

@@ -1,0 +1,232 @@
+"""Templates as formats: what they allow, what both parsers read there, and what does not convert."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dovetail as dt
+from dovetail.engine.loaders import Loaded
+from dovetail.models import Speaker
+from dovetail.models.speaker import embedded_tokens
+from dovetail.response_templates import shapes
+
+WEATHER = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+}
+SUM = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "array"}}, "required": ["a", "b"]}
+TOOLS = [
+    {"type": "function", "function": {"name": "get_weather", "parameters": WEATHER}},
+    {"type": "function", "function": {"name": "add", "parameters": SUM}},
+]
+NAMED = {"type": "function", "function": {"name": "add"}}
+CONVERTIBLE = """cohere ernie gpt_oss inkling qwen3 serve_qwen2 serve_qwen2_snapshot serve_qwen3_5
+serve_qwen3_5_snapshot smollm trl_gptoss trl_llama3 trl_qwen3 trl_qwen3_5""".split()
+REFUSED = {
+    "gemma4": ("/fields/tool_calls/content_args", "string_delims"),
+    "gemma4_convert": ("/fields/tool_calls/content_args", "string_delims"),
+    "serve_gemma4": ("/fields/tool_calls/content_args", "string_delims"),
+    "serve_gemma4_snapshot": ("/fields/tool_calls/content_args", "string_delims"),
+    "muse_glimmer": ("/fields/tool_calls/content_args", "tag_pattern"),
+    "trl_glm4moe": ("/fields/tool_calls/content_args", "tag_pattern"),
+    "trl_lfm2_2_5": ("/fields/tool_calls/open", "','"),
+    "trl_nemotron_3": ("/fields/reasoning_content/open", "(?="),
+}
+
+
+def load(conformance: Path, name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((conformance / "transformers" / "templates" / f"{name}.json").read_text())
+    return loaded
+
+
+def peer(text: str, template: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from transformers.utils.chat_parsing import parse_response
+    return parse_response(text, template, prefix="")
+
+
+@cache
+def tokens() -> Loaded:
+    """The speaker's tokens, with more delimiters among the special ones, and a stop token that no template uses."""
+    own, specials, _ = embedded_tokens()
+    more = ['{"name":', "<|eot_id|>", "<|START_ACTION|>", "<stop>"]
+    specials = {**specials, **{text: len(own) + index for index, text in enumerate(more)}}
+    return Loaded([*own, *(text.encode() for text in more)], specials, [specials["<stop>"]])
+
+
+def utterances(fmt: dt.StructuralTag, count: int) -> list[str]:
+    speaker = Speaker(seed=7, tokenizer=tokens())
+    said = [speaker.speak(fmt, max_tokens=500, soft_limit=30) for _ in range(count)]
+    return [one.data.decode() for one in said if one.complete]
+
+
+@pytest.mark.parametrize("name", CONVERTIBLE)
+def test_what_a_speaker_says_both_parsers_read_alike(conformance: Path, name: str) -> None:
+    template = load(conformance, name)
+    texts = utterances(dt.ResponseTemplate.load(template).to_format(TOOLS), 12)
+    assert texts
+    for text in texts:
+        assert peer(text, template) == dt.parse_response(text, template, prefix="")
+
+
+CHOICES = [
+    # options, how many calls there may be, which tools
+    ({"tool_choice": "required"}, range(1, 99), {"get_weather", "add"}),
+    ({"tool_choice": "required", "parallel_tool_calls": False}, range(1, 2), {"get_weather", "add"}),
+    ({"parallel_tool_calls": False}, range(2), {"get_weather", "add"}),
+    ({"tool_choice": NAMED}, range(1, 2), {"add"}),
+    ({"tool_choice": "get_weather"}, range(1, 2), {"get_weather"}),
+    ({"tool_choice": "none"}, range(1), set()),
+]
+
+
+@pytest.mark.parametrize("name", CONVERTIBLE)
+def test_the_choice_of_tools_holds(conformance: Path, name: str) -> None:
+    template = load(conformance, name)
+    loaded = dt.ResponseTemplate.load(template)
+    heard = 0
+    for options, counts, names in CHOICES:
+        for text in utterances(loaded.to_format(TOOLS, **options), 4):
+            calls = dt.parse_response(text, template, prefix="").get("tool_calls", [])
+            assert len(calls) in counts, (options, text)
+            assert {call["function"]["name"] for call in calls} <= names
+            heard += len(calls)
+    assert heard
+
+
+@pytest.mark.parametrize("name", CONVERTIBLE)
+def test_arguments_fit_their_schema(conformance: Path, name: str) -> None:
+    template = load(conformance, name)
+    texts = utterances(dt.ResponseTemplate.load(template).to_format(TOOLS, "add"), 6)
+    assert texts
+    for text in texts:
+        (call,) = dt.parse_response(text, template, prefix="", tools=TOOLS)["tool_calls"]
+        assert {"a", "b"} == call["function"]["arguments"].keys()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_convert_is_named(conformance: Path, name: str) -> None:
+    path, construct = REFUSED[name]
+    with pytest.raises(dt.ResponseTemplateError, match="does not convert") as caught:
+        dt.ResponseTemplate.load(load(conformance, name)).to_format(TOOLS)
+    assert path == caught.value.path
+    assert construct in caught.value.problem
+
+
+def test_every_real_template_is_in_one_of_the_two_lists(conformance: Path) -> None:
+    found = {path.stem for path in (conformance / "transformers" / "templates").glob("*.json")} - {"INDEX"}
+    assert found == {*CONVERTIBLE, *REFUSED}
+
+
+QWEN = {
+    "start_anchor": "<|im_start|>assistant\n",
+    "fields": {
+        "thinking": {"open": "<think>", "close_pattern": "</think>\\s*"},
+        "tool_calls": {
+            "open": "<tool_call>",
+            "close": "</tool_call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+        "content": {"close": "<|im_end|>"},
+    },
+}
+CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>'
+ACCEPTED = [
+    # options, text, whether the format takes it
+    ({}, "hello", True),
+    ({}, "<think>hm</think>\n\nhello", True),
+    ({}, f"hello{CALL}", True),
+    ({}, f"{CALL}{CALL}", True),
+    ({}, f"{CALL}hello", False),
+    ({}, "hello<think>hm</think>", False),
+    ({}, "<tool_call>{}</tool_call>", False),
+    ({"tool_choice": "none"}, CALL, False),
+    ({"tool_choice": "required"}, "hello", False),
+    ({"parallel_tool_calls": False}, f"{CALL}{CALL}", False),
+    ({"reasoning": False}, "<think>hm</think>hello", False),
+    ({"prefix": "<|im_start|>assistant\n<think>"}, "hm</think>hello", True),
+    ({"prefix": "<|im_start|>assistant\n<think>"}, "hello", False),
+    ({"prefix": "<|im_start|>assistant\n<think>a</think>b"}, "hello", True),
+]
+
+
+@pytest.mark.parametrize(("options", "text", "wanted"), ACCEPTED)
+def test_a_format_takes_what_its_request_allows(options: dict[str, Any], text: str, wanted: bool) -> None:
+    assert wanted == dt.accepts(dt.ResponseTemplate.load(QWEN).to_format(TOOLS, **options).format, text)
+
+
+def field(**keys: Any) -> dict[str, Any]:
+    return {"start_anchor": "A", "fields": {"x": {"open": "<x>", "close": "</x>", **keys}}}
+
+
+TOOL_FIELD = {"content": "json", "transform": {"type": "function", "function": "{content}"}}
+NOT_CONVERTED = [
+    # template, options, words of the message
+    (field(content="int"), {}, "the content 'int'"),
+    (field(), {"tools": TOOLS}, "no field of the template holds tool calls"),
+    ({"start_anchor": "A", "fields": {"x": {"open": "<x>"}}}, {}, "a region without an end"),
+    (field(**TOOL_FIELD), {"tools": TOOLS, "tool_choice": "other"}, "not among the tools"),
+    (field(**TOOL_FIELD), {"tool_choice": "required"}, "there are no tools"),
+    (field(**TOOL_FIELD), {"prefix": "A<x>"}, "a call that the prompt has begun"),
+    (field(**TOOL_FIELD | {"content": "kv-lines"}), {"tools": TOOLS}, "arguments as 'kv-lines'"),
+    (
+        field(**TOOL_FIELD | {"transform": {"function": {"name": "{content.f.n}", "arguments": "{content.a}"}}}),
+        {"tools": TOOLS},
+        "takes the name or the arguments from elsewhere",
+    ),
+    (
+        {
+            "start_anchor": "A",
+            "fields": {
+                "t": {
+                    "open_pattern": r"<(?P<n>[a-z]+)>",
+                    "close": "</>",
+                    "content": "json",
+                    "transform": {"function": {"name": "{n}", "arguments": "{content}"}},
+                }
+            },
+        },
+        {"tools": TOOLS},
+        "the tool name 'get_weather'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "options", "words"), NOT_CONVERTED)
+def test_the_error_says_what_cannot_be_written(template: dict[str, Any], options: dict[str, Any], words: str) -> None:
+    with pytest.raises(dt.InputError, match=words):
+        dt.ResponseTemplate.load(template).to_format(**options)
+
+
+SPELLINGS = [
+    # pattern, one way to write it without names and white space, what announces it
+    (r"<a>\s*<b=(?P<n>\w+)>", "<a><b=>", ["<a>"]),
+    (r"\s*(?:<a>|<b>)", "<a>", ["<a>", "<b>"]),
+    (r"(?:<m>)?[^<]*<t>", "<t>", ["<t>"]),
+    (r"a{3}b?c+", "aaac", ["aaa"]),
+    (r"\[x\]\.", "[x].", ["[x]."]),
+    (r"(?:^|<t>)", "<t>", []),
+]
+
+
+@pytest.mark.parametrize(("pattern", "written", "heads"), SPELLINGS)
+def test_a_pattern_has_a_spelling_and_heads(pattern: str, written: str, heads: list[str]) -> None:
+    shape = shapes.read(pattern)
+    assert written == "".join(part for part in shapes.spelling([shape]) if isinstance(part, str))
+    assert heads == shapes.heads([shape])
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", "(?=a)", r"\Aa", "a$", r"\R", "(*PRUNE)a", "(" * 60 + "a" + ")" * 60, "^"])
+def test_a_pattern_that_says_too_little_has_no_spelling(pattern: str) -> None:
+    with pytest.raises(shapes.Unwritable):
+        shapes.spelling([shapes.read(pattern)])
