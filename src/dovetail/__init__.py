@@ -34,6 +34,7 @@ from dovetail.errors import (
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
+from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
@@ -48,6 +49,7 @@ __all__ = [
     "DovetailError",
     "Event",
     "ExportError",
+    "Finding",
     "FormatError",
     "GrammarError",
     "InputError",
@@ -62,6 +64,7 @@ __all__ = [
     "ResponseTemplate",
     "ResponseTemplateError",
     "SchemaError",
+    "SchemaReport",
     "StreamParser",
     "StructuralTag",
     "ToolCall",
@@ -70,6 +73,7 @@ __all__ = [
     "accepts",
     "compile",
     "dialects",
+    "explain_schema",
     "fill_masks",
     "formats",
     "get_builtin_structural_tag",

@@ -83,3 +83,15 @@ def test_bytes_that_are_no_text_are_refused(files: Path) -> None:
 
 def test_a_missing_file_is_a_usage_error(files: Path) -> None:
     assert 2 == run(str(files / "none.json")).exit_code
+
+
+def test_what_is_not_exact_in_a_schema_is_explained() -> None:
+    schema = {"type": "array", "uniqueItems": True}
+    result = run("-", "--explain", stdin=json.dumps(schema))
+    assert 3 == result.exit_code
+    assert result.output.startswith("widened     /uniqueItems  ")
+    assert "1 of 2 keywords are exact" in result.output
+    fmt = {"type": "json_schema", "json_schema": {"schema": {"type": "array"}}}
+    exact = run("-", "--explain", stdin=json.dumps(fmt))
+    assert (0, "1 of 1 keywords are exact\n") == (exact.exit_code, exact.output)
+    assert 1 == run("-", "--explain", stdin="{").exit_code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from dovetail.engine import accepts
 from dovetail.errors import InputError
 from dovetail.formats import Format, GrammarFormat, RegexFormat, load_format
 from dovetail.grammar import export, ir
+from dovetail.grammar.json_schema import explain_schema
 from dovetail.grammar.lower import lower
 
 _EBNF_SUFFIXES = (".ebnf", ".gbnf")
@@ -23,12 +25,13 @@ _TARGETS = ("ebnf", "gbnf", "lark", "structural-tag")
 @click.option("--from", "source", type=click.Choice(["json", "ebnf", "regex"]), help="What FILE holds; see above.")
 @click.option("--to", "target", type=click.Choice(_TARGETS), help="Print the grammar in this language.")
 @click.option("--accepts", "text", metavar="TEXT", help="Print whether the format matches TEXT as a whole.")
-def grammar(file: Path, source: str | None, target: str | None, text: str | None) -> None:
+@click.option("--explain", is_flag=True, help="Print which keywords of a JSON Schema are not held exactly, and why.")
+def grammar(file: Path, source: str | None, target: str | None, text: str | None, explain: bool) -> None:
     """Translate a format or grammar, or try a text on it.
 
     FILE holds a format as JSON (a structural tag, a bare format object, an OpenAI response_format), or EBNF where its
     name ends in .ebnf or .gbnf; --from says so where the name does not. "-" reads the standard input. Without an option
-    FILE is only checked.
+    FILE is only checked. With --explain it is a JSON Schema, or a json_schema format.
 
     \b
     Examples
@@ -36,6 +39,7 @@ def grammar(file: Path, source: str | None, target: str | None, text: str | None
       dovetail grammar tools.json --to gbnf             the grammar, as llama.cpp takes it
       dovetail grammar answer.ebnf --to lark            the grammar, as llguidance takes it
       dovetail grammar answer.ebnf --accepts yes        does it match?
+      dovetail grammar schema.json --explain            is every keyword held exactly?
       echo '[0-9]+' | dovetail grammar - --from regex --accepts 42
 
     \b
@@ -43,8 +47,11 @@ def grammar(file: Path, source: str | None, target: str | None, text: str | None
       0  the format is valid, was printed, or matches TEXT
       1  the format is not valid, or the target language cannot express it
       2  the command line is wrong
-      3  the format does not match TEXT
+      3  the format does not match TEXT, or a keyword of the schema is not held exactly
     """
+    if explain:
+        _explain(_json(file))
+        return
     fmt = _load(file, source)
     rule = lower(fmt)
     if target is not None:
@@ -58,12 +65,29 @@ def grammar(file: Path, source: str | None, target: str | None, text: str | None
         click.echo(f"valid: {fmt.type}")
 
 
-def _load(file: Path, source: str | None) -> Format:
-    data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+def _json(file: Path) -> Any:
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError("the file is not UTF-8", f"byte {error.start}", "save it as UTF-8") from None
+        return json.loads(_text(file))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the file is not JSON: {error}", str(file), "give it a JSON Schema") from None
+
+
+def _explain(content: Any) -> None:
+    schema = content
+    if isinstance(content, dict) and content.get("type") == "json_schema" and "json_schema" in content:
+        inner = content["json_schema"]
+        schema = inner["schema"] if isinstance(inner, dict) and isinstance(inner.get("schema"), dict) else inner
+    report = explain_schema(schema)
+    for finding in report.findings:
+        if finding.status != "exact":
+            click.echo(f"{finding.status:<10}  {finding.pointer}/{finding.keyword}  {finding.why}")
+    click.echo(f"{len(report.of('exact'))} of {len(report.findings)} keywords are exact")
+    if not report.is_exact:
+        raise click.exceptions.Exit(3)
+
+
+def _load(file: Path, source: str | None) -> Format:
+    text = _text(file)
     match source or ("ebnf" if file.suffix in _EBNF_SUFFIXES else "json"):
         case "ebnf":
             return load_format(GrammarFormat(grammar=text))
@@ -71,6 +95,14 @@ def _load(file: Path, source: str | None) -> Format:
             return load_format(RegexFormat(pattern=text.removesuffix("\n")))
         case _:
             return load_format(text)
+
+
+def _text(file: Path) -> str:
+    data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError("the file is not UTF-8", f"byte {error.start}", "save it as UTF-8") from None
 
 
 def _exported(fmt: Format, rule: ir.Rule, target: str) -> str:

@@ -83,7 +83,8 @@ class ConstStringFormat(FormatModel):
 class JsonSchemaFormat(FormatModel):
     """A value that a JSON Schema describes, written as JSON or in a model family's parameter style.
 
-    While `strict`, an object that declares properties and is silent on additionalProperties is closed.
+    While `strict`, an object that declares properties and is silent on additionalProperties is closed. A schema that
+    cannot be held exactly is refused, or where `on_inexact` is "widen" held without the keywords that are too much.
     """
 
     type: Literal["json_schema"] = "json_schema"
@@ -93,6 +94,7 @@ class JsonSchemaFormat(FormatModel):
     max_whitespace_cnt: Count | None = None
     excludes: tuple[FullStr, ...] = ()
     strict: Bool = True
+    on_inexact: Literal["raise", "widen"] = "raise"
 
 
 class QwenXmlParameterFormat(FormatModel):

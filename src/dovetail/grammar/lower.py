@@ -100,6 +100,7 @@ def _json_schema(fmt: f.JsonSchemaFormat, _ends: Ends, path: str) -> ir.Node:
         any_order=fmt.any_order,
         max_whitespace=fmt.max_whitespace_cnt,
         excludes=fmt.excludes,
+        on_inexact=fmt.on_inexact,
         path=path + "/json_schema",
     )
     return ir.Call(ir.Rule("json_schema", body))

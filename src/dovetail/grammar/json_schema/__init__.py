@@ -13,8 +13,9 @@ error that lists all such keywords.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from dovetail._core import fingerprint
 from dovetail.errors import FormatError, InputError, LimitError, SchemaError
@@ -22,12 +23,14 @@ from dovetail.grammar.ir import NOTHING, Node
 
 from .layouts import LAYOUTS, Layout
 from .lowering import Lowering
+from .pointers import render
 from .prune import prune
 from .reading import Reader
+from .report import Finding, SchemaReport, report
 from .tagged import Tagged
 from .text import DEFAULT_WHITESPACE, pieces
 
-__all__ = ["STYLES", "lower"]
+__all__ = ["STYLES", "Finding", "SchemaReport", "explain_schema", "lower"]
 
 STYLES = ("json", *LAYOUTS)
 
@@ -44,27 +47,32 @@ def lower(
     any_order: bool = False,
     max_whitespace: int | None = None,
     excludes: Sequence[str] = (),
+    on_inexact: str = "raise",
+    registry: Mapping[str, Any] | None = None,
     path: str = "",
 ) -> Node:
-    """The texts of the values that `schema` admits; `path` is where the schema stands in what the caller wrote."""
+    """The texts of the values that `schema` admits; `path` is where the schema stands in what the caller wrote.
+
+    Where `on_inexact` is "widen", keywords that cannot be held exactly are left out instead of refused. `registry` has
+    the documents, by their identifier, that references may lead to.
+    """
     words = tuple(excludes)
     try:
-        content, size = fingerprint(schema)
+        content, size = fingerprint(schema) if registry is None else (None, 0)
     except (LimitError, TypeError):
         content, size = None, 0  # nested too deeply or no JSON: never a common schema
-    key = (content, style, strict, any_order, max_whitespace, words)
+    key = (content, style, strict, any_order, max_whitespace, words, on_inexact)
     found = _cache.get(key) if content else None
     if found is None:
-        try:
-            found = _lower(schema, style, strict, any_order, max_whitespace, words)
-        except UnicodeEncodeError as error:
-            problem = f"{error.object!r} has a surrogate without its partner"
-            raise SchemaError(problem, path, "use Unicode text") from error
-        except InputError as error:
-            raise type(error)(error.problem, path + error.path, error.fix) from error.__cause__
-        except (ValueError, OverflowError) as error:
-            problem = f"a number in this schema cannot be written as JSON: {error}"
-            raise SchemaError(problem, path, "use finite numbers of a few thousand digits at most") from error
+        options = _Options(style, strict, any_order, max_whitespace, words)
+        with _told_where(path):
+            lowering, found = _lower(schema, options, registry)
+            if found == NOTHING:
+                raise SchemaError(
+                    "no value can satisfy this schema", "", "loosen the keywords that contradict each other"
+                )
+            if lowering.reader.findings and on_inexact != "widen":
+                raise _inexact(lowering.reader.findings)
         if 0 < size <= _MAX_CACHED_VALUES:
             _cache[key] = found
             if len(_cache) > _MAX_CACHED:
@@ -72,26 +80,57 @@ def lower(
     return found
 
 
-def _lower(
-    schema: Any, style: str, strict: bool, any_order: bool, max_whitespace: int | None, excludes: tuple[str, ...]
-) -> Node:
-    width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
-    shared = pieces(width, tuple(word.encode() for word in excludes))
-    reader = Reader(schema)
-    reader.strict = strict
-    lowering = Lowering(reader, shared, any_order)
-    if style == "json":
+def explain_schema(
+    schema: Any,
+    *,
+    style: str = "json",
+    strict: bool = True,
+    any_order: bool = False,
+    registry: Mapping[str, Any] | None = None,
+) -> SchemaReport:
+    """How exactly each keyword of a schema is held, by JSON Pointer."""
+    with _told_where(""):
+        lowering, node = _lower(schema, _Options(style, strict, any_order, None, ()), registry)
+    impossible = {render(where) for where in lowering.impossible}
+    return report(schema, lowering.reader.findings, impossible | ({""} if node == NOTHING else set()))
+
+
+class _Options(NamedTuple):
+    style: str
+    strict: bool
+    any_order: bool
+    max_whitespace: int | None
+    excludes: tuple[str, ...]
+
+
+@contextmanager
+def _told_where(path: str) -> Iterator[None]:
+    """Errors inside get the place of the schema in what the caller wrote."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        problem = f"{error.object!r} has a surrogate without its partner"
+        raise SchemaError(problem, path, "use Unicode text") from error
+    except InputError as error:
+        raise type(error)(error.problem, path + error.path, error.fix) from error.__cause__
+    except (ValueError, OverflowError) as error:
+        problem = f"a number in this schema cannot be written as JSON: {error}"
+        raise SchemaError(problem, path, "use finite numbers of a few thousand digits at most") from error
+
+
+def _lower(schema: Any, options: _Options, registry: Mapping[str, Any] | None) -> tuple[Lowering, Node]:
+    width = DEFAULT_WHITESPACE if options.max_whitespace is None else options.max_whitespace
+    shared = pieces(width, tuple(word.encode() for word in options.excludes))
+    reader = Reader(schema, registry)
+    reader.strict = options.strict
+    lowering = Lowering(reader, shared, options.any_order)
+    if options.style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()
     else:
-        node = Tagged(lowering, _layout(style, excludes)).arguments(((schema, ()),))
-    if lowering.doubtful:
-        node = prune(node)
-    if node == NOTHING:
-        raise SchemaError("no value can satisfy this schema", "", "loosen the keywords that contradict each other")
-    if reader.findings:
-        raise _inexact(reader.findings)
-    return node
+        layout = _layout(options.style, options.excludes)
+        node = Tagged(lowering, layout).arguments(((schema, ()),))
+    return lowering, prune(node) if lowering.doubtful else node
 
 
 def _inexact(findings: dict[tuple[str, str], str]) -> SchemaError:
@@ -101,7 +140,7 @@ def _inexact(findings: dict[tuple[str, str], str]) -> SchemaError:
     if len(findings) > 1:
         lines = (f"{path}/{word}: {reason}" for (path, word), reason in findings.items())
         problem = f"{len(findings)} keywords cannot be held exactly\n    " + "\n    ".join(lines)
-    return SchemaError(problem, f"{first}/{keyword}", "change them, or ask for on_inexact: widen")
+    return SchemaError(problem, f"{first}/{keyword}", 'change them, or set "on_inexact": "widen" to leave them out')
 
 
 def _layout(style: str, excludes: tuple[str, ...]) -> Layout:

@@ -76,6 +76,7 @@ class Lowering:
         self.pieces = pieces
         self.strict = reader.strict
         self.free_order = free_order
+        self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
@@ -93,6 +94,8 @@ class Lowering:
         found = self._done.get(key)
         if found is None:
             found = self._done[key] = self.union(self.reader.read(nodes))
+            if is_nothing(found):
+                self.impossible.append(nodes[0][1])
             self._kept.append(nodes)  # so that no other schema gets the same identity
         return found
 
@@ -116,6 +119,8 @@ class Lowering:
             found = self._simple_union(schema["anyOf"], where)
         if found is None:
             found = self.union(self.reader.read(((schema, where),)))
+        if is_nothing(found):
+            self.impossible.append(where)
         self._done[id(schema)] = found
         return found
 
