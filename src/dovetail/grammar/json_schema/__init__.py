@@ -13,13 +13,12 @@ error that lists all such keywords.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dovetail._core import fingerprint
 from dovetail.errors import FormatError, InputError, LimitError, SchemaError
-from dovetail.grammar.ir import NOTHING, Node
+from dovetail.grammar.ir import NOTHING, Node, is_nothing
 
 from .layouts import LAYOUTS, Layout
 from .lowering import Lowering
@@ -64,15 +63,17 @@ def lower(
     key = (content, style, strict, any_order, max_whitespace, words, on_inexact)
     found = _cache.get(key) if content else None
     if found is None:
-        options = _Options(style, strict, any_order, max_whitespace, words)
-        with _told_where(path):
-            lowering, found = _lower(schema, options, registry)
-            if found == NOTHING:
+        options = (style, strict, any_order, max_whitespace, words)
+        try:
+            lowering, found = _lower(schema, registry, *options)
+            if is_nothing(found):
                 raise SchemaError(
                     "no value can satisfy this schema", "", "loosen the keywords that contradict each other"
                 )
             if lowering.reader.findings and on_inexact != "widen":
                 raise _inexact(lowering.reader.findings)
+        except (ValueError, OverflowError) as error:
+            raise _told_where(error, path) from error.__cause__
         if 0 < size <= _MAX_CACHED_VALUES:
             _cache[key] = found
             if len(_cache) > _MAX_CACHED:
@@ -89,47 +90,44 @@ def explain_schema(
     registry: Mapping[str, Any] | None = None,
 ) -> SchemaReport:
     """How exactly each keyword of a schema is held, by JSON Pointer."""
-    with _told_where(""):
-        lowering, node = _lower(schema, _Options(style, strict, any_order, None, ()), registry)
+    try:
+        lowering, node = _lower(schema, registry, style, strict, any_order, None, ())
+    except (ValueError, OverflowError) as error:
+        raise _told_where(error, "") from error.__cause__
     impossible = {render(where) for where in lowering.impossible}
     return report(schema, lowering.reader.findings, impossible | ({""} if node == NOTHING else set()))
 
 
-class _Options(NamedTuple):
-    style: str
-    strict: bool
-    any_order: bool
-    max_whitespace: int | None
-    excludes: tuple[str, ...]
+def _told_where(error: Exception, path: str) -> InputError:
+    """The error with the place of the schema in what the caller wrote."""
+    match error:
+        case UnicodeEncodeError():
+            problem = f"{error.object!r} has a surrogate without its partner"
+            return SchemaError(problem, path, "use Unicode text")
+        case InputError():
+            return type(error)(error.problem, path + error.path, error.fix)
+        case _:
+            problem = f"a number in this schema cannot be written as JSON: {error}"
+            return SchemaError(problem, path, "use finite numbers of a few thousand digits at most")
 
 
-@contextmanager
-def _told_where(path: str) -> Iterator[None]:
-    """Errors inside get the place of the schema in what the caller wrote."""
-    try:
-        yield
-    except UnicodeEncodeError as error:
-        problem = f"{error.object!r} has a surrogate without its partner"
-        raise SchemaError(problem, path, "use Unicode text") from error
-    except InputError as error:
-        raise type(error)(error.problem, path + error.path, error.fix) from error.__cause__
-    except (ValueError, OverflowError) as error:
-        problem = f"a number in this schema cannot be written as JSON: {error}"
-        raise SchemaError(problem, path, "use finite numbers of a few thousand digits at most") from error
-
-
-def _lower(schema: Any, options: _Options, registry: Mapping[str, Any] | None) -> tuple[Lowering, Node]:
-    width = DEFAULT_WHITESPACE if options.max_whitespace is None else options.max_whitespace
-    shared = pieces(width, tuple(word.encode() for word in options.excludes))
-    reader = Reader(schema, registry)
-    reader.strict = options.strict
-    lowering = Lowering(reader, shared, options.any_order)
-    if options.style == "json":
+def _lower(
+    schema: Any,
+    registry: Mapping[str, Any] | None,
+    style: str,
+    strict: bool,
+    any_order: bool,
+    max_whitespace: int | None,
+    excludes: tuple[str, ...],
+) -> tuple[Lowering, Node]:
+    width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
+    shared = pieces(width, tuple([word.encode() for word in excludes]))
+    lowering = Lowering(Reader(schema, registry, strict), shared, any_order)
+    if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()
     else:
-        layout = _layout(options.style, options.excludes)
-        node = Tagged(lowering, layout).arguments(((schema, ()),))
+        node = Tagged(lowering, _layout(style, excludes)).arguments(((schema, ()),))
     return lowering, prune(node) if lowering.doubtful else node
 
 

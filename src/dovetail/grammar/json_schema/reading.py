@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -85,16 +86,22 @@ class _Branch:
 class Reader:
     """Reads the schemas of one document; what cannot be held exactly is left out and noted in `findings`."""
 
-    def __init__(self, root: Any, registry: Mapping[str, Any] | None = None) -> None:
-        self.references = References(root, registry)
+    def __init__(self, root: Any, registry: Mapping[str, Any] | None = None, strict: bool = False) -> None:
+        self._root = root
+        self._registry = registry
+        self.strict = strict
         self.findings: dict[tuple[str, str], str] = {}
-        self.strict = False
         self._modern: dict[int, dict[Any, Any]] = {}
         self._negations: dict[int, list[Located]] = {}
         self._choices: dict[tuple[int, Any, bool], list[Arm]] = {}
         self._compared: dict[tuple[int, Any, bool], list[bool]] = {}  # choices whose arms are being read: met again?
         self._wrapped: dict[int, Any] = {}
         self._kept: list[Any] = []
+
+    @cached_property
+    def references(self) -> References:
+        """Where references lead; most schemas have none."""
+        return References(self._root, self._registry)
 
     def widen(self, where: Where, keyword: str, why: str) -> None:
         """Note that a keyword is not held exactly."""
