@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <deque>
 #include <memory>
 #include <unordered_map>
@@ -47,13 +48,37 @@ struct Resolved {
     Counter apply(Counter c) const;
 };
 
-/// Which bytes lead from a state back to itself: whole subtrees of the trie are taken by them.
-struct Loops {
-    uint64_t low = 0, high = 0;  // ASCII
-    bool others = false;         // every well-formed character that is not ASCII
+/// A set of characters: ASCII, and bytes from 0xC0 on that stand for every well-formed character that they begin.
+struct CharSet {
+    uint64_t low = 0, high = 0, leads = 0;
+
+    bool within(const CharSet &other) const { return !(low & ~other.low || high & ~other.high || leads & ~other.leads); }
+    bool has(uint8_t byte) const {
+        if (byte < 64) return low >> byte & 1;
+        if (byte < 128) return high >> (byte - 64) & 1;
+        return byte >= 0xC0 && (leads >> (byte - 0xC0) & 1);
+    }
+    void add(uint8_t byte) {
+        if (byte < 64) low |= uint64_t{1} << byte;
+        else if (byte < 128) high |= uint64_t{1} << (byte - 64);
+        else if (byte >= 0xC0) leads |= uint64_t{1} << (byte - 0xC0);
+    }
+    int ascii() const { return std::popcount(low) + std::popcount(high); }
+};
+
+/// Which characters lead from a state back to itself: whole subtrees of the trie are taken by them.
+struct Loops : CharSet {
     bool ticks = false;          // each of them counts one repetition
+    bool alone = true;           // they lead nowhere else besides
     bool crosses = false;        // the state takes them too once the lower bound has been met
     bool met = false;            // the lower bound makes no difference to the state: it is met
+    std::unique_ptr<CharSet> wide;  // characters that lead round among several states, all of which take them
+};
+
+/// A state that takes exactly what a state of another rule takes when that rule is called at `site`; none has no site.
+struct Lift {
+    DState *state = nullptr;
+    const CallSite *site = nullptr;
 };
 
 struct DState {
@@ -68,6 +93,7 @@ struct DState {
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<Loops> loops;
+        std::unique_ptr<Lift> lift;
     };
     struct Dense {
         uint8_t index[256];
@@ -107,6 +133,8 @@ struct DState {
         return nullptr;
     }
     template <class Visit> void each_range(Visit visit) const;
+    /// Where the bytes lead by states that do nothing but take them; null where they do not.
+    DState *follow(std::string_view bytes);
 };
 
 class Automaton {
@@ -123,7 +151,14 @@ class Automaton {
     }
     const std::vector<Resolved> &resolve(DState &d, Counter c);
     /// How the state loops on itself, for states that are worth asking.
-    const Loops &loops(DState &d);
+    const Loops &loops(DState &d) { return known_loops(d); }
+    /// The characters after which the state takes all of them again, however many have come.
+    const CharSet &wide_loops(DState &d);
+    /// For states inside a character that a call follows; the bytes lead to the state in some walk.
+    const Lift &lift(DState &d, std::string_view bytes);
+    /// A state with a large mask that loops on itself: other walks come to it and need not go on.
+    DState *home() const { return home_; }
+    void offer_home(DState &d);
 
     const Rule &rule() const { return rule_; }
 
@@ -147,10 +182,14 @@ class Automaton {
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
     std::vector<Resolved> resolve_now(DState &d, Counter c);
-    bool loops_on_other_characters(DState &d, bool ticks);
+    Loops &known_loops(DState &d);
+    template <class Arrives> uint64_t looping_leads(DState &d, const Arrives &arrives);
+    bool spread_wide(DState &d, CharSet &set, std::vector<DState *> &round);
     void look_beyond_lower_bound(DState &d, Loops &loops);
-    /// Does arriving at `to` come back to `home`, with one repetition counted where `ticks`?
-    bool arrives(DState *to, const DState &home, bool ticks);
+    /// Does arriving at `to` come back to `home`, with one repetition counted where the loops tick?
+    bool arrives(DState *to, const DState &home, const Loops &loops);
+    const CallSite *lone_call(DState &d);
+    bool takes_the_same(DState &d, DState &other, const CallSite &site, int depth);
     void account(size_t bytes);
 
     Rule &rule_;
@@ -162,7 +201,7 @@ class Automaton {
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     uint32_t epoch_ = 0;
-    DState *start_ = nullptr, *entry_ = nullptr;
+    DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
     size_t bytes_ = 0;
 };
 

@@ -10,14 +10,7 @@ namespace dovetail {
 
 namespace {
 
-/// Appends the tokens of a finished node.
-void add_tokens(const MaskNode &node, uint32_t mask_words, std::vector<uint32_t> &out) {
-    out.insert(out.end(), node.tokens.get(), node.tokens.get() + node.token_count);
-    if (!node.dense) return;
-    for (uint32_t w = 0; w < mask_words; ++w)
-        for (uint32_t bits = node.dense[w]; bits; bits &= bits - 1)
-            out.push_back(w * 32 + static_cast<uint32_t>(std::countr_zero(bits)));
-}
+constexpr size_t kMaxMaking = 4;  // masks that are made for the sake of each other
 
 }  // namespace
 
@@ -34,9 +27,19 @@ MaskRoots::~MaskRoots() {
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), walker_(std::make_unique<Walker>(store.vocab())) {}
+    : store_(store), limit_(limit), bases_(store.vocab()), mask_(store.vocab().rank_words()) {}
 
 MaskCache::~MaskCache() = default;
+
+static Walker &walker_at(size_t depth, std::vector<std::unique_ptr<Walker>> &walkers, const Vocab &vocab, MaskCache &cache) {
+    if (depth == walkers.size()) walkers.push_back(std::make_unique<Walker>(vocab, cache));
+    return *walkers[depth];
+}
+
+MaskCache::Turn::Turn(MaskCache &cache)
+    : cache_(cache), walker_(walker_at(cache.walking_, cache.walkers_, cache.store_.vocab(), cache)) {
+    ++cache.walking_;
+}
 
 Counter MaskCache::clamp(Counter c, bool counts_tokens) const {
     // No token makes more steps than it has bytes, so larger counters behave alike.
@@ -49,6 +52,7 @@ Counter MaskCache::clamp(Counter c, bool counts_tokens) const {
 
 void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
     ++fills_;
+    making_.clear();  // a walk that ran into a limit leaves it
     nodes_.clear();
     for (const Config &top : stacks.tops) {
         MaskNode *node = &root(top);
@@ -59,7 +63,7 @@ void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
         }
     }
     write(nodes_, out);
-    if (bytes_ > limit_) make_room();
+    if (bytes() > limit_) make_room();
 }
 
 MaskNode &MaskCache::root(const Config &top) {
@@ -87,25 +91,59 @@ MaskNode &MaskCache::root(const Config &top) {
 std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     MaskParts parts;
     const Config top{&d, counter, nullptr, nullptr};
-    if (!walk_profiled(top, parts)) {
-        parts.clear();
-        walker_->walk_all(top, parts);
+    {
+        Turn walker(*this);
+        if (!walk_profiled(walker, top, parts)) {
+            parts.clear();
+            walker->walk_all(top, parts);
+        }
     }
     if (d.extra)
         for (const TokenEdge &e : d.extra->tokens)
             for (uint32_t t = 0; t < store_.vocab().size(); ++t)
                 if (e.set->has(t, store_.vocab())) parts.tokens.push_back(t);
-    return finished(parts);
+    std::unique_ptr<MaskNode> node = finished(parts);
+    if (node->base && counter == Counter{}) d.owner->offer_home(d);
+    return node;
 }
 
-bool MaskCache::walk_profiled(const Config &top, MaskParts &parts) {
+bool MaskCache::walk_profiled(Turn &walker, const Config &top, MaskParts &parts) {
     if (!top.d->counter_live || top.d->counts_tokens) return false;
     std::unique_ptr<LoopProfile> &profile = top.d->masks->profile;
     if (!profile) {
-        profile = std::make_unique<LoopProfile>(walker_->profile(*top.d));
+        profile = std::make_unique<LoopProfile>(walker->profile(*top.d));
         bytes_ += profile->memory();
     }
-    return profile->usable && walker_->walk_loop(top, *profile, parts);
+    return profile->usable && walker->walk_loop(top, *profile, parts);
+}
+
+bool MaskCache::chain(DState &home, const CallSite *site, const std::vector<Frame> &callers, bool make,
+                      std::vector<MaskNode *> &out) {
+    MaskNode *node = home.plain_mask;
+    node->used = fills_;
+    out.push_back(node);
+    auto add = [&](const Frame &frame) {
+        if (!node->has_rest) return true;
+        node = find_below(*node, frame, make);
+        if (node) out.push_back(node);
+        return node != nullptr;
+    };
+    if (site && !site->tail && !add(make_frame(nullptr, site, {}))) return false;
+    return std::all_of(callers.begin(), callers.end(), add);
+}
+
+/// Null where it is not known and `make` is false, or where making it has led here.
+MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
+    const MaskKey key{frame.site_id, clamp(frame.counter, false)};
+    const auto slot = node.below.find(key);
+    if (slot != node.below.end()) {
+        slot->second->used = fills_;
+        return slot->second.get();
+    }
+    if (!make || making_.size() >= kMaxMaking) return nullptr;
+    if (std::find(making_.begin(), making_.end(), std::pair<const MaskNode *, MaskKey>{&node, key}) != making_.end())
+        return nullptr;
+    return &below(node, frame);
 }
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
@@ -122,43 +160,43 @@ MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
 }
 
 std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &frame, Counter counter) {
-    MaskParts parts, walked;
+    making_.emplace_back(&node, MaskKey{frame.site_id, counter});
+    MaskParts parts;
     Stacks stacks;
     std::vector<uint32_t> exits;
+    Turn walker(*this);
+    auto whole = [&](MaskNode &known) {
+        // Every token of the trie; those outside it come last in the list.
+        parts.slices.push_back({static_cast<uint32_t>(parts.chains.size()), {0, store_.vocab().nodes()[0].end}});
+        parts.chains.push_back({&known});
+        for (uint32_t i = known.token_count; i-- > 0 && !store_.vocab().in_trie(known.tokens[i]);)
+            parts.tokens.push_back(known.tokens[i]);
+    };
     for (const Rest &rest : node.rest) {
         const auto &returns = frame.site->returns;
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
         DState *state = returns[rest.exit].state;
-        walker_->arrive(state, counter, stacks, exits);
+        walker->arrive(state, counter, stacks, exits);
         for (uint32_t exit : exits) {
             std::vector<uint32_t> &to = parts.rest_of(exit);
             to.insert(to.end(), rest.nodes.begin(), rest.nodes.end());
         }
-        // States of other rules come last: going on from them uses the walker again, and their frames are copied first.
         const auto foreign = std::stable_partition(stacks.tops.begin(), stacks.tops.end(),
                                                    [&](const Config &c) { return c.d->owner == state->owner; });
-        walked.clear();
-        walker_->walk_rest(rest.nodes, {stacks.tops.begin(), foreign}, walked);
-        parts.tokens.insert(parts.tokens.end(), walked.tokens.begin(), walked.tokens.end());
-        parts.add_rest(walked.rest);
-        const std::vector<Config> others(foreign, stacks.tops.end());
-        std::vector<std::vector<Frame>> callers;
-        for (const Config &c : others) {
-            std::vector<Frame> &list = callers.emplace_back();
-            for (const Frame *f = c.parent; f; f = f->parent) list.push_back(*f);
-        }
-        for (size_t i = 0; i < others.size(); ++i) {
-            MaskNode *at = &go_on(node, rest, others[i]);
-            add_tokens(*at, store_.vocab().mask_words(), parts.tokens);
-            size_t up = 0;
-            for (; up < callers[i].size() && at->has_rest; ++up) {
-                at = &below(*at, callers[i][up]);
-                add_tokens(*at, store_.vocab().mask_words(), parts.tokens);
+        walker->walk_rest(rest.nodes, {stacks.tops.begin(), foreign}, parts);
+        for (auto top = foreign; top != stacks.tops.end(); ++top) {
+            MaskNode *at = &go_on(node, rest, *top);
+            const Frame *f = top->parent;
+            for (whole(*at); f && at->has_rest; f = f->parent) {
+                at = &below(*at, *f);
+                whole(*at);
             }
-            if (up == callers[i].size()) parts.add_rest(at->rest);
+            if (!f) parts.add_rest(at->rest);
         }
     }
-    return finished(parts);
+    std::unique_ptr<MaskNode> made = finished(parts);
+    making_.pop_back();
+    return made;
 }
 
 MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
@@ -167,7 +205,7 @@ MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) 
     if (slot == node.below.end()) {
         MaskParts parts;
         const Config alone{top.d, key.counter, nullptr, nullptr};
-        walker_->walk_rest(rest.nodes, {&alone, 1}, parts);
+        Turn(*this)->walk_rest(rest.nodes, {&alone, 1}, parts);
         slot = node.below.emplace(key, finished(parts)).first;
     }
     slot->second->used = fills_;
@@ -175,23 +213,22 @@ MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) 
 }
 
 std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
+    const Vocab &vocab = store_.vocab();
+    add_rest_of_slices(parts);
     auto node = std::make_unique<MaskNode>();
-    const uint32_t words = store_.vocab().mask_words();
-    node->bytes = sizeof(MaskNode) + 64;
-    if (!parts.dense.empty() || parts.tokens.size() > words / 4) {
-        node->dense = std::make_unique<uint32_t[]>(words);
-        std::copy(parts.dense.begin(), parts.dense.end(), node->dense.get());
-        for (uint32_t t : parts.tokens) node->dense[t / 32] |= 1u << (t % 32);
-        node->bytes += words * 4;
-    } else {
-        std::sort(parts.tokens.begin(), parts.tokens.end());
-        parts.tokens.erase(std::unique(parts.tokens.begin(), parts.tokens.end()), parts.tokens.end());
-        node->token_count = static_cast<uint32_t>(parts.tokens.size());
-        node->tokens = std::make_unique<uint32_t[]>(parts.tokens.size());
-        std::copy(parts.tokens.begin(), parts.tokens.end(), node->tokens.get());
-        node->bytes += node->token_count * 4;
-    }
-    const auto &nodes = store_.vocab().nodes();
+    others_.clear();
+    for (uint32_t t : parts.tokens)
+        if (!vocab.in_trie(t)) others_.push_back(t);
+    std::sort(others_.begin(), others_.end());
+    others_.erase(std::unique(others_.begin(), others_.end()), others_.end());
+    if (is_large(parts)) node->base = gather_many(parts);
+    else gather_few(parts);
+    node->token_count = static_cast<uint32_t>(ranks_.size() + others_.size());
+    node->tokens = std::make_unique<uint32_t[]>(node->token_count);
+    auto end = std::transform(ranks_.begin(), ranks_.end(), node->tokens.get(), [&](uint32_t r) { return vocab.order()[r]; });
+    std::copy(others_.begin(), others_.end(), end);
+    node->bytes = static_cast<uint32_t>(sizeof(MaskNode) + 64 + node->token_count * 4);
+    const auto &nodes = vocab.nodes();
     for (Rest &r : parts.rest) {
         std::sort(r.nodes.begin(), r.nodes.end(), [&](uint32_t a, uint32_t b) {
             return nodes[a].byte != nodes[b].byte ? nodes[a].byte < nodes[b].byte : a < b;
@@ -207,21 +244,122 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     return node;
 }
 
-void MaskCache::write(const std::vector<MaskNode *> &nodes, uint32_t *out) const {
+/// What leaves the lowest frame below the trie nodes of the slices.
+void MaskCache::add_rest_of_slices(MaskParts &parts) const {
+    const auto &nodes = store_.vocab().nodes();
+    for (const MaskParts::Slice &slice : parts.slices) {
+        if (slice.nodes.first == 0) continue;  // a whole mask, whose rest was looked after
+        for (const Rest &rest : parts.chains[slice.chain].back()->rest) {
+            std::vector<uint32_t> &to = parts.rest_of(rest.exit);
+            for (auto it = rest.nodes.begin(); it != rest.nodes.end();) {
+                const uint8_t byte = nodes[*it].byte;
+                const auto end = std::upper_bound(it, rest.nodes.end(), byte, [&](uint8_t b, uint32_t n) { return b < nodes[n].byte; });
+                to.insert(to.end(), std::lower_bound(it, end, slice.nodes.first), std::lower_bound(it, end, slice.nodes.last));
+                it = end;
+            }
+        }
+    }
+}
+
+bool MaskCache::is_large(const MaskParts &parts) const {
+    if (!parts.dense.empty()) return true;
+    size_t count = parts.tokens.size();
+    for (const Span &span : parts.ranks) count += span.last - span.first;
+    for (const MaskParts::Slice &slice : parts.slices)
+        for (const MaskNode *node : parts.chains[slice.chain]) {
+            if (node->base) return true;
+            count += node->token_count;
+        }
+    return count > store_.vocab().mask_words() / 4;
+}
+
+std::span<const uint32_t> MaskCache::tokens_in(const MaskNode &node, Span ranks) const {
+    const std::span<const uint32_t> all(node.tokens.get(), node.token_count);
+    const auto before = [&](uint32_t token, uint32_t rank) { return store_.vocab().rank(token) < rank; };
+    const auto first = std::lower_bound(all.begin(), all.end(), ranks.first, before);
+    return {first, std::lower_bound(first, all.end(), ranks.last, before)};
+}
+
+/// Lists the ranks.
+void MaskCache::gather_few(const MaskParts &parts) {
+    const Vocab &vocab = store_.vocab();
+    ranks_.clear();
+    for (const Span &span : parts.ranks)
+        for (uint32_t r = span.first; r < span.last; ++r) ranks_.push_back(r);
+    for (uint32_t t : parts.tokens)
+        if (vocab.in_trie(t)) ranks_.push_back(vocab.rank(t));
+    for (const MaskParts::Slice &slice : parts.slices) {
+        const Span span{vocab.nodes()[slice.nodes.first].first, vocab.nodes()[slice.nodes.last].first};
+        for (const MaskNode *node : parts.chains[slice.chain])
+            for (uint32_t t : tokens_in(*node, span)) ranks_.push_back(vocab.rank(t));
+    }
+    std::sort(ranks_.begin(), ranks_.end());
+    ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
+}
+
+/// Lists the ranks that differ from the base.
+Base *MaskCache::gather_many(const MaskParts &parts) {
+    const Vocab &vocab = store_.vocab();
+    likely_.clear();
+    if (parts.dense.empty()) std::fill(mask_.begin(), mask_.end(), 0);
+    else mask_ = parts.dense;
+    for (const Span &span : parts.ranks)
+        each_word(span, [&](uint32_t word, uint64_t bits) { mask_[word] |= bits; });
+    for (uint32_t t : parts.tokens)
+        if (vocab.in_trie(t)) set_rank(mask_, vocab.rank(t));
+    for (const MaskParts::Slice &slice : parts.slices)
+        for (const MaskNode *node : parts.chains[slice.chain]) {
+            add_slice(*node, {vocab.nodes()[slice.nodes.first].first, vocab.nodes()[slice.nodes.last].first});
+            if (node->base && std::find(likely_.begin(), likely_.end(), node->base) == likely_.end())
+                likely_.push_back(node->base);
+        }
+    return bases_.find(mask_, likely_, ranks_);
+}
+
+void MaskCache::add_slice(const MaskNode &node, Span ranks) {
+    const Vocab &vocab = store_.vocab();
+    const std::span<const uint32_t> tokens = tokens_in(node, ranks);
+    if (!node.base) {
+        for (uint32_t t : tokens) set_rank(mask_, vocab.rank(t));
+        return;
+    }
+    ranks_.clear();  // what the base has and the node has not stays as it is
+    for (uint32_t t : tokens)
+        if (has_rank(node.base->ranks, vocab.rank(t)) && !has_rank(mask_, vocab.rank(t))) ranks_.push_back(vocab.rank(t));
+    each_word(ranks, [&](uint32_t word, uint64_t bits) { mask_[word] |= node.base->ranks[word] & bits; });
+    for (uint32_t t : tokens) set_rank(mask_, vocab.rank(t));
+    for (uint32_t r : ranks_) clear_rank(mask_, r);
+}
+
+void MaskCache::write(const std::vector<MaskNode *> &nodes, uint32_t *out) {
     const size_t words = store_.vocab().mask_words();
-    const MaskNode *base = nullptr;
+    const auto bit = [](uint32_t token) { return 1u << (token % 32); };
+    const MaskNode *first = nullptr;
     for (const MaskNode *n : nodes)
-        if (n->dense) {
-            base = n;
+        if (n->base) {
+            first = n;
             break;
         }
-    if (base) std::memcpy(out, base->dense.get(), words * 4);
-    else std::memset(out, 0, words * 4);
+    if (first) {
+        std::memcpy(out, first->base->ids.data(), words * 4);
+        for (uint32_t i = 0; i < first->token_count; ++i) out[first->tokens[i] / 32] ^= bit(first->tokens[i]);
+    } else {
+        std::memset(out, 0, words * 4);
+    }
     for (const MaskNode *n : nodes) {
-        if (n == base) continue;
-        if (n->dense)
-            for (size_t i = 0; i < words; ++i) out[i] |= n->dense[i];
-        for (uint32_t i = 0; i < n->token_count; ++i) out[n->tokens[i] / 32] |= 1u << (n->tokens[i] % 32);
+        if (n == first) continue;
+        const std::span<const uint32_t> tokens(n->tokens.get(), n->token_count);
+        if (!n->base) {
+            for (uint32_t t : tokens) out[t / 32] |= bit(t);
+            continue;
+        }
+        const std::vector<uint32_t> &base = n->base->ids;
+        others_.clear();  // what the base has and the node has not stays as it is
+        for (uint32_t t : tokens)
+            if ((base[t / 32] & bit(t)) && !(out[t / 32] & bit(t))) others_.push_back(t);
+        for (size_t i = 0; i < words; ++i) out[i] |= base[i];
+        for (uint32_t t : tokens) out[t / 32] |= bit(t);
+        for (uint32_t t : others_) out[t / 32] &= ~bit(t);
     }
 }
 
@@ -231,6 +369,7 @@ void MaskCache::drop(MaskNode &node) {
         MaskNode *n = pending.back();
         pending.pop_back();
         bytes_ -= n->bytes;
+        if (n->base) bases_.release(n->base);
         for (auto &[key, child] : n->below) pending.push_back(child.get());
     }
 }
@@ -243,17 +382,20 @@ void MaskCache::make_room() {
         for (MaskRoots *r = first_; r; r = r->after) r->each([&](MaskNode &node) { all.push_back(&node); });
     };
     gather();
-    std::vector<std::pair<uint64_t, uint32_t>> ages;
+    std::vector<std::pair<uint64_t, size_t>> ages;
+    for (const auto &base : bases_.all()) base->used = 0;
     for (size_t i = 0; i < all.size(); ++i) {
         ages.emplace_back(all[i]->used, all[i]->bytes);
+        if (all[i]->base) all[i]->base->used = std::max(all[i]->base->used, all[i]->used);
         for (auto &[key, child] : all[i]->below) all.push_back(child.get());
     }
+    for (const auto &base : bases_.all()) ages.emplace_back(base->used, bases_.base_bytes());
     std::sort(ages.begin(), ages.end());
     size_t freed = 0;
     uint64_t oldest = 0;
-    for (const auto &[used, bytes] : ages) {
-        if (bytes_ - freed <= limit_ / 2) break;
-        freed += bytes;
+    for (const auto &[used, size] : ages) {
+        if (bytes() - freed <= limit_ / 2) break;
+        freed += size;
         oldest = used + 1;
     }
     auto old = [&](MaskNode &node) {

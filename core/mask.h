@@ -28,14 +28,14 @@ struct MaskKeyHash {
 
 /// What one frame adds to a mask, given the frames above it.
 ///
-/// `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller: `rest` holds,
+/// `base` and `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller: `rest` holds,
 /// by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site seen so far,
 /// and for states of other rules that a call site leads to at once: those are shared by all grammars, so that a new
 /// caller of free text or of a string has little to walk itself.
 struct alignas(64) MaskNode {
     // What filling a known mask reads fits into one cache line.
-    std::unique_ptr<uint32_t[]> dense;   // a whole mask, where the tokens are many
-    std::unique_ptr<uint32_t[]> tokens;  // otherwise their ids
+    Base *base = nullptr;                // where the tokens are many; released when the node is dropped
+    std::unique_ptr<uint32_t[]> tokens;  // those that differ from it, by rank, those outside the trie last
     uint32_t token_count = 0;
     uint32_t bytes = 0;
     uint64_t used = 0;         // the fill that last looked at it
@@ -76,30 +76,60 @@ class MaskCache {
 
     /// Overwrites `out` with the tokens that some stack allows; stop tokens are the matcher's business.
     void fill(const Stacks &stacks, uint32_t *out);
-    size_t bytes() const { return bytes_; }
+    size_t bytes() const { return bytes_ + bases_.bytes(); }
+    /// The masks of a stack: its top in `home`, which has one, then perhaps a call and its callers, innermost first.
+    /// False where some are not known and may not, or cannot now, be made.
+    bool chain(DState &home, const CallSite *site, const std::vector<Frame> &callers, bool make, std::vector<MaskNode *> &out);
 
   private:
     friend struct MaskRoots;
 
+    /// A walker for the time of one walk: making a mask may take another one.
+    class Turn {
+      public:
+        explicit Turn(MaskCache &cache);
+        ~Turn() { --cache_.walking_; }
+        Turn(const Turn &) = delete;
+        Walker *operator->() const { return &walker_; }
+
+      private:
+        MaskCache &cache_;
+        Walker &walker_;
+    };
+
     MaskNode &root(const Config &top);
     std::unique_ptr<MaskNode> make_root(DState &d, Counter counter);
-    bool walk_profiled(const Config &top, MaskParts &parts);
+    bool walk_profiled(Turn &walker, const Config &top, MaskParts &parts);
+    MaskNode *find_below(MaskNode &node, const Frame &frame, bool make);
     MaskNode &below(MaskNode &node, const Frame &frame);
     std::unique_ptr<MaskNode> make_below(MaskNode &node, const Frame &frame, Counter counter);
     MaskNode &go_on(MaskNode &node, const Rest &rest, const Config &top);
     Counter clamp(Counter c, bool counts_tokens) const;
     std::unique_ptr<MaskNode> finished(MaskParts &parts);
+    void add_rest_of_slices(MaskParts &parts) const;
+    bool is_large(const MaskParts &parts) const;
+    void gather_few(const MaskParts &parts);
+    Base *gather_many(const MaskParts &parts);
+    void add_slice(const MaskNode &node, Span ranks);
+    std::span<const uint32_t> tokens_in(const MaskNode &node, Span ranks) const;
     void drop(MaskNode &node);
     void make_room();
-    void write(const std::vector<MaskNode *> &nodes, uint32_t *out) const;
+    void write(const std::vector<MaskNode *> &nodes, uint32_t *out);
 
     Store &store_;
     size_t limit_;
     size_t bytes_ = 0;
     uint64_t fills_ = 0;
     MaskRoots *first_ = nullptr;
-    std::unique_ptr<Walker> walker_;
+    Bases bases_;
+    std::vector<std::unique_ptr<Walker>> walkers_;
+    size_t walking_ = 0;
+    std::vector<std::pair<const MaskNode *, MaskKey>> making_;  // of `below`
     std::vector<MaskNode *> nodes_;
+    // Scratch of `finished` and `write`.
+    RankMask mask_;
+    std::vector<uint32_t> ranks_, others_;
+    std::vector<Base *> likely_;
 };
 
 }  // namespace dovetail

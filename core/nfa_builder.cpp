@@ -108,27 +108,34 @@ uint32_t NfaBuilder::continuation(const Ranges &ranges, int bytes_left, uint32_t
 }
 
 uint32_t NfaBuilder::chars(std::span<const Ast::Range> ranges, uint32_t next) {
-    if (!ranges.empty() && ranges.back().second < 0x80) {
-        std::vector<ByteEdge> ascii;
-        for (const auto &[low, high] : ranges) ascii.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), next});
-        return bytes(ascii);
-    }
-    static constexpr struct { uint32_t low, high; int more; uint8_t lead; } kForms[] = {
-        {0, 0x7F, 0, 0x00}, {0x80, 0x7FF, 1, 0xC0}, {0x800, 0xD7FF, 2, 0xE0},
-        {0xE000, 0xFFFF, 2, 0xE0}, {0x10000, 0x10FFFF, 3, 0xF0}};
-    std::map<std::pair<int, Ranges>, uint32_t> memo;
     std::vector<ByteEdge> edges;
+    Ranges wide;
+    for (const auto &[low, high] : ranges) {
+        if (low < 0x80) edges.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(std::min(high, 0x7Fu)), next});
+        if (high >= 0x80) wide.emplace_back(std::max(low, 0x80u), high);
+    }
+    if (!wide.empty()) {
+        const std::vector<ByteEdge> &more = wide_chars(std::move(wide), next);
+        edges.insert(edges.end(), more.begin(), more.end());
+    }
+    return bytes(edges);
+}
+
+/// Characters beyond ASCII.
+const std::vector<ByteEdge> &NfaBuilder::wide_chars(Ranges ranges, uint32_t next) {
+    const auto [known, fresh] = wide_.try_emplace({next, std::move(ranges)});
+    std::vector<ByteEdge> &edges = known->second;
+    if (!fresh) return edges;
+    static constexpr struct { uint32_t low, high; int more; uint8_t lead; } kForms[] = {
+        {0x80, 0x7FF, 1, 0xC0}, {0x800, 0xD7FF, 2, 0xE0}, {0xE000, 0xFFFF, 2, 0xE0}, {0x10000, 0x10FFFF, 3, 0xF0}};
+    std::map<std::pair<int, Ranges>, uint32_t> memo;
     for (const auto &form : kForms) {
         const int shift = 6 * form.more;
         // Cut the ranges by lead byte, then let the continuation bytes take the rest.
         std::map<uint32_t, Ranges> by_lead;
-        for (const auto &[low, high] : ranges) {
+        for (const auto &[low, high] : known->first.second) {
             const uint32_t first = std::max(low, form.low), last = std::min(high, form.high);
             if (low > form.high || high < form.low || first > last) continue;
-            if (form.more == 0) {
-                edges.push_back({static_cast<uint8_t>(first), static_cast<uint8_t>(last), next});
-                continue;
-            }
             for (uint32_t lead = first >> shift; lead <= last >> shift; ++lead) {
                 const uint32_t base = lead << shift;
                 by_lead[lead].emplace_back(std::max(first, base) - base,
@@ -142,7 +149,7 @@ uint32_t NfaBuilder::chars(std::span<const Ast::Range> ranges, uint32_t next) {
             else edges.push_back({byte, byte, to});
         }
     }
-    return bytes(edges);
+    return edges;
 }
 
 uint32_t NfaBuilder::literal(std::string_view text, bool special, uint32_t next) {
@@ -268,13 +275,19 @@ uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, 
         const Ast body(callee->code);
         if (is_counter_free(body)) return node(*callee, body, body.root, next);
     }
+    if (n.op == Code::Call) {
+        uint32_t &known = calls_.try_emplace({callee, n.bounds.left, n.bounds.need, next}, kNone).first->second;
+        if (known == kNone) {
+            nfa_.calls.push_back({callee, n.bounds, {}, {{next, 0}}});
+            known = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
+        }
+        return split({known, callee->nullable[need] ? next : kDead});
+    }
     NfaCall c{callee, n.bounds, {}, {}};
-    const Ast::Lists *lists = n.op == Code::Branch ? &ast.lists(n) : nullptr;
-    if (lists)
-        for (std::string_view name : lists->names) c.captures.emplace_back(name);
-    if (n.op == Code::Call) c.arms.push_back({next, 0});
-    bool live = n.op == Code::Call;
-    for (const Ast::Arm &arm : lists ? lists->arms : std::vector<Ast::Arm>{}) {
+    const Ast::Lists &lists = ast.lists(n);
+    for (std::string_view name : lists.names) c.captures.emplace_back(name);
+    bool live = false;
+    for (const Ast::Arm &arm : lists.arms) {
         const uint32_t to = arm.node == kNone ? kDead : node(rule, ast, arm.node, next);
         c.arms.push_back({to, arm.trailing});
         live = live || to != kDead;

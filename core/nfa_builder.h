@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "ast.h"
@@ -44,6 +45,7 @@ class NfaBuilder {
     using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
 
     uint32_t continuation(const Ranges &ranges, int bytes, uint32_t next, std::map<std::pair<int, Ranges>, uint32_t> &memo);
+    const std::vector<ByteEdge> &wide_chars(Ranges ranges, uint32_t next);
     uint32_t repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
@@ -53,6 +55,9 @@ class NfaBuilder {
 
     Nfa &nfa_;
     std::unordered_map<const Rule *, uint32_t> spellers_;
+    // The same class or call before the same state is made once: tries of keys have one at every node.
+    std::map<std::pair<uint32_t, Ranges>, std::vector<ByteEdge>> wide_;
+    std::map<std::tuple<const Rule *, uint32_t, uint32_t, uint32_t>, uint32_t> calls_;
     const Vocab &vocab_;
     const bool unroll_;
     const uint32_t limit_;  // states

@@ -67,34 +67,36 @@ Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::s
         if (t.size() > kMaxTokenBytes) throw InputError("a token is longer than 4096 bytes");
         longest_ = std::max(longest_, static_cast<uint32_t>(t.size()));
     }
-    for (const std::string &t : tokens_)
-        chars_.push_back(static_cast<uint16_t>(std::count_if(t.begin(), t.end(), [](char c) { return (c & 0xC0) != 0x80; })));
-    sort_by_length();
     build_trie();
+    sort_by_length();
     describe_subtrees();
 }
 
 void Vocab::sort_by_length() {
-    by_chars_.resize(size());
+    for (uint32_t id : order_) {
+        const std::string &t = tokens_[id];
+        chars_.push_back(static_cast<uint16_t>(std::count_if(t.begin(), t.end(), [](char c) { return (c & 0xC0) != 0x80; })));
+    }
+    by_chars_.resize(order_.size());
     std::iota(by_chars_.begin(), by_chars_.end(), 0u);
     std::stable_sort(by_chars_.begin(), by_chars_.end(), [this](uint32_t a, uint32_t b) { return chars_[a] > chars_[b]; });
-    std::vector<uint32_t> mask(mask_words());
+    std::vector<uint64_t> mask(rank_words());
     auto next = by_chars_.rbegin();
     for (uint32_t n = 0; n < kShortMasks; ++n) {
-        for (; next != by_chars_.rend() && chars_[*next] <= n; ++next) mask[*next / 32] |= 1u << (*next % 32);
+        for (; next != by_chars_.rend() && chars_[*next] <= n; ++next) mask[*next / 64] |= uint64_t{1} << (*next % 64);
         short_masks_.push_back(mask);
     }
 }
 
-void Vocab::keep_short(uint32_t most, uint32_t *mask) const {
+void Vocab::keep_short(uint32_t most, uint64_t *ranks) const {
     if (most < kShortMasks) {
-        const std::vector<uint32_t> &keep = short_masks_[most];
-        for (size_t i = 0; i < keep.size(); ++i) mask[i] &= keep[i];
+        const std::vector<uint64_t> &keep = short_masks_[most];
+        for (size_t i = 0; i < keep.size(); ++i) ranks[i] &= keep[i];
         return;
     }
-    for (uint32_t t : by_chars_) {
-        if (chars_[t] <= most) break;
-        mask[t / 32] &= ~(1u << (t % 32));
+    for (uint32_t r : by_chars_) {
+        if (chars_[r] <= most) break;
+        ranks[r / 64] &= ~(uint64_t{1} << (r % 64));
     }
 }
 
@@ -105,8 +107,11 @@ void Vocab::build_trie() {
         const int c = tokens_[a].compare(tokens_[b]);
         return c != 0 ? c < 0 : a < b;
     });
+    rank_.assign(size(), kNone);
+    for (uint32_t rank = 0; rank < order_.size(); ++rank) rank_[order_[rank]] = rank;
     std::vector<uint32_t> path{0};  // nodes from the root to the last token's
     nodes_.push_back({0, 0, 0, 0, 0});
+    depth_.push_back(0);
     std::string_view previous;
     for (uint32_t rank = 0; rank < order_.size(); ++rank) {
         const std::string_view token = tokens_[order_[rank]];
@@ -119,6 +124,7 @@ void Vocab::build_trie() {
         for (size_t i = common; i < token.size(); ++i) {
             path.push_back(static_cast<uint32_t>(nodes_.size()));
             nodes_.push_back({0, rank, static_cast<uint8_t>(token[i]), 0, 0});
+            depth_.push_back(static_cast<uint16_t>(i + 1));
         }
         previous = token;
     }
@@ -144,9 +150,10 @@ void Vocab::describe_subtrees() {
             node.height = std::max<uint16_t>(node.height, static_cast<uint16_t>(child.height + 1));
             below.low |= below_[c].low;
             below.high |= below_[c].high;
-            below.other |= below_[c].other || child.byte >= 0x80;
+            below.leads |= below_[c].leads;
             if (child.byte < 64) below.low |= uint64_t{1} << child.byte;
             else if (child.byte < 128) below.high |= uint64_t{1} << (child.byte - 64);
+            else if (child.byte >= 0xC0) below.leads |= uint64_t{1} << (child.byte - 0xC0);
         }
     }
     first_.fill(kNone);
@@ -176,7 +183,8 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
 }
 
 size_t Vocab::memory() const {
-    size_t bytes = by_chars_.size() * 4 + short_masks_.size() * mask_words() * 4 + nodes_.size() * (sizeof(TrieNode) + sizeof(SubtreeBytes)) + order_.size() * 4;
+    size_t bytes = by_chars_.size() * 6 + short_masks_.size() * rank_words() * 8 + order_.size() * 4 + rank_.size() * 4;
+    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(SubtreeBytes) + 2);
     for (const std::string &t : tokens_) bytes += sizeof(std::string) + (t.size() > 15 ? t.size() : 0);
     return bytes;
 }

@@ -23,10 +23,9 @@ struct TrieNode {
     uint16_t height;  // bytes of the longest path below
 };
 
-/// Which ASCII bytes occur below a node, and whether others do.
+/// Which ASCII bytes and which bytes from 0xC0 on, those that begin other characters, occur below a node.
 struct SubtreeBytes {
-    uint64_t low = 0, high = 0;
-    bool other = false;
+    uint64_t low = 0, high = 0, leads = 0;
 };
 
 class Vocab {
@@ -39,8 +38,8 @@ class Vocab {
     uint32_t mask_words() const { return (size() + 31) / 32; }
     /// What a token adds to the output: its bytes, or its text where it is special.
     std::string_view bytes(uint32_t token) const { return tokens_[token]; }
-    /// Clears the bits of all tokens in which more than `most` characters begin.
-    void keep_short(uint32_t most, uint32_t *mask) const;
+    /// Clears the bits of all tokens in which more than `most` characters begin; the mask is by rank.
+    void keep_short(uint32_t most, uint64_t *ranks) const;
     bool in_trie(uint32_t token) const { return kind_[token] == Ordinary; }
     bool is_stop(uint32_t token) const { return kind_[token] == Stop; }
     const std::vector<uint32_t> &stops() const { return stops_; }
@@ -48,7 +47,12 @@ class Vocab {
 
     const std::vector<TrieNode> &nodes() const { return nodes_; }  // the last one is a sentinel
     const std::vector<SubtreeBytes> &below() const { return below_; }
+    /// The tokens of the trie in its order; the place of a token is its rank, kNone outside the trie.
     const std::vector<uint32_t> &order() const { return order_; }
+    uint32_t rank(uint32_t token) const { return rank_[token]; }
+    uint32_t rank_words() const { return static_cast<uint32_t>((order_.size() + 63) / 64); }
+    /// The bytes from the root to a node.
+    std::string_view path(uint32_t node) const { return bytes(order_[nodes_[node].first]).substr(0, depth_[node]); }
     /// The child of the root for a byte, or kNone.
     uint32_t first_node(uint8_t byte) const { return first_[byte]; }
 
@@ -67,15 +71,16 @@ class Vocab {
 
     std::vector<std::string> tokens_;
     std::vector<uint8_t> kind_;
-    std::vector<uint16_t> chars_;  // characters that begin in a token
-    std::vector<uint32_t> by_chars_;                 // tokens, longest first
-    std::vector<std::vector<uint32_t>> short_masks_;  // [n]: tokens of at most n characters
+    std::vector<uint16_t> chars_;                     // characters that begin in a token, by rank
+    std::vector<uint32_t> by_chars_;                  // ranks, longest first
+    std::vector<std::vector<uint64_t>> short_masks_;  // [n]: ranks of tokens of at most n characters
     std::vector<uint32_t> stops_;
     std::vector<std::pair<std::string, uint32_t>> special_;  // sorted by text
     uint32_t longest_ = 0;
     std::vector<TrieNode> nodes_;
     std::vector<SubtreeBytes> below_;
-    std::vector<uint32_t> order_;
+    std::vector<uint16_t> depth_;  // of nodes
+    std::vector<uint32_t> order_, rank_;
     std::array<uint32_t, 256> first_;
 };
 

@@ -3,27 +3,25 @@
 #include <algorithm>
 #include <bit>
 
+#include "mask.h"
+
 namespace dovetail {
 
 namespace {
 
 constexpr uint64_t kMaxWalkSteps = 40'000'000;
+constexpr uint32_t kWorthSharing = 8;    // trie nodes; fewer are walked faster than looked up
+constexpr uint32_t kWorthMaking = 256;   // for these a mask is made where none is known
 
 /// Does the subtree below a node hold nothing but what the loop takes?
-bool within(const SubtreeBytes &below, const TrieNode &at, const Loops &loops) {
-    if ((below.low & ~loops.low) || (below.high & ~loops.high)) return false;
-    return !below.other || (loops.others && (at.utf8_ok & 1));
-}
-
-bool loops_on(const Loops &loops, uint8_t byte) {
-    return (byte < 64 ? loops.low >> byte : loops.high >> (byte - 64)) & 1;
+bool within(const SubtreeBytes &below, const TrieNode &at, const CharSet &loops) {
+    return !(below.low & ~loops.low || below.high & ~loops.high || below.leads & ~loops.leads) && (at.utf8_ok & 1);
 }
 
 bool takes_any(const DState &d, const Loops &loops) {
     bool found = false;
     d.each_range([&](uint8_t low, uint8_t high, DState *) {
-        for (int b = low; b <= high; ++b)
-            found = found || (b < 128 ? loops_on(loops, static_cast<uint8_t>(b)) : loops.others);
+        for (int b = low; b <= high; ++b) found = found || loops.has(static_cast<uint8_t>(b));
     });
     return found;
 }
@@ -53,15 +51,24 @@ void Walker::begin(MaskParts &out) {
     out_ = &out;
     levels_[0].clear();
     steps_ = 0;
+    sharing_ = true;
+    chain_.home = nullptr;
 }
 
 void Walker::walk_all(const Config &top, MaskParts &out) {
     begin(out);
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
+    Run run;
     top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
         for (int b = low; b <= high; ++b) {
             const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
-            if (node != kNone) enter(node, 0);
+            if (node == kNone) continue;
+            if (goes_on(run, top.d, node)) {
+                share(run.chain, node);
+                continue;
+            }
+            enter(node, 0);
+            run = run_;
         }
     });
 }
@@ -90,10 +97,6 @@ void Walker::walk_rest(const std::vector<uint32_t> &from, std::span<const Config
     }
 }
 
-void Walker::take(uint32_t first, uint32_t last) {
-    out_->tokens.insert(out_->tokens.end(), vocab_.order().begin() + first, vocab_.order().begin() + last);
-}
-
 /// Takes the edge into `node`; says whether every token at and below it is allowed.
 bool Walker::enter(uint32_t node, size_t level) {
     const auto &nodes = vocab_.nodes();
@@ -103,6 +106,7 @@ bool Walker::enter(uint32_t node, size_t level) {
     exits_.clear();
     Stacks &to = levels_[level + 1];
     mover_.step(levels_[level], at.byte, true, to);
+    run_.to = nullptr;
     if (to.tops.empty() && exits_.empty()) {
         frames_.rewind(frames);
         return false;
@@ -116,11 +120,20 @@ bool Walker::enter(uint32_t node, size_t level) {
     }
     if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); })) {
         // What other stacks could add below is allowed already.
-        take(at.first, nodes[at.end].first);
+        out_->take({at.first, nodes[at.end].first});
     } else {
-        if (ends) take(at.first, nodes[node + 1].first);
         const std::vector<uint32_t> exits = exits_;
-        whole = children(node, level + 1, exits) && ends;
+        const Stacks &from = levels_[level];
+        const bool alone = from.tops.size() == 1 && to.tops.size() == 1;
+        if (sharing_) std::erase_if(to.tops, [&](const Config &c) { return hand_over(c, node); });
+        if (!to.tops.empty() || !exits.empty()) {
+            if (ends) out_->take({at.first, nodes[node + 1].first});
+            whole = children(node, level + 1, exits) && ends;
+            run_.to = nullptr;
+        } else {
+            whole = false;
+            if (alone) run_.to = from.tops[0].d->next(at.byte);
+        }
     }
     frames_.rewind(frames);
     return whole;
@@ -132,13 +145,84 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     const Stacks &stacks = levels_[level];
     const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
     bool all = true;
+    Run run;
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-        const bool possible = only ? only->next(nodes[c].byte) != nullptr : !stacks.tops.empty();
-        if (possible && enter(c, level)) continue;
+        if (goes_on(run, only, c)) {
+            share(run.chain, c);
+        } else {
+            const bool possible = only ? only->next(nodes[c].byte) != nullptr : !stacks.tops.empty();
+            const bool whole = possible && enter(c, level);
+            run = possible ? run_ : Run{};
+            if (whole) continue;
+        }
         all = false;
         for (uint32_t exit : exits) out_->rest_of(exit).push_back(c);
     }
     return all;
+}
+
+bool Walker::goes_on(const Run &run, const DState *only, uint32_t node) const {
+    if (!run.to || !only) return false;
+    const uint8_t byte = vocab_.nodes()[node].byte;
+    return only->next(byte) == run.to && run.from->next(byte) == run.at;
+}
+
+/// Leaves everything at and below a node to masks that are known, or says that it cannot.
+///
+/// Where the mask of another state came to this one by the same bytes, the two allow the same from here on. So a walk
+/// that has come to the inside of a string by way of a key is over.
+bool Walker::hand_over(const Config &c, uint32_t node) {
+    const auto &nodes = vocab_.nodes();
+    const uint32_t size = nodes[node].end - node;
+    if (size < kWorthSharing || !(c.counter == Counter{}) || c.d->counts_tokens) return false;
+    DState *state = c.d;
+    const CallSite *site = nullptr;
+    if (nodes[node].byte >= 0x80 && c.d->plain) {
+        // Inside a character that is followed by a call: the callee may have taken the whole of it.
+        const Lift &lift = c.d->owner->lift(*c.d, vocab_.path(node));
+        if (lift.site) {
+            state = lift.state;
+            site = lift.site;
+        }
+    }
+    DState *home = state->owner->home();
+    if (!home || !home->plain_mask) return false;
+    const std::string_view path = vocab_.path(node);
+    DState *from = home->follow(path.substr(0, path.size() - 1));
+    if (!from || from->follow(path.substr(path.size() - 1)) != state) return false;
+    const uint32_t chain = chain_of(*home, site, c.parent, size >= kWorthMaking);
+    if (chain == kNone) return false;
+    share(chain, node);
+    run_ = {nullptr, from, state, chain};
+    return true;
+}
+
+uint32_t Walker::chain_of(DState &home, const CallSite *site, const Frame *parent, bool large) {
+    if (chain_.home == &home && chain_.site == site) {
+        size_t i = 0;
+        const Frame *f = parent;
+        for (; f && i < chain_.callers.size(); f = f->parent, ++i)
+            if (f->site != chain_.callers[i].site || !(f->counter == chain_.callers[i].counter)) break;
+        if (!f && i == chain_.callers.size() && (chain_.index != kNone || !large)) return chain_.index;
+    }
+    chain_.home = &home;
+    chain_.site = site;
+    chain_.callers.clear();
+    for (const Frame *f = parent; f; f = f->parent) chain_.callers.push_back(*f);
+    std::vector<MaskNode *> found;
+    chain_.index = kNone;
+    if (masks_.chain(home, site, chain_.callers, large, found)) {
+        chain_.index = static_cast<uint32_t>(out_->chains.size());
+        out_->chains.push_back(std::move(found));
+    }
+    return chain_.index;
+}
+
+void Walker::share(uint32_t chain, uint32_t node) {
+    const uint32_t end = vocab_.nodes()[node].end;
+    std::vector<MaskParts::Slice> &slices = out_->slices;
+    if (!slices.empty() && slices.back().chain == chain && slices.back().nodes.last == node) slices.back().nodes.last = end;
+    else slices.push_back({chain, {node, end}});
 }
 
 /// Does every path below the node lead from this state back to itself?
@@ -148,15 +232,22 @@ bool Walker::covers(const Config &c, uint32_t node) {
     // Most states do not loop at all: one byte tells before the loops are worked out.
     const uint8_t byte = vocab_.nodes()[node + 1].byte;
     const DState *sample = c.d->next(byte);
-    if (!sample || (sample != c.d && !sample->has_steps && byte < 0x80)) return false;
-    const Loops &loops = c.d->owner->loops(*c.d);
-    if (!within(vocab_.below()[node], at, loops)) return false;
-    if (!loops.ticks) return true;
-    return c.counter.left > at.height && (loops.crosses || c.counter.need > at.height + 1u);
+    if (!sample) return false;
+    const SubtreeBytes &below = vocab_.below()[node];
+    if (sample == c.d || sample->has_steps || byte >= 0x80) {
+        const Loops &loops = c.d->owner->loops(*c.d);
+        if (loops.ticks) {
+            return within(below, at, loops) && c.counter.left > at.height && (loops.alone || c.counter.need == 0) &&
+                   (loops.crosses || c.counter.need > at.height + 1u);
+        }
+        if (within(below, at, loops)) return true;
+    }
+    if (c.d->counter_live || c.d->counts_tokens || !sample->has_bytes || sample->ranges == 1) return false;
+    return within(below, at, c.d->owner->wide_loops(*c.d));
 }
 
 size_t LoopProfile::memory() const {
-    size_t bytes = sizeof(*this) + inside.size() * 4 + ways.size() * sizeof(Way) + left.items.size() * 6;
+    size_t bytes = sizeof(*this) + inside.size() * 8 + ways.size() * sizeof(Way) + left.items.size() * 6;
     for (const auto &[exit, found] : rest) bytes += sizeof(found) + found.items.size() * 6;
     return bytes;
 }
@@ -167,10 +258,10 @@ LoopProfile Walker::profile(DState &d) {
     // A loop that may be left for the caller at any point has rests everywhere; it is walked.
     if (d.extra && !d.extra->exits.empty()) return result;
     constexpr int kWorthIt = 10;  // bytes; the few that white space takes are walked faster than described
-    if (!loops.ticks || std::popcount(loops.low) + std::popcount(loops.high) < kWorthIt) return result;
+    if (!loops.ticks || !loops.alone || loops.ascii() < kWorthIt) return result;
     result.usable = true;
     result.sample = static_cast<uint8_t>(loops.low ? std::countr_zero(loops.low) : 64 + std::countr_zero(loops.high));
-    result.inside.resize(vocab_.mask_words());
+    result.inside.resize(vocab_.rank_words());
     collect(0, 0, 0, d, loops, result);
     std::stable_sort(result.ways.begin(), result.ways.end(), [](const auto &a, const auto &b) { return a.chars < b.chars; });
     follow_ways(d, result);
@@ -182,15 +273,12 @@ void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &
                      LoopProfile &out) const {
     const auto &nodes = vocab_.nodes();
     auto inside = [&](uint32_t first, uint32_t last) {
-        for (uint32_t rank = first; rank < last; ++rank) {
-            const uint32_t token = vocab_.order()[rank];
-            out.inside[token / 32] |= 1u << (token % 32);
-        }
+        each_word({first, last}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
     };
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
         const TrieNode &at = nodes[c];
         const uint8_t next = utf8_next(utf8, at.byte);
-        const bool takes = at.byte < 0x80 && utf8 == 0 ? loops_on(loops, at.byte) : loops.others && next != kUtf8Bad;
+        const bool takes = utf8 == 0 ? loops.has(at.byte) : next != kUtf8Bad;
         if (!takes) {
             // Inside a character the loop alone decides, see Automaton::loops.
             const DState *to = utf8 == 0 ? d.next(at.byte) : nullptr;
@@ -208,12 +296,14 @@ void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &
 void Walker::follow_ways(DState &d, LoopProfile &out) {
     MaskParts found;
     begin(found);
+    sharing_ = false;  // what is found is sorted by where the loop was left
     levels_[0].tops.push_back({&d, {kUnbounded, 0}, nullptr, nullptr});
     for (const LoopProfile::Way &way : out.ways) {
         if (!way.for_good) continue;
         found.clear();
         enter(way.node, 0);
-        out.left.items.insert(out.left.items.end(), found.tokens.begin(), found.tokens.end());
+        for (const Span &span : found.ranks)
+            for (uint32_t rank = span.first; rank < span.last; ++rank) out.left.items.push_back(rank);
         out.left.chars.resize(out.left.items.size(), way.chars);
         for (const Rest &r : found.rest) {
             auto at = std::find_if(out.rest.begin(), out.rest.end(), [&](const auto &known) { return known.first == r.exit; });
@@ -242,8 +332,7 @@ bool Walker::find_stages(const Config &top, const LoopProfile &profile, std::vec
         }
         if (now.size() != 1) return false;
         const Loops &there = now[0].d->owner->loops(*now[0].d);
-        if (!there.ticks || (loops.low & ~there.low) || (loops.high & ~there.high) || (loops.others && !there.others))
-            return false;
+        if (!there.ticks || !loops.within(there)) return false;
     }
     return true;
 }
@@ -257,8 +346,7 @@ bool Walker::walk_loop(const Config &top, const LoopProfile &profile, MaskParts 
     vocab_.keep_short(most, out.dense.data());
     const bool may_leave = top.d->owner->loops(*top.d).met;
     if (may_leave) {
-        const std::span<const uint32_t> tokens = profile.left.up_to(most);
-        out.tokens.insert(out.tokens.end(), tokens.begin(), tokens.end());
+        for (uint32_t rank : profile.left.up_to(most)) out.take({rank, rank + 1});
         for (const auto &[exit, found] : profile.rest) {
             const std::span<const uint32_t> nodes = found.up_to(most);
             out.rest_of(exit).assign(nodes.begin(), nodes.end());

@@ -5,10 +5,14 @@
 #include <span>
 #include <vector>
 
+#include "bases.h"
 #include "stack.h"
 #include "vocab.h"
 
 namespace dovetail {
+
+class MaskCache;
+struct MaskNode;
 
 /// The trie nodes that a walk left to the callers behind one exit.
 struct Rest {
@@ -18,17 +22,26 @@ struct Rest {
 
 /// What a walk found.
 struct MaskParts {
-    std::vector<uint32_t> dense;  // a mask, or nothing
-    std::vector<uint32_t> tokens;
+    /// Known masks answer for these trie nodes: what a stack allows there, its frames each adding a part.
+    struct Slice {
+        uint32_t chain;
+        Span nodes;  // roots of whole subtrees, one after another
+    };
+
+    RankMask dense;                // or nothing
+    std::vector<Span> ranks;
+    std::vector<uint32_t> tokens;  // by id
     std::vector<Rest> rest;
+    std::vector<std::vector<MaskNode *>> chains;
+    std::vector<Slice> slices;
 
     std::vector<uint32_t> &rest_of(uint32_t exit);
     void add_rest(const std::vector<Rest> &more);
-    void clear() {
-        dense.clear();
-        tokens.clear();
-        rest.clear();
+    void take(Span span) {
+        if (!ranks.empty() && ranks.back().last == span.first) ranks.back().last = span.last;
+        else ranks.push_back(span);
     }
+    void clear() { *this = {}; }
 };
 
 /// Which tokens stay inside a counted loop, and where the others leave it: one look at the trie serves every count.
@@ -49,10 +62,10 @@ struct LoopProfile {
         }
     };
     bool usable = false;
-    uint8_t sample = 0;            // a byte that loops
-    std::vector<uint32_t> inside;  // the mask of tokens that never leave
-    std::vector<Way> ways;         // by chars
-    Found left;
+    uint8_t sample = 0;     // a byte that loops
+    RankMask inside;        // the tokens that never leave
+    std::vector<Way> ways;  // by chars
+    Found left;             // ranks
     std::vector<std::pair<uint32_t, Found>> rest;  // by exit
 
     size_t memory() const;
@@ -61,7 +74,8 @@ struct LoopProfile {
 /// The callers of the lowest frames are unknown: leaving them is noted, not followed.
 class Walker {
   public:
-    explicit Walker(const Vocab &vocab) : vocab_(vocab), mover_(*this, frames_), levels_(vocab_.longest() + 2) {}
+    Walker(const Vocab &vocab, MaskCache &masks)
+        : vocab_(vocab), masks_(masks), mover_(*this, frames_), levels_(vocab_.longest() + 2) {}
 
     /// Every token from the root of the trie.
     void walk_all(const Config &top, MaskParts &out);
@@ -79,22 +93,43 @@ class Walker {
     void bottom(uint32_t exit, const Mark *, Stacks &);
 
   private:
+    /// Siblings that lead to the state where the last one was handed over are handed over with it.
+    struct Run {
+        DState *to = nullptr;                          // where the only stack goes
+        const DState *from = nullptr, *at = nullptr;  // how the known mask gets there by the same byte
+        uint32_t chain = kNone;
+    };
+    /// The masks of one stack, its top in a state that has a mask of its own.
+    struct Chain {
+        const DState *home = nullptr;
+        const CallSite *site = nullptr;
+        std::vector<Frame> callers;
+        uint32_t index = kNone;  // kNone: there are none
+    };
+
     void begin(MaskParts &out);
     bool enter(uint32_t node, size_t level);
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
     bool covers(const Config &c, uint32_t node);
-    void take(uint32_t first, uint32_t last);
+    bool hand_over(const Config &c, uint32_t node);
+    uint32_t chain_of(DState &home, const CallSite *site, const Frame *parent, bool large);
+    void share(uint32_t chain, uint32_t node);
+    bool goes_on(const Run &run, const DState *only, uint32_t node) const;
     void collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &d, const Loops &loops, LoopProfile &out) const;
     void follow_ways(DState &d, LoopProfile &out);
     bool find_stages(const Config &top, const LoopProfile &profile, std::vector<std::vector<Config>> &stages);
 
     const Vocab &vocab_;
+    MaskCache &masks_;
     Arena<Frame> frames_;
     Mover<Walker> mover_;
     std::vector<Stacks> levels_;
     std::vector<uint32_t> exits_;
     MaskParts *out_ = nullptr;
     uint64_t steps_ = 0;
+    bool sharing_ = true;
+    Chain chain_;
+    Run run_;  // of the node that was entered last
 };
 
 }  // namespace dovetail

@@ -12,6 +12,7 @@ namespace dovetail {
 namespace {
 
 constexpr size_t kUnrollWeight = 12;  // states; copies up to this are cheaper than a counter
+constexpr size_t kUnrollAfterLoop = 512;  // behind a loop, where several counts would be under way at once
 constexpr uint64_t kMaxCount = 1u << 30;
 
 /// A field of a class with slots, read at its place in the object: a grammar has thousands of them.
@@ -104,6 +105,7 @@ struct Draft {
     Counter init{kUnbounded, 0};  // what callers pass
     size_t weight = 0;            // states, roughly
     int counts = 0;               // Count nodes
+    bool loops = false;           // something before repeats without bound
     size_t count_at = std::string::npos, count_size = 0;  // one that callers may parametrise
     Counter count_bounds;
 
@@ -114,6 +116,7 @@ struct Draft {
         for (const Gap &g : other.gaps) gaps.push_back({g.at + base, g.callee, g.bare});
         weight += other.weight;
         counts += other.counts;
+        loops = loops || other.loops;
         if (other.count_at == std::string::npos) return;
         count_at = other.count_at + base;
         count_size = other.count_size;
@@ -318,13 +321,17 @@ class Encoder {
             const int counts = d.counts;
             node(ir().repeat_body(o), d, depth + 1);
             if (unbounded && d.counts != counts) d.count_at = std::string::npos;  // entered more than once
+            d.loops = d.loops || unbounded;
             ++d.weight;
             return;
         }
         Draft body;
+        body.loops = d.loops;
         node(ir().repeat_body(o), body, depth + 1);
+        const bool searched = d.loops && low > 0 && body.gaps.empty();
+        const size_t limit = searched ? kUnrollAfterLoop : kUnrollWeight;
         // Where strings are excluded, what may still come depends on the count too, so the count is part of the state.
-        const bool small = copies * std::max<size_t>(body.weight, 1) <= kUnrollWeight || inside_without_ > 0;
+        const bool small = copies * std::max<size_t>(body.weight, 1) <= limit || inside_without_ > 0;
         if (small && unbounded) {
             w.op(Code::Loop);
             w.number(low);
@@ -335,6 +342,7 @@ class Encoder {
             return count(std::move(body), bounds, d);
         }
         body.count_at = std::string::npos;
+        body.loops = body.loops || unbounded;
         body.weight = std::max<size_t>(body.weight, 1) * copies + 1;
         d.append(body);
     }

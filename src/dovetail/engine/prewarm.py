@@ -46,6 +46,8 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
 
     warm(Rule("text", Text()), b"")
     warm(Rule("json", json_schema.lower(True)), *JSON_PREFIXES)
+    # A key that is none of the declared ones ends as any other string, wherever it leaves them.
+    warm(Rule("open", json_schema.lower({"properties": {"a": True}}, strict=False)), b'{"b', b'{"')
     warm(Rule("some", json_schema.lower({"type": "string", "minLength": 1})), b'"', b'"a')
     for least in range(2, FEW_CHARS):
         warm(Rule("string", json_schema.lower({"type": "string", "minLength": least})), b'"')

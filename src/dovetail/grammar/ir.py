@@ -123,7 +123,7 @@ class Spellings(dict[str, "tuple[bytes, Rule]"]):
     Compared by identity, as one table serves many grammars.
     """
 
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
     def __init__(self, lead: bytes) -> None:

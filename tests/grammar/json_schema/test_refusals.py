@@ -39,7 +39,6 @@ REFUSED: list[tuple[Any, str, str]] = [
     ),
     ({"type": 3}, "/type", "3 is not a JSON type"),
     ({"items": 3, "type": "array"}, "/items", "object or a boolean"),
-    ({"type": "array", "items": [{}]}, "/items", "items is a list"),
     ({"enum": "a"}, "/enum", "must be a list"),
     ({"minLength": -1}, "/minLength", "whole number"),
     ({"maxLength": "3"}, "/maxLength", "whole number"),
@@ -51,15 +50,21 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"type": "object", "required": "a"}, "/required", "list of strings"),
     ({"anyOf": []}, "/anyOf", "list of schemas"),
     ({"$ref": "#/$defs/x"}, "/$ref", "names nothing"),
-    ({"$ref": "https://example.com/other"}, "/$ref", "not a JSON Pointer into this schema"),
+    ({"$ref": "https://example.com/other"}, "/$ref", "leads to another document"),
     ({"$ref": 1}, "/$ref", "must be a string"),
-    ({"oneOf": [{"type": "string"}, {"minLength": 2}]}, "/oneOf", "two branches of oneOf"),
+    ({"oneOf": [{}, {}]}, "", "no value can satisfy"),
+    ({"not": {}}, "", "no value can satisfy"),
+    ({"uniqueItems": True}, "/uniqueItems", "uniqueItems cannot be held exactly"),
+    ({"type": "string", "format": "regex"}, "/format", "format cannot be held exactly"),
+    ({"not": {"uniqueItems": True}}, "/not/uniqueItems", "its negation"),
+    ({"dependencies": 1}, "/dependencies", "must be an object"),
+    ({"multipleOf": 0}, "/multipleOf", "more than 0"),
     ({"const": float("nan")}, "", "cannot be written as JSON"),
     ({"maxLength": float("inf")}, "", "cannot be written as JSON"),
     ({"type": "object", "properties": {"\ud800": {}}}, "", "surrogate without its partner"),
     *(
         ({"properties": {"a": {keyword: True}}, "type": "object"}, f"/properties/a/{keyword}", keyword)
-        for keyword in ("not", "if", "contains", "uniqueItems", "multipleOf", "dependentRequired", "unevaluatedItems")
+        for keyword in ("multipleOf", "dependentRequired", "allOf")
     ),
 ]
 
@@ -82,7 +87,7 @@ PRODUCT = {"allOf": [{"anyOf": [{"minLength": 2 * i}, {"maxLength": 100 + i}]} f
     [
         (WIDE, {"any_order": True}, "any_order is limited"),
         (PRODUCT, {}, "multiply to more than"),
-        ({"type": "object", "patternProperties": {f"^{i}": {} for i in range(6)}}, {}, "patternProperties"),
+        ({"type": "object", "patternProperties": {f"{i}": {} for i in range(8)}}, {}, "takes too long|overlap"),
     ],
 )
 def test_what_would_grow_without_bound_is_refused(schema: Any, options: dict[str, Any], words: str) -> None:

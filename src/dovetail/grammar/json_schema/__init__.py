@@ -3,10 +3,11 @@
     schema --reading--> Facts per branch --lowering--> nodes over JSON text (text, strings, numbers, keys, members)
                                          --tagged----> parameters in the markup of a model family, JSON inside
 
-Exactly JSON Schema 2020-12, with these bounds. `strict` closes an object that declares properties and is silent about
-others. Properties come in declared order, or in any order where asked for; a declared key has its plain spelling,
-strings any. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds without an exponent. Escapes
-of lone surrogates are refused: they denote no text. A keyword that is not supported is refused by name.
+Exactly JSON Schema, in the draft that `$schema` names or 2020-12, with these bounds. `strict` closes an object that
+declares properties and is silent about others. Properties come in declared order, or in any order where asked for; keys
+and strings in any spelling. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds and multiples
+without an exponent. Escapes of lone surrogates are refused: they denote no text. What cannot be held exactly is an
+error that lists all such keywords.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def _lower(
 ) -> Node:
     width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
     shared = pieces(width, tuple(word.encode() for word in excludes))
-    lowering = Lowering(Reader(schema), shared, strict, any_order)
+    reader = Reader(schema)
+    reader.strict = strict
+    lowering = Lowering(reader, shared, any_order)
     if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()
@@ -86,7 +89,19 @@ def _lower(
         node = prune(node)
     if node == NOTHING:
         raise SchemaError("no value can satisfy this schema", "", "loosen the keywords that contradict each other")
+    if reader.findings:
+        raise _inexact(reader.findings)
     return node
+
+
+def _inexact(findings: dict[tuple[str, str], str]) -> SchemaError:
+    """All keywords that cannot be held exactly, in one error at the place of the first."""
+    (first, keyword), why = next(iter(findings.items()))
+    problem = f"{keyword} cannot be held exactly: {why}"
+    if len(findings) > 1:
+        lines = (f"{path}/{word}: {reason}" for (path, word), reason in findings.items())
+        problem = f"{len(findings)} keywords cannot be held exactly\n    " + "\n    ".join(lines)
+    return SchemaError(problem, f"{first}/{keyword}", "change them, or ask for on_inexact: widen")
 
 
 def _layout(style: str, excludes: tuple[str, ...]) -> Layout:

@@ -6,8 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from . import strings
-from .reading import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located, Reader
-from .shapes import items, properties
+from .arrays import items
+from .facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located
+from .reading import Reader
+from .shapes import properties
 from .values import identity
 
 
@@ -28,34 +30,38 @@ def type_of(value: Any) -> int:
             return OBJECT
 
 
-def admits(reader: Reader, facts: Facts, value: Any, strict: bool) -> bool:
+def admits(reader: Reader, facts: Facts, value: Any) -> bool:
     """Whether `value` keeps to all of `facts`, its `enum` left aside."""
     kind = type_of(value)
-    if not facts.types & kind:
+    if not facts.types & kind or (facts.banned and identity(value) in map(identity, facts.banned)):
         return False
     if kind == NUMBER:
         return _number(facts, Decimal(repr(value)))
     if kind == STRING:
         long_enough = facts.low <= len(value) and (facts.high is None or len(value) <= facts.high)
-        return long_enough and strings.contains(value, tuple(pattern for pattern, _ in facts.patterns))
+        wanted, barred = (tuple(pattern for pattern, _ in some) for some in (facts.patterns, facts.barred))
+        return long_enough and strings.contains(value, wanted, barred)
     if kind == ARRAY and facts.arrays:
-        return _array(reader, facts, value, strict)
+        return _array(reader, facts, value)
     if kind == OBJECT and facts.objects:
-        return _object(reader, facts, value, strict)
+        return _object(reader, facts, value)
     return True
 
 
-def _any(reader: Reader, nodes: list[Located], value: Any, strict: bool) -> bool:
+def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:
     key = identity(value)
     return any(
-        admits(reader, facts, value, strict)
+        admits(reader, facts, value)
         for facts in reader.read(nodes)
         if facts.values is None or key in map(identity, facts.values)
     )
 
 
 def _number(facts: Facts, value: Decimal) -> bool:
-    if facts.integer and value != value.to_integral_value():
+    whole = value == value.to_integral_value()
+    if (facts.integer and not whole) or (facts.fraction and whole):
+        return False
+    if any((value % divisor == 0) != holds for divisor, holds in facts.divisors):
         return False
     low, high = facts.minimum, facts.maximum
     if low is not None and (value < low[0] or (low[1] and value == low[0])):
@@ -63,24 +69,30 @@ def _number(facts: Facts, value: Decimal) -> bool:
     return high is None or value < high[0] or (value == high[0] and not high[1])
 
 
-def _array(reader: Reader, facts: Facts, value: list[Any], strict: bool) -> bool:
+def _array(reader: Reader, facts: Facts, value: list[Any]) -> bool:
     shape = items(facts.arrays)
     if len(value) < shape.low or (shape.high is not None and len(value) > shape.high):
         return False
-    return all(
-        _any(reader, shape.prefix[index] if index < len(shape.prefix) else shape.rest, item, strict)
-        for index, item in enumerate(value)
-    )
+    if shape.unique and len({identity(item) for item in value}) < len(value):
+        return False
+    for one in shape.contains:
+        met = sum(_any(reader, one.nodes, item) for item in value[one.start :])
+        if met < one.low or (one.high is not None and met > one.high):
+            return False
+    return all(_any(reader, shape.nodes(index), item) for index, item in enumerate(value))
 
 
-def _object(reader: Reader, facts: Facts, value: dict[str, Any], strict: bool) -> bool:
-    shape = properties(facts.objects, strict, reader.read)
+def _object(reader: Reader, facts: Facts, value: dict[str, Any]) -> bool:
+    shape = properties(facts.objects, reader)
     if len(value) < shape.low or (shape.high is not None and len(value) > shape.high):
         return False
     if any(required and name not in value for name, _, required in shape.declared):
         return False
+    for demand in shape.demands:
+        if not any(demand.holds_for(name) and _any(reader, demand.nodes, item) for name, item in value.items()):
+            return False
     for name, item in value.items():
         nodes = shape.nodes(name)
-        if nodes is None or not _any(reader, nodes, item, strict):
+        if nodes is None or not _any(reader, nodes, item):
             return False
     return True

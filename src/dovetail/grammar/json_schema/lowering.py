@@ -7,9 +7,11 @@ recursion in the schema is recursion between rules, and a deeply nested schema n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
+from dovetail.errors import LimitError
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -28,12 +30,8 @@ from dovetail.grammar.ir import (
 
 from . import numbers, strings, text
 from .admission import admits
-from .disjoint import check_one_of
-from .keys import json_key, quoted_key
-from .members import MAX_ANY_ORDER, Group, Member, any_order, counted, ordered
-from .pointers import Where, located
-from .reading import (
-    ANNOTATIONS,
+from .arrays import MAX_UNIQUE, Counting, Items, distinct, items
+from .facts import (
     ARRAY,
     BOOLEAN,
     NULL,
@@ -44,11 +42,17 @@ from .reading import (
     TYPES,
     Facts,
     Located,
-    Reader,
     read_scalar,
 )
-from .shapes import Extra, items, properties
+from .formats import UNSUPPORTED
+from .keys import json_key, quoted_key
+from .members import MAX_ANY_ORDER, Group, Member, any_order, counted, ordered
+from .pointers import Where, located
+from .reading import ANNOTATIONS, Reader
+from .shapes import Extra, Properties, properties, variants
 from .text import COMMA, QUOTE, Pieces, concat
+from .tracked import tracked
+from .values import identity
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 _FIRST, _LAST = Lit(b"["), Lit(b"]")
@@ -67,13 +71,14 @@ Parts = tuple[Located, ...]
 class Lowering:
     """The rules of one schema."""
 
-    def __init__(self, reader: Reader, pieces: Pieces, strict: bool, free_order: bool) -> None:
+    def __init__(self, reader: Reader, pieces: Pieces, free_order: bool) -> None:
         self.reader = reader
         self.pieces = pieces
-        self.strict = strict
+        self.strict = reader.strict
         self.free_order = free_order
         self.doubtful = False  # whether some rule may match nothing
         self._done: dict[Any, Node] = {}
+        self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
 
     # Which values.
@@ -87,7 +92,8 @@ class Lowering:
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
-            found = self._done[key] = self.union(self.read(nodes))
+            found = self._done[key] = self.union(self.reader.read(nodes))
+            self._kept.append(nodes)  # so that no other schema gets the same identity
         return found
 
     def _single(self, schema: dict[str, Any], where: Where) -> Node:
@@ -102,14 +108,14 @@ class Lowering:
         if type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
         elif live == _REF:
-            target, place = self.reader.target(schema["$ref"], where)
+            target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
                 return self._single(target, place)
         elif live == _ANY_OF:
             found = self._simple_union(schema["anyOf"], where)
         if found is None:
-            found = self.union(self.read(((schema, where),)))
+            found = self.union(self.reader.read(((schema, where),)))
         self._done[id(schema)] = found
         return found
 
@@ -120,12 +126,18 @@ class Lowering:
         if name == "object":
             return self._composite([(OBJECT, ((schema, where),))]) if live <= _OBJECT else None
         if name == "array":
-            return self._list(schema, live, where) if live <= _ARRAY else None
+            return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
         if name == "string" and live == _ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
-        if live <= SCALAR_KEYWORDS:
+        if live <= SCALAR_KEYWORDS and not self._is_special(schema):
             return self._scalar(schema, live, where)
         return None
+
+    def _is_special(self, schema: dict[str, Any]) -> bool:
+        """Whether the schema has a spelling of old drafts, or a format that the reader has to note."""
+        if type(schema.get("exclusiveMinimum")) is bool or type(schema.get("exclusiveMaximum")) is bool:
+            return True
+        return "format" in schema and (type(schema["format"]) is not str or schema["format"] in UNSUPPORTED)
 
     def _scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""
@@ -136,10 +148,12 @@ class Lowering:
         except TypeError:
             return alt(*self._scalars(read_scalar(schema, live, where)))  # a value that is no scalar
         if found is None:
+            before = len(self.reader.findings)
             found = alt(*self._scalars(read_scalar(schema, live, where)))
-            if len(shared) >= _MAX_SHARED:
-                shared.clear()
-            shared[key] = found
+            if len(self.reader.findings) == before:
+                if len(shared) >= _MAX_SHARED:
+                    shared.clear()
+                shared[key] = found
         return found
 
     def _list(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
@@ -164,13 +178,6 @@ class Lowering:
             return None
         ways = [self._single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
-
-    def read(self, nodes: Sequence[Located]) -> list[Facts]:
-        """The alternatives for a value to which all of `nodes` apply."""
-        branches = self.reader.read(nodes)
-        if len(branches) > 1:
-            check_one_of(self.reader, branches, self.strict)
-        return branches
 
     def union(self, branches: Iterable[Facts]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
@@ -205,29 +212,56 @@ class Lowering:
         if facts.types & STRING:
             ways.append(self.string(facts))
         if facts.types & NUMBER:
-            ways.append(numbers.number(facts.integer, facts.minimum, facts.maximum))
+            ways.append(self.number(facts))
         if facts.types & BOOLEAN:
-            ways.append(text.BOOLEAN)
-        if facts.types & NULL:
+            ways += (text.TRUE if value else text.FALSE for value in (True, False) if not _is_banned(facts, value))
+        if facts.types & NULL and not _is_banned(facts, None):
             ways.append(text.NULL)
         return ways
+
+    def number(self, facts: Facts) -> Node:
+        """A number; where multiples between bounds are too many to tell, the bounds remain."""
+        banned = tuple(Decimal(repr(one)) for one in facts.banned if _is_number(one))
+        if not facts.divisors and not facts.fraction and not banned:
+            return numbers.number(facts.integer, facts.minimum, facts.maximum)
+        try:
+            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, facts.divisors, banned)
+        except LimitError as error:
+            self.reader.widen((), "multipleOf", error.problem)
+            return numbers.number(facts.integer, facts.minimum, facts.maximum)
 
     def string(self, facts: Facts) -> Node:
         """A JSON string; `excludes` do not concern what a pattern describes."""
         if facts.high is not None and facts.low > facts.high:
             return NOTHING
-        if facts.patterns:
-            with_limits = tuple(pattern for pattern, _ in facts.patterns), facts.low, facts.high
-            return located(facts.patterns[0][1], strings.matching, *with_limits)
+        banned = frozenset(word for word in facts.banned if isinstance(word, str))
+        if facts.patterns or facts.barred or (banned and (facts.low or facts.high is not None)):
+            inside = self.language(facts, banned)
+            if inside is not None:
+                return inside
+        elif banned:
+            return json_key(sorted(banned), self.pieces)
         if facts.low or facts.high is not None:
             return strings.bounded(facts.low, facts.high, self.pieces.excludes)
         return self.pieces.string
+
+    def language(self, facts: Facts, banned: frozenset[str]) -> Node | None:
+        """A JSON string with patterns; None where they are too much to hold."""
+        where = (*facts.patterns, *facts.barred)[0][1] if facts.patterns or facts.barred else ()
+        wanted, barred = (tuple(pattern for pattern, _ in some) for some in (facts.patterns, facts.barred))
+        try:
+            if banned:
+                return strings.quoted(located(where, strings.other_than, banned, facts.low, facts.high, wanted, barred))
+            return located(where, strings.matching, wanted, facts.low, facts.high, barred)
+        except LimitError as error:
+            self.reader.widen(where[0] if where else (), where[1] if where else "pattern", error.problem)
+            return None
 
     # Single values.
 
     def admitted(self, facts: Facts) -> list[Any]:
         """The values of `enum` and `const` that the other keywords admit."""
-        return [value for value in facts.values or () if admits(self.reader, facts, value, self.strict)]
+        return [value for value in facts.values or () if admits(self.reader, facts, value)]
 
     def literals(self, facts: Facts) -> list[Node]:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""
@@ -268,7 +302,7 @@ class Lowering:
                 group = Group([member for member in members if member])
                 if self.free_order and len(members) <= MAX_ANY_ORDER:
                     return concat(_OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, _CLOSE))
-                return concat(_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma), _CLOSE)
+                return concat(_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, _CLOSE))
 
     # Objects and arrays.
 
@@ -331,7 +365,11 @@ class Lowering:
         return Seq(tuple(parts))
 
     def _any_object(self, parts: Parts) -> Node:
-        shape = properties(parts, self.strict, self.read)
+        where = parts[0][1]
+        ways = [self._members(shape, where) for shape in variants(properties(parts, self.reader), where)]
+        return alt(*(way for way in ways if not is_nothing(way)))
+
+    def _members(self, shape: Properties, where: Where) -> Node:
         members: list[Member] = []
         for name, nodes, required in shape.declared:
             member = self.member(name, self.value(nodes) if nodes else self.pieces.value, required)
@@ -339,21 +377,22 @@ class Lowering:
                 members.append(member)
             elif required:
                 return NOTHING
-        extra: tuple[Node, ...] = ()
-        if shape.extra:
-            # Where the member is written several times, its key is a rule of its own.
-            once = not self.free_order and any(member.required for member in members)
-            extra = self._extra([name for name, _, _ in shape.declared], shape.extra, once)
-        group = Group(members, extra)
+        names = [name for name, _, _ in shape.declared]
+        # Where the member is written several times, its key is a rule of its own.
+        once = not self.free_order and any(member.required for member in members) and not shape.witnesses
+        extra = self._extra(names, shape.extra, once) if shape.extra else ()
+        witnesses = [self._extra(names, [witness], False) for witness in shape.witnesses]
+        if () in witnesses:
+            return NOTHING
+        group: Group | None = Group(members, extra, witnesses)
         if shape.low or shape.high is not None:
-            limited = located(parts[0][1], counted, group, shape.low, shape.high)
-            if limited is None:
-                return NOTHING
-            group = limited
+            group = counted(Group(members, extra, witnesses), shape.low, shape.high)
+        if group is None:
+            return NOTHING
         if self.free_order:
-            inside = located(parts[0][1], any_order, group, self.pieces.comma, _CLOSE)
+            inside = located(where, any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
-        return Seq((_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma), _CLOSE))
+        return Seq((_OPEN, *self.pieces.ws, *located(where, ordered, group, self.pieces.comma, _CLOSE)))
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
@@ -369,10 +408,37 @@ class Lowering:
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)
+        if shape.unique is not None and (shape.high is None or shape.high > 1):
+            found = self._distinct(shape)
+            if found is not None:
+                return found
+            self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
+        if shape.contains:
+            counting = Counting(shape, self.reader, lambda nodes: self.value(nodes) if nodes else self.pieces.value)
+            inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, _LAST)
+            return NOTHING if is_nothing(inside) else Seq((_FIRST, *self.pieces.ws, inside))
+        return self._plain_array(shape)
+
+    def _distinct(self, shape: Items) -> Node | None:
+        """An array of different values out of a few; None where they are too many."""
+        if shape.prefix or shape.contains or not shape.rest:
+            return None
+        branches = self.reader.read(shape.rest)
+        if not all(facts.values is not None for facts in branches):
+            return None
+        values = {identity(value): value for facts in branches for value in self.admitted(facts)}
+        if len(values) > MAX_UNIQUE:
+            return None
+        nodes = [self.literal(value) for value in values.values()]
+        nodes = [node for node in nodes if not is_nothing(node)]
+        inside = distinct(nodes, shape.low, shape.high, self.pieces.comma, self.pieces.ws, _LAST)
+        return NOTHING if is_nothing(inside) else Seq((_FIRST, *self.pieces.ws, inside))
+
+    def _plain_array(self, shape: Items) -> Node:
         prefix: list[Node] = []
         low, high = shape.low, shape.high
         for nodes in shape.prefix if high is None else shape.prefix[:high]:
-            prefix.append(self.value(nodes))
+            prefix.append(self.value(nodes) if nodes else self.pieces.value)
             if is_nothing(prefix[-1]):
                 high = len(prefix) - 1
                 break
@@ -410,6 +476,14 @@ class Lowering:
 def all_strings(values: Any) -> bool:
     """Whether `values` is a list of strings."""
     return isinstance(values, list) and all(type(value) is str for value in values)
+
+
+def _is_banned(facts: Facts, value: Any) -> bool:
+    return any(one is value for one in facts.banned)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _speakable(word: str) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, Alt, Call, Node, Repeat, Rule, Seq, alt, optional
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Node, Repeat, Rule, Seq, alt, optional
 
 MAX_ANY_ORDER = 6
+MAX_STATES = 5_000
 
 Parts = tuple[Node, ...]
 
@@ -21,41 +22,42 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The members of one object: the declared ones, and `extra` up to `most` times; where `nonempty`, at least one."""
+    """The members of one object: the declared ones, then any number of `extra` and each of `witnesses` once.
+
+    All together they are from `low` to `high`.
+    """
 
     members: Sequence[Member]
     extra: Parts = ()
-    most: int | None = None
-    nonempty: bool = False
+    witnesses: Sequence[Parts] = ()
+    low: int = 0
+    high: int | None = None
 
 
 def counted(group: Group, low: int, high: int | None) -> Group | None:
-    """The group with low to high members; None where that is impossible, an error where it takes counting."""
+    """The group with low to high members, in the simplest form; None where that is impossible."""
     required = [member for member in group.members if member.required]
-    size = None if group.extra else len(group.members)
-    if (high is not None and high < max(low, len(required))) or (size is not None and low > size):
+    size = None if group.extra else len(group.members) + len(group.witnesses)
+    fewest = len(required) + len(group.witnesses)
+    if (high is not None and high < max(low, fewest)) or (size is not None and low > size):
         return None
-    if high is not None and high == len(required):
-        group = Group(required)
-    elif high is not None and (size is None or high < size):
-        if group.members:
-            raise LimitError("maxProperties cannot be counted beside optional properties", "", "leave it out")
-        group = Group((), group.extra, high)
-    if low <= len(required):
-        return group
-    if low == 1:
-        return Group(group.members, group.extra, group.most, nonempty=True)
-    if low == size:
+    if high is not None and size is not None and high >= size:
+        high = None
+    if high is not None and high == len(required) and not group.witnesses:
+        return Group(required)
+    if low == size and not group.witnesses:
         return Group([Member(member.parts, True) for member in group.members])
-    raise LimitError(f"minProperties of {low} cannot be counted", "", "require the properties by name")
+    return group._replace(low=0 if low <= fewest else low, high=high)
 
 
-def ordered(group: Group, comma: Parts) -> list[Node]:
-    """The members as declared, those that are not required skippable, then the extra ones."""
+def ordered(group: Group, comma: Parts, close: Node) -> list[Node]:
+    """The members as declared, those that are not required skippable, then the extra ones and `close`."""
+    if group.low or group.high is not None or group.witnesses:
+        return [_Counting(group, comma, close, free=False).start()]
     members = group.members
     anchor = next((index for index, member in enumerate(members) if member.required), None)
-    if anchor is None and (comma or group.nonempty):
-        return _all_optional(group, comma)
+    if anchor is None and comma:
+        return [*_all_optional(group, comma), close]
     parts: list[Node] = []
     for index, member in enumerate(members):
         # Before the first required member the comma follows, after it the comma leads: so each is written once.
@@ -67,8 +69,8 @@ def ordered(group: Group, comma: Parts) -> list[Node]:
         else:
             parts.append(Repeat(Seq((*before, *member.parts, *after)), 0, 1))
     if group.extra:
-        parts.append(Repeat(Seq((*comma, *group.extra)), 0, group.most))
-    return parts
+        parts.append(Repeat(Seq((*comma, *group.extra)), 0, None))
+    return [*parts, close]
 
 
 def _all_optional(group: Group, comma: Parts) -> list[Node]:
@@ -76,9 +78,9 @@ def _all_optional(group: Group, comma: Parts) -> list[Node]:
     leading: list[Node] = [optional(Seq((*comma, *member.parts))) for member in group.members]
     alone: list[Node] = [Seq(member.parts) for member in group.members]
     if group.extra:
-        more = Seq((*comma, *group.extra))
-        leading.append(Repeat(more, 0, group.most))
-        alone.append(Seq((*group.extra, Repeat(more, 0, None if group.most is None else group.most - 1))))
+        more = Repeat(Seq((*comma, *group.extra)), 0, None)
+        leading.append(more)
+        alone.append(Seq((*group.extra, more)))
 
     def choice(start: int, end: int) -> Node:
         if end - start == 1:
@@ -86,37 +88,81 @@ def _all_optional(group: Group, comma: Parts) -> list[Node]:
         middle = (start + end) // 2
         return Alt((Seq((choice(start, middle), *leading[middle:end])), choice(middle, end)))
 
-    if not alone:
-        return []
-    return [choice(0, len(alone)) if group.nonempty else optional(choice(0, len(alone)))]
+    return [optional(choice(0, len(alone)))] if alone else []
 
 
 def any_order(group: Group, comma: Parts, close: Node) -> Node:
     """Each member at most once in any order, the required ones exactly once, extra ones anywhere, then `close`."""
-    members, extra = group.members, group.extra
-    if len(members) > MAX_ANY_ORDER:
-        problem = f"any_order is limited to {MAX_ANY_ORDER} properties in one object, this one has {len(members)}"
+    if len(group.members) + len(group.witnesses) > MAX_ANY_ORDER:
+        count = len(group.members) + len(group.witnesses)
+        problem = f"any_order is limited to {MAX_ANY_ORDER} properties in one object, this one has {count}"
         raise LimitError(problem, "", "leave any_order out or split the object")
-    needed = sum(1 << index for index, member in enumerate(members) if member.required)
-    rules: dict[int, Node] = {}
+    return _Counting(group, comma, close, free=True).start()
 
-    def after(seen: int) -> Node:
-        """What follows a member when those in `seen` are there; the end is inside, so that the rule ends itself."""
-        if seen in rules:
-            return rules[seen]
-        rule = Rule("members", EMPTY)
-        rules[seen] = Call(rule)
-        ways: list[Node] = [] if needed & ~seen else [close]
-        for index, member in enumerate(members):
-            if not seen >> index & 1:
-                ways.append(Seq((*comma, *member.parts, after(seen | 1 << index))))
-        most = None if group.most is None else group.most - 1
-        more = (Repeat(Seq((*comma, *extra)), 0, most),) if extra else ()
-        rule.body = Seq((*more, alt(*ways)))
-        return rules[seen]
 
-    first: list[Node] = [] if needed or group.nonempty else [close]
-    first += (Seq((*member.parts, after(1 << index))) for index, member in enumerate(members))
-    if extra:
-        first.append(Seq((*extra, after(0))))
-    return alt(*first)
+class _State(NamedTuple):
+    """The declared members that cannot come any more, the number of members as far as it matters, witnesses to come."""
+
+    past: int
+    number: int
+    waiting: frozenset[int]
+
+
+class _Counting:
+    """A rule for each state of an object whose members are counted, or free in their order."""
+
+    def __init__(self, group: Group, comma: Parts, close: Node, *, free: bool) -> None:
+        self._group = group
+        self._comma = comma
+        self._close = close
+        self._free = free
+        # Whether there are members at all decides about the comma, even where nothing is counted.
+        self._most = max(group.low, 1) if group.high is None else group.high
+        self._needed = sum(1 << index for index, member in enumerate(group.members) if member.required)
+        self._rules: dict[_State, Rule] = {}
+        self._pending: list[_State] = []
+
+    def start(self) -> Node:
+        first = _State(0, 0, frozenset(range(len(self._group.witnesses))))
+        node = self._following(first)
+        while self._pending:
+            state = self._pending.pop()
+            self._rules[state].body = self._following(state)
+        return node
+
+    def _rule(self, state: _State) -> Node:
+        if state not in self._rules:
+            if len(self._rules) >= MAX_STATES:
+                problem = f"counting the members of an object takes more than {MAX_STATES} states"
+                raise LimitError(problem, "", "require the properties by name, or drop the counts")
+            # The end is inside, so that the rule ends itself.
+            self._rules[state] = Rule("members", EMPTY)
+            self._pending.append(state)
+        return Call(self._rules[state])
+
+    def _following(self, state: _State) -> Node:
+        group = self._group
+        ways: list[Node] = []
+        if not self._needed & ~state.past and not state.waiting and state.number >= group.low:
+            ways.append(self._close)
+        if group.high is None or state.number < group.high:
+            lead = self._comma if state.number else ()
+            reached = min(state.number + 1, self._most)
+            for parts, past, waiting in self._next(state):
+                ways.append(Seq((*lead, *parts, self._rule(_State(past, reached, waiting)))))
+        return alt(*ways) if ways else NOTHING
+
+    def _next(self, state: _State) -> list[tuple[Parts, int, frozenset[int]]]:
+        """The members that may come, with what is past then."""
+        found: list[tuple[Parts, int, frozenset[int]]] = []
+        for index, member in enumerate(self._group.members):
+            bit = 1 << index
+            before = bit - 1  # in order, those before it are past as well
+            if not state.past & bit and (self._free or not self._needed & before & ~state.past):
+                found.append((member.parts, state.past | bit | (0 if self._free else before), state.waiting))
+        if self._free or not self._needed & ~state.past:
+            past = state.past if self._free else (1 << len(self._group.members)) - 1
+            if self._group.extra:
+                found.append((self._group.extra, past, state.waiting))
+            found += ((self._group.witnesses[index], past, state.waiting - {index}) for index in state.waiting)
+        return found

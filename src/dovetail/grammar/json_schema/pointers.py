@@ -1,10 +1,9 @@
-"""Places in a schema: how they are carried, shown to people, and found by `$ref`."""
+"""Places in a schema: how they are carried, shown to people, and followed step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
-from urllib.parse import unquote
+from typing import Any, TypeVar
 
 from dovetail.errors import GrammarError, LimitError, SchemaError
 
@@ -23,27 +22,16 @@ def render(where: Where) -> str:
     return "".join(reversed(steps))
 
 
-def resolve(root: Any, reference: Any, where: Where) -> tuple[Any, Where]:
-    """The schema that a local reference names, and its place."""
-    if not isinstance(reference, str):
-        raise SchemaError(f"$ref must be a string, not {reference!r}", render(where), "write one such as #/$defs/name")
-    if reference not in ("", "#") and not reference.startswith("#/"):
-        raise SchemaError(
-            f"$ref {reference!r} is not a JSON Pointer into this schema",
-            render(where),
-            "copy what it names into $defs and refer to it as #/$defs/name",
-        )
-    target, place = root, cast(Where, ())
-    for step in unquote(reference).split("/")[1:]:
-        key: Any = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(target, list) and key.isdecimal():
-            key = int(key)
-        try:
-            target, place = target[key], (place, key)
-        except (KeyError, IndexError, TypeError):
-            problem = f"$ref {reference!r} names nothing: there is no {render((place, key))}"
-            raise SchemaError(problem, render(where), "correct the pointer or add the definition") from None
-    return target, place
+def step_into(target: Any, place: Where, step: str, reference: str, where: Where) -> tuple[Any, Where]:
+    """One step of the JSON Pointer `reference`, which stands at `where`."""
+    key: Any = step.replace("~1", "/").replace("~0", "~")
+    if isinstance(target, list) and key.isdecimal():
+        key = int(key)
+    try:
+        return target[key], (place, key)
+    except (KeyError, IndexError, TypeError):
+        problem = f"$ref {reference!r} names nothing: there is no {render((place, key))}"
+        raise SchemaError(problem, render(where), "correct the pointer or add the definition") from None
 
 
 def located(where: Where, call: Callable[..., Result], *arguments: Any) -> Result:

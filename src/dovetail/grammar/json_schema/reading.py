@@ -8,202 +8,59 @@ What is said about the members of objects and arrays is left for later, because 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
-from .formats import FORMATS
-from .pointers import Where, located, render, resolve
-from .values import check_depth, identity
+from .facts import HANDLERS, OBJECT, Facts, Located, mapping, names, schemas
+from .formats import UNSUPPORTED
+from .negation import alternatives, negated
+from .own import CLOSING, DEPENDENT_AT, MADE, PREFIX_AT, SOME_ITEM, SOME_PROPERTY, TAIL, Closing, Negated, Own, Tail
+from .pointers import Where, render
+from .references import References
 
-Located = tuple[Any, Where]
 Above = dict[int, int]  # the schemas that led here, with the number of choices made before each
-Task = tuple[Any, Where, Above, int]  # a schema to apply, its place, what led there, the number of choices made
-Choice = tuple[str, Sequence[Any], Where, Above, int]
-Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
+Arm = list[Located]  # schemas that hold together
+Under = tuple[int, ...]  # the schemas with unevaluated members that this one is a part of
 
-NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
-ANY_TYPE = 63
-TYPES = {
-    "null": NULL,
-    "boolean": BOOLEAN,
-    "number": NUMBER,
-    "integer": NUMBER,
-    "string": STRING,
-    "array": ARRAY,
-    "object": OBJECT,
-}
 MAX_BRANCHES = 20_000
-MAX_COUNT = 1 << 30
 MAX_REFERENCES = 1_000
+_NEGATION_COST = 5
+MAX_SUBSETS = 6
 
 # They say something to people or tools, nothing about the value.
 ANNOTATIONS = frozenset(
     "title description default examples example $comment deprecated readOnly writeOnly $schema $id id $anchor $defs "
-    "definitions $vocabulary contentEncoding contentMediaType contentSchema".split()
+    "definitions $vocabulary contentEncoding contentMediaType contentSchema $dynamicAnchor $recursiveAnchor".split()
 )
-REFUSED = frozenset(
-    "not if dependentRequired dependentSchemas dependencies unevaluatedProperties unevaluatedItems contains "
-    "uniqueItems multipleOf $dynamicRef $recursiveRef".split()
-)
-_OBJECT_KEYWORDS = frozenset(
+_OBJECT_KEYWORDS: frozenset[Any] = frozenset(
     "properties required additionalProperties patternProperties propertyNames minProperties maxProperties".split()
-)
-_ARRAY_KEYWORDS = frozenset(("items", "prefixItems", "minItems", "maxItems"))
+) | {SOME_PROPERTY, CLOSING}
+_ARRAY_KEYWORDS: frozenset[Any] = frozenset(
+    "items prefixItems minItems maxItems contains minContains maxContains uniqueItems".split()
+) | {SOME_ITEM, TAIL}
+_ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
+_OLD = frozenset(("additionalItems", "dependencies"))
+_EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
-class Facts:
-    """What holds for a value once every choice is made; `objects` and `arrays` are the schemas to ask about members."""
+class Task:
+    """A schema to apply: its place, what led there, the number of choices made, whose part it is."""
 
-    __slots__ = (
-        "arrays",
-        "chosen",
-        "high",
-        "integer",
-        "low",
-        "maximum",
-        "minimum",
-        "objects",
-        "patterns",
-        "types",
-        "values",
-    )
+    __slots__ = ("above", "depth", "schema", "under", "where")
 
-    def __init__(self) -> None:
-        self.types = ANY_TYPE
-        self.integer = False
-        self.values: list[Any] | None = None
-        self.minimum: Bound | None = None
-        self.maximum: Bound | None = None
-        self.low = 0
-        self.high: int | None = None
-        self.patterns: tuple[tuple[str, Where], ...] = ()
-        self.objects: tuple[Located, ...] = ()
-        self.arrays: tuple[Located, ...] = ()
-        self.chosen: tuple[tuple[Where, int], ...] = ()  # which branch of which oneOf
+    def __init__(self, schema: Any, where: Where, above: Above, depth: int, under: Under = ()) -> None:
+        self.schema = schema
+        self.where = where
+        self.above = above
+        self.depth = depth
+        self.under = under
 
-
-def count(value: Any, keyword: str, where: Where) -> int:
-    """The value of a keyword that counts something."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
-        raise SchemaError(f"{keyword} must be a whole number, not {value!r}", render((where, keyword)), "use 0 or more")
-    return int(value)
-
-
-def at_least(low: int, value: Any, keyword: str, where: Where) -> int:
-    """The larger of two lower bounds, the second a keyword's value."""
-    fewest = count(value, keyword, where)
-    if fewest > MAX_COUNT:
-        raise LimitError(f"{keyword} is {fewest}, and no output is that long", render((where, keyword)), "lower it")
-    return max(low, fewest)
-
-
-def at_most(high: int | None, value: Any, keyword: str, where: Where) -> int | None:
-    """The smaller of two upper bounds, the second a keyword's value; no output comes near a very large one."""
-    most = count(value, keyword, where)
-    if most > MAX_COUNT:
-        return high
-    return most if high is None else min(high, most)
-
-
-def schemas(value: Any, keyword: str, where: Where, empty: bool = False) -> Sequence[Any]:
-    """The value of a keyword that lists schemas."""
-    if not isinstance(value, list) or not (value or empty):
-        raise SchemaError(f"{keyword} must be a list of schemas", render((where, keyword)), "list at least one schema")
-    return value
-
-
-def _type(facts: Facts, value: Any, where: Where) -> None:
-    names = value if isinstance(value, list) else [value]
-    types, integer = 0, True
-    for name in names:
-        if not isinstance(name, str) or name not in TYPES:
-            known = ", ".join(TYPES)
-            raise SchemaError(f"type {name!r} is not a JSON type", render((where, "type")), f"use one of {known}")
-        types |= TYPES[name]
-        integer = integer and name != "number"
-    facts.types &= types
-    if types & NUMBER and integer:
-        facts.integer = True
-
-
-def _enum(facts: Facts, value: Any, where: Where) -> None:
-    if not isinstance(value, list):
-        raise SchemaError("enum must be a list of values", render((where, "enum")), "write the values as a list")
-    located((where, "enum"), check_depth, value)
-    if facts.values is None:
-        facts.values = value
-    else:
-        kept = {identity(item) for item in value}
-        facts.values = [item for item in facts.values if identity(item) in kept]
-
-
-def _const(facts: Facts, value: Any, where: Where) -> None:
-    _enum(facts, [value], where)
-
-
-def _min_length(facts: Facts, value: Any, where: Where) -> None:
-    facts.low = at_least(facts.low, value, "minLength", where)
-
-
-def _max_length(facts: Facts, value: Any, where: Where) -> None:
-    facts.high = at_most(facts.high, value, "maxLength", where)
-
-
-def _pattern(facts: Facts, value: Any, where: Where) -> None:
-    if not isinstance(value, str):
-        raise SchemaError(f"pattern must be a string, not {value!r}", render((where, "pattern")), "quote the pattern")
-    facts.patterns += ((value, (where, "pattern")),)
-
-
-def _format(facts: Facts, value: Any, where: Where) -> None:
-    if isinstance(value, str) and value in FORMATS:
-        facts.patterns += ((FORMATS[value], (where, "format")),)
-
-
-def _reach(maximum: Bound) -> tuple[Decimal, bool]:
-    return maximum[0], not maximum[1]
-
-
-def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Facts, Any, Where], None]:
-    def handle(facts: Facts, value: Any, where: Where) -> None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise SchemaError(f"{keyword} must be a number, not {value!r}", render((where, keyword)), "write a number")
-        bound = Decimal(repr(value)), exclusive
-        if lower and (facts.minimum is None or bound > facts.minimum):
-            facts.minimum = bound
-        elif not lower and (facts.maximum is None or _reach(bound) < _reach(facts.maximum)):
-            facts.maximum = bound
-
-    return handle
-
-
-_HANDLERS: dict[str, Callable[[Facts, Any, Where], None]] = {
-    "type": _type,
-    "enum": _enum,
-    "const": _const,
-    "minLength": _min_length,
-    "maxLength": _max_length,
-    "pattern": _pattern,
-    "format": _format,
-    "minimum": _limit("minimum", True, False),
-    "maximum": _limit("maximum", False, False),
-    "exclusiveMinimum": _limit("exclusiveMinimum", True, True),
-    "exclusiveMaximum": _limit("exclusiveMaximum", False, True),
-}
-
-
-SCALAR_KEYWORDS = frozenset(_HANDLERS) - {"enum", "const"}
-
-
-def read_scalar(schema: dict[str, Any], live: set[str], where: Where) -> Facts:
-    """The facts of a schema whose `live` keywords are all about strings and numbers."""
-    facts = Facts()
-    for keyword in live:
-        _HANDLERS[keyword](facts, schema[keyword], where)
-    return facts
+    def part(self, schema: Any, where: Where, deeper: int = 0) -> Task:
+        """A schema that applies to the same value as a part of this one."""
+        return Task(schema, where, self.above, self.depth + deeper, self.under)
 
 
 class _Branch:
@@ -211,7 +68,9 @@ class _Branch:
 
     __slots__ = ("applied", "choices", "facts", "todo")
 
-    def __init__(self, facts: Facts, todo: list[Task], choices: list[Choice], applied: frozenset[int]) -> None:
+    def __init__(
+        self, facts: Facts, todo: list[Task], choices: list[tuple[Task, list[Arm]]], applied: frozenset[int]
+    ) -> None:
         self.facts = facts
         self.todo = todo
         self.choices = choices
@@ -219,48 +78,77 @@ class _Branch:
 
     def key(self) -> Any:
         """Equal for branches from which the same follows."""
-        todo = frozenset(id(schema) for schema, _, _, _ in self.todo)
-        return self.applied, todo, tuple(id(choice[1]) for choice in self.choices), self.facts.chosen
+        todo = frozenset((id(task.schema), task.under) for task in self.todo)
+        return self.applied, todo, tuple(id(arms) for _, arms in self.choices)
 
 
 class Reader:
-    """Reads the schemas of one document."""
+    """Reads the schemas of one document; what cannot be held exactly is left out and noted in `findings`."""
 
-    def __init__(self, root: Any) -> None:
-        self.root = root
-        self._targets: dict[str, Located] = {}
+    def __init__(self, root: Any, registry: Mapping[str, Any] | None = None) -> None:
+        self.references = References(root, registry)
+        self.findings: dict[tuple[str, str], str] = {}
+        self.strict = False
+        self._modern: dict[int, dict[Any, Any]] = {}
+        self._negations: dict[int, list[Located]] = {}
+        self._choices: dict[tuple[int, Any, bool], list[Arm]] = {}
+        self._compared: dict[tuple[int, Any, bool], list[bool]] = {}  # choices whose arms are being read: met again?
+        self._wrapped: dict[int, Any] = {}
+        self._kept: list[Any] = []
 
-    def target(self, reference: Any, where: Where) -> Located:
-        """What a `$ref` at `where` names."""
-        found = self._targets.get(reference) if isinstance(reference, str) else None
+    def widen(self, where: Where, keyword: str, why: str) -> None:
+        """Note that a keyword is not held exactly."""
+        self.findings.setdefault((render(where), keyword), why)
+
+    def negated(self, schema: Any) -> Any:
+        """The negation of a schema, the same object each time: what was made of it is found by identity."""
+        if isinstance(schema, bool | Negated):
+            return negated(schema)
+        found = self._wrapped.get(id(schema))
         if found is None:
-            found = resolve(self.root, reference, (where, "$ref"))
-            self._targets[reference] = found
+            found = self._wrapped[id(schema)] = Negated(schema)
+            self._kept.append(schema)
+        return found
+
+    def modern(self, schema: dict[Any, Any], where: Where) -> dict[Any, Any]:
+        """The schema in today's spelling."""
+        found = self._modern.get(id(schema))
+        if found is None:
+            found = self._modern[id(schema)] = _modern(schema, self.references.draft_of(schema), where)
+            if found is not schema:
+                self.references.move(schema, found)
+                self._kept.append(schema)
         return found
 
     def read(self, nodes: Sequence[Located]) -> list[Facts]:
         """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
         done: list[Facts] = []
         cycle: Where | None = None
-        first = [(schema, where, {id(schema): 0}, 0) for schema, where in reversed(nodes)]
+        first = [Task(schema, where, {id(schema): 0}, 0) for schema, where in reversed(nodes)]
         todo = [_Branch(Facts(), first, [], frozenset())]
         known: set[Any] = set()
+        spent = 0
         while todo:
-            if len(known) > MAX_BRANCHES:
+            if spent > MAX_BRANCHES:
                 problem = f"the choices of this schema multiply to more than {MAX_BRANCHES} branches"
                 raise LimitError(problem, render(nodes[0][1]), "split the schema or give its unions fewer branches")
             branch = todo.pop()
             back = self._apply(branch)
             if back is not None:
                 cycle = back
+            elif not branch.facts.types:
+                continue
             elif branch.choices:
+                # The alternatives of negations multiply with each other more than unions do, and are larger.
+                cost = _NEGATION_COST if _is_negation(branch.choices[0][1]) else 1
                 for arm in reversed(_choose(branch)):
                     key = arm.key()
                     if key not in known:
                         known.add(key)
                         todo.append(arm)
-            elif branch.facts.types:
-                done.append(branch.facts)
+                        spent += cost
+            else:
+                done.append(_closed(branch.facts))
         if cycle is not None and not done:
             raise _circular(cycle)
         return done
@@ -270,60 +158,197 @@ class Reader:
 
         Such a branch adds nothing to the choice. Without a choice on the way, the reference means nothing at all.
         """
-        facts = branch.facts
         while branch.todo:
-            schema, where, above, depth = branch.todo.pop()
+            task = branch.todo.pop()
+            schema = task.schema
             if schema is True:
                 continue
             if schema is False:
-                facts.types = 0
-                continue
-            if not isinstance(schema, dict):
+                branch.facts.types = 0
+            elif isinstance(schema, dict | Negated):
+                back = self._keywords(branch, task) if isinstance(schema, dict) else self._fail(branch, task)
+                if back is not None:
+                    return back
+            else:
                 problem = f"a schema is an object or a boolean, not {type(schema).__name__}"
-                raise SchemaError(problem, render(where), "write an object, true or false")
-            members = items = constrains = False
-            for keyword, value in schema.items():
-                handler = _HANDLERS.get(keyword)
-                if handler is not None:
-                    handler(facts, value, where)
-                    constrains = True
-                elif keyword in _OBJECT_KEYWORDS:
-                    members = True
-                elif keyword in _ARRAY_KEYWORDS:
-                    items = True
-                elif keyword == "$ref":
-                    task = self._follow(value, where, above, depth)
-                    if task is None:
-                        return (where, "$ref")
-                    branch.todo.append(task)
-                elif keyword == "allOf":
-                    at = (where, "allOf")
-                    parts = [(part, (at, i), above, depth) for i, part in enumerate(schemas(value, keyword, where))]
-                    branch.todo += reversed(parts)
-                elif keyword in ("anyOf", "oneOf"):
-                    branch.choices.append((keyword, schemas(value, keyword, where), (where, keyword), above, depth))
-                elif keyword in REFUSED and (keyword != "uniqueItems" or value):
-                    problem = f"the keyword {keyword} is not supported"
-                    raise SchemaError(problem, render((where, keyword)), "leave it out")
-            if members:
-                facts.objects += ((schema, where),)
-            if items:
-                facts.arrays += ((schema, where),)
-            if members or items or constrains:
-                branch.applied |= {id(schema)}
+                raise SchemaError(problem, render(task.where), "write an object, true or false")
         return None
 
-    def _follow(self, reference: Any, where: Where, above: Above, depth: int) -> Task | None:
+    def _keywords(self, branch: _Branch, task: Task) -> Where | None:
+        facts, where = branch.facts, task.where
+        schema = self.modern(task.schema, where)
+        if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
+            task.under = (*task.under, id(schema))
+        members = items = constrains = False
+        for keyword, value in schema.items():
+            handler = HANDLERS.get(keyword)
+            if handler is not None:
+                handler(facts, value, where)
+                constrains = True
+                if keyword == "format" and value in UNSUPPORTED:
+                    self.widen(where, "format", f"no automaton can tell what is a valid {value}")
+            elif keyword in _OBJECT_KEYWORDS:
+                members = True
+            elif keyword in _ARRAY_KEYWORDS:
+                items = True
+            elif keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+                follow = self._follow(schema, keyword, task)
+                if follow is None:
+                    return (where, keyword)
+                branch.todo.append(follow)
+            elif keyword == "allOf":
+                parts = enumerate(schemas(value, keyword, where))
+                branch.todo += reversed([task.part(part, ((where, "allOf"), i)) for i, part in parts])
+            elif keyword == "not":
+                branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
+            else:
+                branch.choices += ((task, arms) for arms in self._arms(schema, keyword, task))
+        unevaluated = not schema.keys().isdisjoint(("unevaluatedProperties", "unevaluatedItems"))
+        if members or "unevaluatedProperties" in schema:
+            facts.objects += ((schema, where),)
+            _note_members(facts, schema)
+        if items or "unevaluatedItems" in schema:
+            facts.arrays += ((schema, where),)
+        if members or items or unevaluated:
+            facts.within += tuple((owner, schema) for owner in task.under)
+        if members or items or constrains or unevaluated:
+            branch.applied |= {id(schema)}
+        return None
+
+    def _fail(self, branch: _Branch, task: Task) -> Where | None:
+        """Apply the negation of a schema: one of its keywords fails."""
+        inner = task.schema.schema
+        if not isinstance(inner, dict):
+            problem = f"a schema is an object or a boolean, not {type(inner).__name__}"
+            raise SchemaError(problem, render(task.where), "write an object, true or false")
+        schema = self.modern(inner, task.where)
+        found = self._negations.get(id(schema))
+        if found is None:
+            found = self._negations[id(schema)] = self._alternatives(schema, task.where)
+            self._kept.append(schema)
+        if -id(schema) in task.above:
+            if task.above[-id(schema)] == task.depth:
+                raise _circular(task.where)
+            return task.where
+        # The parts of a negation tell nothing about which members were looked at.
+        plain = Task(schema, task.where, {**task.above, -id(schema): task.depth}, task.depth)
+        if len(found) == 1:
+            branch.todo.append(plain.part(*found[0]))
+        else:
+            key = (id(schema), MADE, False)
+            if key not in self._choices:
+                self._choices[key] = [[one] for one in found]
+            branch.choices.append((plain, self._choices[key]))
+        return None
+
+    def _alternatives(self, schema: dict[Any, Any], where: Where) -> list[Located]:
+        found = alternatives(schema, where)
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if keyword in schema:
+                target, place = self.references.target(schema, keyword, where)
+                found.append((self.negated(target), place))
+        for keyword, kind in (
+            ("uniqueItems", "array"),
+            ("unevaluatedProperties", "object"),
+            ("unevaluatedItems", "array"),
+        ):
+            if schema.get(keyword, False) is not False or (keyword.startswith("unevaluated") and keyword in schema):
+                self.widen(where, keyword, "its negation cannot be held")
+                found.append(({"type": kind, MADE: True}, where))
+        if schema.get("format") in UNSUPPORTED:
+            self.widen(where, "format", f"no automaton can tell what is a valid {schema['format']}")
+            found.append(({"type": "string", MADE: True}, where))
+        return found
+
+    def _arms(self, schema: dict[Any, Any], keyword: Any, task: Task) -> list[list[Arm]]:
+        """The choices that a keyword asks for."""
+        if isinstance(keyword, Own) or keyword not in ("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas"):
+            return []
+        where = task.where
+        if keyword.startswith("dependent"):
+            return self._dependent(schema, keyword, where)
+        if keyword == "if" and not task.under and "then" not in schema and "else" not in schema:
+            return []
+        key = (id(schema), keyword, bool(task.under))
+        if key in self._compared:
+            self._compared[key].append(True)
+        if key not in self._choices:
+            if keyword == "if":
+                self._choices[key] = self._conditional(schema, where)
+            else:
+                arms = schemas(schema[keyword], keyword, where)
+                places = [(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
+                self._choices[key] = [[one] for one in places]
+                if keyword == "oneOf":
+                    self._choices[key] = self._one_of(places, key)
+                elif task.under and len(arms) > 1:
+                    self._choices[key] = self._subsets(places)
+        return [self._choices[key]]
+
+    def _subsets(self, arms: Arm) -> list[Arm]:
+        """Every choice of arms that hold while the others fail: so it is known which have looked at a member."""
+        if len(arms) > MAX_SUBSETS:
+            problem = f"anyOf has more than {MAX_SUBSETS} branches beside an unevaluated keyword"
+            raise LimitError(problem, render(arms[0][1]), "declare the members in one place")
+        return [
+            [arm if i in chosen else (self.negated(arm[0]), arm[1]) for i, arm in enumerate(arms)]
+            for size in range(1, len(arms) + 1)
+            for chosen in combinations(range(len(arms)), size)
+        ]
+
+    def _one_of(self, places: Arm, key: tuple[int, Any, bool]) -> list[Arm]:
+        """Each arm, with the negations of those that may hold beside it."""
+        from .disjoint import rivals  # which reads the members of the arms in turn
+
+        branches: list[list[Facts]] = []
+        for place in places:
+            # An arm that leads back to this choice adds nothing to it, so there is nothing to compare.
+            self._compared[key] = []
+            found = self.read((place,))
+            branches.append([] if self._compared.pop(key) else found)
+        against = rivals(self, places, branches)
+        return [
+            [place, *((self.negated(places[other][0]), places[other][1]) for other in sorted(against[index]))]
+            for index, place in enumerate(places)
+        ]
+
+    def _conditional(self, schema: dict[Any, Any], where: Where) -> list[Arm]:
+        test = (schema["if"], (where, "if"))
+        then, other = schema.get("then", True), schema.get("else", True)
+        return [
+            [test, (then, (where, "then"))],
+            [(self.negated(test[0]), test[1]), (other, (where, "else"))],
+        ]
+
+    def _dependent(self, schema: dict[Any, Any], keyword: str, where: Where) -> list[list[Arm]]:
+        found: list[list[Arm]] = []
+        at = (where, schema.get(DEPENDENT_AT, keyword))
+        for name, value in mapping(schema, keyword, where).items():
+            key = (id(schema), (keyword, name), False)
+            if key not in self._choices:
+                absent: Located = ({"properties": {name: False}, MADE: True}, at)
+                needed = [name, *names(value, keyword, where)] if keyword == "dependentRequired" else [name]
+                present: Located = ({"type": "object", "required": needed, MADE: True}, at)
+                more: Arm = [] if keyword == "dependentRequired" else [(value, (at, name))]
+                self._choices[key] = [[absent], [present, *more]]
+            found.append(self._choices[key])
+        return found
+
+    def _follow(self, schema: dict[Any, Any], keyword: str, task: Task) -> Task | None:
         """The schema that a reference names; None where it leads back to a choice it is part of."""
-        target, place = self.target(reference, where)
-        if id(target) in above:
-            if above[id(target)] == depth:
-                raise _circular((where, "$ref"))
+        target, place = self.references.target(schema, keyword, task.where)
+        if id(target) in task.above:
+            if task.above[id(target)] == task.depth:
+                raise _circular((task.where, keyword))
             return None
-        if len(above) > MAX_REFERENCES:
+        if len(task.above) > MAX_REFERENCES:
             problem = f"more than {MAX_REFERENCES} references lead here one after another"
-            raise LimitError(problem, render((where, "$ref")), "refer to the definition directly")
-        return target, place, {**above, id(target): depth}, depth
+            raise LimitError(problem, render((task.where, keyword)), "refer to the definition directly")
+        return Task(target, place, {**task.above, id(target): task.depth}, task.depth, task.under)
+
+
+def _is_negation(arms: list[Arm]) -> bool:
+    return any(isinstance(schema, dict) and MADE in schema for arm in arms[:1] for schema, _ in arm)
 
 
 def _circular(where: Where) -> SchemaError:
@@ -332,12 +357,90 @@ def _circular(where: Where) -> SchemaError:
 
 def _choose(branch: _Branch) -> list[_Branch]:
     """One branch for each arm of the choice that came first."""
-    keyword, arms, where, above, depth = branch.choices[0]
+    task, arms = branch.choices[0]
     branches = []
-    for index, arm in enumerate(arms):
-        facts = copy.copy(branch.facts)
-        if keyword == "oneOf":
-            facts.chosen += ((where, index),)
-        task = (arm, (where, index), above, depth + 1)
-        branches.append(_Branch(facts, [task], branch.choices[1:], branch.applied))
+    for arm in arms:
+        tasks = [task.part(schema, where, 1) for schema, where in reversed(arm)]
+        branches.append(_Branch(copy.copy(branch.facts), tasks, branch.choices[1:], branch.applied))
     return branches
+
+
+def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
+    """Strike out objects where a member must be there and cannot be."""
+    required, declared = schema.get("required"), schema.get("properties")
+    if isinstance(required, list):
+        facts.needed = facts.needed.union(name for name in required if isinstance(name, str))
+    if isinstance(declared, dict):
+        facts.absent = facts.absent.union(name for name, inner in declared.items() if inner is False)
+        if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
+            facts.closed = frozenset(declared) if facts.closed is None else facts.closed.intersection(declared)
+    if facts.needed & facts.absent or (facts.closed is not None and not facts.needed <= facts.closed):
+        facts.types &= ~OBJECT
+
+
+def _closed(facts: Facts) -> Facts:
+    """The facts with what the unevaluated keywords come to, now that it is known which schemas apply."""
+    if facts.within:
+        facts.objects += tuple(_closings(facts))
+        facts.arrays += tuple(_tails(facts))
+    return facts
+
+
+def _closings(facts: Facts) -> list[Located]:
+    found: list[Located] = []
+    for schema, where in facts.objects:
+        if "unevaluatedProperties" not in schema:
+            continue
+        parts = [part for owner, part in facts.within if owner == id(schema)]
+        others = [part for part in parts if part is not schema]
+        if any("additionalProperties" in part for part in parts) or any("unevaluatedProperties" in p for p in others):
+            continue
+        declared = frozenset(name for part in parts if MADE not in part for name in part.get("properties", ()))
+        patterns = tuple(pattern for part in parts for pattern in part.get("patternProperties", ()))
+        at = (where, "unevaluatedProperties")
+        found.append(({CLOSING: Closing(declared, patterns, schema["unevaluatedProperties"], at), MADE: True}, at))
+    return found
+
+
+def _tails(facts: Facts) -> list[Located]:
+    found: list[Located] = []
+    for schema, where in facts.arrays:
+        if "unevaluatedItems" not in schema:
+            continue
+        parts = [part for owner, part in facts.within if owner == id(schema)]
+        others = [part for part in parts if part is not schema]
+        if any("items" in part for part in parts) or any("unevaluatedItems" in part for part in others):
+            continue
+        start = max((len(part.get("prefixItems", ())) for part in parts if MADE not in part), default=0)
+        looked = tuple(part["contains"] for part in parts if "contains" in part and MADE not in part)
+        at = (where, "unevaluatedItems")
+        found.append(({TAIL: Tail(start, (schema["unevaluatedItems"], *looked), at), MADE: True}, at))
+    return found
+
+
+def _modern(schema: dict[Any, Any], draft: int, where: Where) -> dict[Any, Any]:
+    """The schema as draft 2020-12 would write it; the same object where nothing is to be done."""
+    if draft <= 7 and "$ref" in schema:
+        return {"$ref": schema["$ref"]} if len(schema) > 1 else schema
+    listed = isinstance(schema.get("items"), list)
+    flags = [(word, limit) for word, limit in _EXCLUSIVE if isinstance(schema.get(word), bool)]
+    if not listed and not flags and schema.keys().isdisjoint(_OLD):
+        return schema
+    new = {word: value for word, value in schema.items() if word not in _OLD}
+    if listed:
+        del new["items"]
+        new |= {"prefixItems": schema["items"], PREFIX_AT: "items"}
+        if "additionalItems" in schema:
+            new["items"] = schema["additionalItems"]
+    for word, limit in flags:
+        if new.pop(word) and limit in new:
+            new[word] = new.pop(limit)
+    if "dependencies" in schema:
+        found = mapping(schema, "dependencies", where)
+        lists = {name: value for name, value in found.items() if isinstance(value, list)}
+        texts = {name: [value] for name, value in found.items() if isinstance(value, str)}
+        new["dependentRequired"] = {**new.get("dependentRequired", {}), **lists, **texts}
+        rest = {name: value for name, value in found.items() if not isinstance(value, list | str)}
+        new["dependentSchemas"] = {**new.get("dependentSchemas", {}), **rest}
+        new[DEPENDENT_AT] = "dependencies"
+    return new

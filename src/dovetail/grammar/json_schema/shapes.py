@@ -1,24 +1,26 @@
-"""What the schemas that apply to one object or array say together about each of its members."""
+"""What the schemas that apply to one object say together about each of its members."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import product
-from typing import Any, cast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from dovetail.errors import LimitError, SchemaError
+from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import NOTHING, Node, alt, lit
 
 from . import strings
+from .facts import STRING, Facts, Located, at_least, at_most, mapping, names
+from .own import CLOSING, MADE, SOME_PROPERTY, Closing, Property
 from .pointers import Where, located, render
-from .reading import STRING, Facts, Located, at_least, at_most, schemas
+from .reading import Reader
 
-MAX_PATTERNS = 5
-_UNCOMMON = frozenset(("patternProperties", "propertyNames", "minProperties", "maxProperties"))
-
-Read = Callable[[list[Located]], list[Facts]]
+MAX_CLASSES = 64
+MAX_VARIANTS = 256
+_UNCOMMON: frozenset[Any] = frozenset(
+    ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
+)
 
 
 @dataclass(slots=True)
@@ -29,6 +31,38 @@ class Extra:
     nodes: list[Located]
 
 
+class Demand:
+    """There is a member with some key whose value keeps to `nodes`."""
+
+    def __init__(self, wanted: Property, reader: Reader) -> None:
+        self.nodes: list[Located] = [(wanted.value, wanted.where)]
+        self._wanted = wanted
+        self._others = [located(wanted.where, strings.language, (word,), 0, None) for word in wanted.others]
+        self._matched: list[Node] = []
+        if wanted.pattern is not None:
+            self._matched.append(located(wanted.where, strings.language, (wanted.pattern,), 0, None))
+        if wanted.key is not True:
+            self._matched.append(name_language(reader, [(wanted.key, wanted.where)]))
+
+    def holds_for(self, name: str) -> bool:
+        """Whether a member with this key can be the one."""
+        if name in self._wanted.names or any(strings.admits(language, name) for language in self._others):
+            return False
+        return all(strings.admits(language, name) for language in self._matched)
+
+    def keys(self) -> Node | None:
+        """The keys that it may have, None for any."""
+        barred = [*self._others, *(lit(name) for name in self._wanted.names)]
+        if not barred and not self._matched:
+            return None
+        return regex.intersect(*(self._matched or [regex_any()]), barred=barred)
+
+
+def regex_any() -> Node:
+    """Any text."""
+    return strings.language((), 0, None)
+
+
 @dataclass(slots=True)
 class Properties:
     """Declared keys with the schemas of their values and whether they are required, and the other keys."""
@@ -37,6 +71,8 @@ class Properties:
     extra: list[Extra]
     low: int = 0
     high: int | None = None
+    demands: list[Demand] = field(default_factory=list)
+    witnesses: list[Extra] = field(default_factory=list)  # members beside those of `extra` that must be there
 
     def nodes(self, name: str) -> list[Located] | None:
         """The schemas of the value of a key; None where the object has no such key."""
@@ -44,34 +80,29 @@ class Properties:
             if declared == name:
                 return nodes
         for extra in self.extra:
-            if extra.keys is None or regex.intersect(lit(name), extra.keys) != NOTHING:
+            if extra.keys is None or strings.admits(extra.keys, name):
                 return extra.nodes
         return None
 
 
-def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properties:
-    """The members of an object; `strict` closes it when it declares properties and no schema speaks of others."""
+def properties(parts: tuple[Located, ...], reader: Reader) -> Properties:
+    """The members of an object; a strict reader closes it when it declares properties and nothing is said of others."""
     if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
-        return _common(*parts[0], strict)
-    names: dict[str, bool] = {}
-    simple, silent, declares = True, True, False
+        return _common(*parts[0], reader.strict)
+    found: dict[str, bool] = {}
+    silent, declares = True, False
     for schema, where in parts:
         if "properties" in schema:
-            declares = True
-            for name in _mapping(schema, "properties", where):
-                names.setdefault(name, False)
+            declares = declares or MADE not in schema
+            for name in mapping(schema, "properties", where):
+                found.setdefault(name, False)
         silent = silent and "additionalProperties" not in schema
-        simple = simple and not schema.get("patternProperties") and "propertyNames" not in schema
     for schema, where in parts:
         if "required" in schema:
-            for name in _required(schema["required"], where):
-                names[name] = True
-    closed = strict and silent and declares
-    if simple:
-        declared = [(name, _schemas_of(name, parts), required) for name, required in names.items()]
-        shape = Properties(declared, [] if closed else _others(parts))
-    else:
-        shape = _Patterned(parts, closed, read).properties(names)
+            for name in names(schema["required"], "required", where):
+                found[name] = True
+    closed = frozenset(found) if reader.strict and silent and declares else None
+    shape = _Members(parts, closed, reader).properties(found)
     for schema, where in parts:
         if "minProperties" in schema:
             shape.low = at_least(shape.low, schema["minProperties"], "minProperties", where)
@@ -82,8 +113,8 @@ def properties(parts: tuple[Located, ...], strict: bool, read: Read) -> Properti
 
 def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
     """The same for one schema with the common keywords only."""
-    declared = _mapping(schema, "properties", where)
-    required = dict.fromkeys(_required(schema["required"], where)) if "required" in schema else {}
+    declared = mapping(schema, "properties", where)
+    required = dict.fromkeys(names(schema["required"], "required", where)) if "required" in schema else {}
     at = (where, "properties")
     found = [(name, [(node, (at, name))], name in required) for name, node in declared.items()]
     more = schema.get("additionalProperties", not (strict and "properties" in schema))
@@ -93,141 +124,179 @@ def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
     return Properties(found, [] if more is False else [Extra(None, others)])
 
 
-def _mapping(schema: dict[str, Any], keyword: str, where: Where) -> dict[str, Any]:
-    mapping = schema.get(keyword, {})
-    if not isinstance(mapping, dict):
-        raise SchemaError(f"{keyword} must be an object", render((where, keyword)), "map each key to its schema")
-    return mapping
+class _Members:
+    """The members of an object about which several schemas speak, or patterns."""
 
-
-def _required(value: Any, where: Where) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        problem = "required must be a list of strings"
-        raise SchemaError(problem, render((where, "required")), "list the keys that must be there")
-    return value
-
-
-def _schemas_of(name: str, parts: tuple[Located, ...]) -> list[Located]:
-    found: list[Located] = []
-    for schema, where in parts:
-        declared = schema.get("properties")
-        if declared is not None and name in declared:
-            found.append((declared[name], ((where, "properties"), name)))
-        elif "additionalProperties" in schema:
-            found.append((schema["additionalProperties"], (where, "additionalProperties")))
-    return found
-
-
-def _others(parts: tuple[Located, ...]) -> list[Extra]:
-    keyword = "additionalProperties"
-    nodes = [(schema[keyword], (where, keyword)) for schema, where in parts if keyword in schema]
-    return [] if any(schema is False for schema, _ in nodes) else [Extra(None, nodes)]
-
-
-class _Patterned:
-    """Objects whose keys are described by patterns: each set of patterns that a key can match is a group of its own."""
-
-    def __init__(self, parts: tuple[Located, ...], closed: bool, read: Read) -> None:
+    def __init__(self, parts: tuple[Located, ...], closed: frozenset[str] | None, reader: Reader) -> None:
         self._parts = parts
-        self._closed = closed
-        self._patterns = [
-            (index, pattern, (schema, ((where, "patternProperties"), pattern)))
-            for index, (part, where) in enumerate(parts)
-            for pattern, schema in _mapping(part, "patternProperties", where).items()
-        ]
-        if len(self._patterns) > MAX_PATTERNS:
-            problem = f"an object with more than {MAX_PATTERNS} patternProperties"
-            raise LimitError(problem, render(parts[0][1]), "join patterns that have the same schema")
-        self._languages = [
-            located(place[1], strings.language, (pattern,), 0, None) for _, pattern, place in self._patterns
-        ]
-        self._allowed = self._allowed_names(read)
+        self._reader = reader
+        self._patterns: dict[str, list[Located]] = {}
+        self._closings: list[Closing] = []
+        self._demands: list[Property] = []
+        for schema, where in parts:
+            own = mapping(schema, "patternProperties", where)
+            for pattern, inner in own.items():
+                place = (inner, ((where, "patternProperties"), pattern))
+                self._patterns.setdefault(pattern, []).append(place)
+            if "additionalProperties" in schema:
+                declared = frozenset(mapping(schema, "properties", where))
+                more, at = schema["additionalProperties"], (where, "additionalProperties")
+                self._closings.append(Closing(declared, tuple(own), more, at))
+            if CLOSING in schema:
+                self._closings.append(schema[CLOSING])
+            if SOME_PROPERTY in schema:
+                self._demands.append(schema[SOME_PROPERTY])
+        if closed is not None:
+            self._closings.append(Closing(closed, tuple(self._patterns), False, parts[0][1]))
+        self._languages = {
+            pattern: located(places[0][1], strings.language, (pattern,), 0, None)
+            for pattern, places in self._patterns.items()
+        }
+        self._allowed = self._allowed_names()
 
-    def properties(self, names: dict[str, bool]) -> Properties:
-        declared = [(name, self._declared(name), required) for name, required in names.items()]
-        taken = regex.complement(alt(*(lit(name) for name in names))) if names else None
+    def properties(self, found: dict[str, bool]) -> Properties:
+        declared = [(name, self._declared(name), required) for name, required in found.items()]
+        demands = [Demand(demand, self._reader) for demand in self._demands]
+        if not self._languages and not self._allowed:
+            nodes = self._closed_by(None, frozenset())
+            extra = [] if nodes is None else [Extra(None, nodes)]
+            return Properties(declared, extra, demands=demands)
+        taken = [regex.complement(alt(*(lit(name) for name in found)))] if found else []
         extra = []
-        for matched in product((True, False), repeat=len(self._patterns)):
-            nodes = self._nodes("", matched)
-            if nodes is None or (not any(matched) and self._closed):
-                continue
-            keys = self._keys(matched, taken)
-            if keys != NOTHING:
-                extra.append(Extra(keys, nodes))
-        return Properties(declared, extra)
+        for matched, language in self._classes([*self._allowed, *taken]):
+            nodes = self._closed_by(None, matched)
+            if nodes is not None:
+                extra.append(Extra(language, [*nodes, *(place for p in matched for place in self._patterns[p])]))
+        return Properties(declared, extra, demands=demands)
 
-    def _allowed_names(self, read: Read) -> list[Node]:
+    def _classes(self, demands: list[Node]) -> list[tuple[frozenset[str], Node | None]]:
+        """The sets of patterns that a key can match together, each with those keys."""
+        whole = demands[0] if len(demands) == 1 else regex.intersect(*demands) if demands else None
+        found: list[tuple[frozenset[str], Node | None]] = [(frozenset(), whole)]
+        for pattern, language in self._languages.items():
+            split: list[tuple[frozenset[str], Node | None]] = []
+            for matched, keys in found:
+                inside = language if keys is None else regex.intersect(keys, language)
+                if inside == NOTHING:
+                    split.append((matched, keys))
+                    continue
+                split.append((matched | {pattern}, inside))
+                outside = regex.complement(language)
+                outside = outside if keys is None else regex.intersect(keys, outside)
+                if outside != NOTHING:
+                    split.append((matched, outside))
+            found = split
+            if len(found) > MAX_CLASSES:
+                problem = f"the patternProperties of an object overlap in more than {MAX_CLASSES} ways"
+                raise LimitError(problem, render(self._parts[0][1]), "join patterns that have the same schema")
+        return [(matched, keys) for matched, keys in found if keys != NOTHING]
+
+    def _closed_by(self, name: str | None, matched: frozenset[str]) -> list[Located] | None:
+        """The schemas for a key that none of the patterns but these matches; None where it cannot be there."""
+        nodes: list[Located] = []
+        for closing in self._closings:
+            if name in closing.names or not matched.isdisjoint(closing.patterns):
+                continue
+            if closing.schema is False:
+                return None
+            nodes.append((closing.schema, closing.where))
+        return nodes
+
+    def _declared(self, name: str) -> list[Located]:
+        if not all(strings.admits(language, name) for language in self._allowed):
+            return [(False, ())]
+        matched = frozenset(p for p, language in self._languages.items() if strings.admits(language, name))
+        nodes: list[Located] = []
+        for schema, where in self._parts:
+            declared = mapping(schema, "properties", where)
+            if name in declared:
+                nodes.append((declared[name], ((where, "properties"), name)))
+        nodes += (place for pattern in matched for place in self._patterns[pattern])
+        closed = self._closed_by(name, matched)
+        return [(False, ())] if closed is None else [*nodes, *closed]
+
+    def _allowed_names(self) -> list[Node]:
         """A language for each `propertyNames`."""
         found = []
         for schema, where in self._parts:
             if "propertyNames" in schema:
-                place = (where, "propertyNames")
-                branches = read([(schema["propertyNames"], place)])
-                found.append(alt(*(located(place, _names, facts) for facts in branches if facts.types & STRING)))
+                found.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
         return found
 
-    def _declared(self, name: str) -> list[Located]:
-        word = lit(name)
-        if any(regex.intersect(word, language) == NOTHING for language in self._allowed):
-            return [(False, ())]
-        matched = tuple(regex.intersect(word, language) != NOTHING for language in self._languages)
-        return self._nodes(name, matched) or []
 
-    def _nodes(self, name: str, matched: tuple[bool, ...]) -> list[Located] | None:
-        """The schemas for a key that matches these patterns; None where one of the parts forbids it."""
-        nodes: list[Located] = []
-        for index, (schema, where) in enumerate(self._parts):
-            declared = _mapping(schema, "properties", where)
-            hits = zip(matched, self._patterns, strict=True)
-            here = [place for hit, (part, _, place) in hits if hit and part == index]
-            if name and name in declared:
-                here.append((declared[name], ((where, "properties"), name)))
-            if not here and "additionalProperties" in schema:
-                if schema["additionalProperties"] is False and not name:
-                    return None
-                here.append((schema["additionalProperties"], (where, "additionalProperties")))
-            nodes += here
-        return nodes
-
-    def _keys(self, matched: tuple[bool, ...], taken: Node | None) -> Node:
-        demands = [*self._allowed, *([taken] if taken is not None else [])]
-        for hit, language in zip(matched, self._languages, strict=True):
-            demands.append(language if hit else regex.complement(language))
-        return regex.intersect(*demands) if len(demands) > 1 else demands[0]
+def name_language(reader: Reader, nodes: list[Located]) -> Node:
+    """The keys to which all of `nodes` apply."""
+    branches = reader.read(nodes)
+    return alt(*(located(nodes[0][1], _words, facts) for facts in branches if facts.types & STRING))
 
 
-def _names(facts: Facts) -> Node:
+def _words(facts: Facts) -> Node:
+    """The keys that `facts` admit."""
     patterns = tuple(pattern for pattern, _ in facts.patterns)
+    barred = tuple(pattern for pattern, _ in facts.barred)
+    banned = [word for word in facts.banned if isinstance(word, str)]
     if facts.values is None:
-        return strings.language(patterns, facts.low, facts.high)
-    return alt(*(lit(value) for value in facts.values if isinstance(value, str) and strings.contains(value, patterns)))
+        language = strings.language(patterns, facts.low, facts.high, barred)
+        if banned:
+            language = regex.intersect(language, regex.complement(alt(*map(lit, banned))))
+        return language
+    words = [word for word in facts.values if isinstance(word, str) and word not in banned]
+    words = [word for word in words if facts.low <= len(word) <= (len(word) if facts.high is None else facts.high)]
+    return alt(*(lit(word) for word in words if strings.contains(word, patterns, barred)))
 
 
-@dataclass(slots=True)
-class Items:
-    """The schemas of the first items one by one, then of all others, and how many items there are."""
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which declared members and which members beside them meet the demands so far."""
 
-    prefix: list[list[Located]]
-    rest: list[Located]
-    low: int
-    high: int | None
+    named: tuple[tuple[str, tuple[Located, ...]], ...] = ()
+    beside: tuple[tuple[int, Node | None, tuple[Located, ...]], ...] = ()  # group of extra keys, keys, schemas
 
 
-def items(parts: tuple[Located, ...]) -> Items:
-    """The items of an array."""
-    low, high = 0, cast(int | None, None)
-    prefixes: list[tuple[list[Located], list[Located]]] = []
-    for schema, where in parts:
-        if "minItems" in schema:
-            low = at_least(low, schema["minItems"], "minItems", where)
-        if "maxItems" in schema:
-            high = at_most(high, schema["maxItems"], "maxItems", where)
-        if isinstance(schema.get("items"), list):
-            problem = "items is a list, as drafts before 2020-12 wrote it"
-            raise SchemaError(problem, render((where, "items")), "write the list as prefixItems")
-        rest = [(schema["items"], (where, "items"))] if "items" in schema else []
-        listed = schemas(schema["prefixItems"], "prefixItems", where, empty=True) if "prefixItems" in schema else ()
-        prefixes.append(([(one, ((where, "prefixItems"), i)) for i, one in enumerate(listed)], rest))
-    length = max((len(first) for first, _ in prefixes), default=0)
-    prefix = [[one for first, rest in prefixes for one in (first[i : i + 1] or rest)] for i in range(length)]
-    return Items(prefix, [one for _, rest in prefixes for one in rest], low, high)
+def variants(shape: Properties, where: Where) -> list[Properties]:
+    """The ways to meet the demands of a shape: by declared members or by some beside them."""
+    if not shape.demands:
+        return [shape]
+    choices = [_Choice()]
+    for demand in shape.demands:
+        choices = [longer for choice in choices for longer in _met(shape, demand, choice)]
+        if len(choices) > MAX_VARIANTS:
+            problem = f"what must not hold here can fail in more than {MAX_VARIANTS} ways"
+            raise LimitError(problem, render(where), "simplify the negation")
+    return [_variant(shape, choice) for choice in choices]
+
+
+def _met(shape: Properties, demand: Demand, choice: _Choice) -> Iterator[_Choice]:
+    nodes = tuple(demand.nodes)
+    for name, _, _ in shape.declared:
+        if demand.holds_for(name):
+            yield replace(choice, named=(*choice.named, (name, nodes)))
+    if not shape.extra:
+        return
+    wanted = demand.keys()
+    for index, (group, keys, before) in enumerate(choice.beside):
+        both = _common_keys(keys, wanted)
+        if both != NOTHING:
+            joined = (group, both, (*before, *nodes))
+            yield replace(choice, beside=(*choice.beside[:index], joined, *choice.beside[index + 1 :]))
+    for group, extra in enumerate(shape.extra):
+        keys = _common_keys(extra.keys, wanted)
+        if extra.keys is None and keys is not None and shape.declared:
+            keys = regex.intersect(keys, barred=[lit(name) for name, _, _ in shape.declared])
+        if keys != NOTHING:
+            yield replace(choice, beside=(*choice.beside, (group, keys, nodes)))
+
+
+def _common_keys(left: Node | None, right: Node | None) -> Node | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return regex.intersect(left, right)
+
+
+def _variant(shape: Properties, choice: _Choice) -> Properties:
+    needed: dict[str, list[Located]] = {}
+    for name, nodes in choice.named:
+        needed.setdefault(name, []).extend(nodes)
+    declared = [(n, [*nodes, *needed.get(n, ())], required or n in needed) for n, nodes, required in shape.declared]
+    beside = [Extra(keys, [*shape.extra[group].nodes, *nodes]) for group, keys, nodes in choice.beside]
+    return replace(shape, declared=declared, witnesses=beside, demands=[])

@@ -6,6 +6,7 @@ markup that ends them; everything else is JSON with whitespace around it, unless
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,13 +16,8 @@ from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Ru
 
 from . import strings, text
 from .admission import type_of
-from .keys import NAME, marked_key, markup, other_keys
-from .layouts import Layout, Middle
-from .lowering import Lowering, Parts, all_strings
-from .members import Group, Member, any_order, counted, ordered
-from .pointers import Where, located
-from .reading import (
-    ANNOTATIONS,
+from .arrays import Counting, items
+from .facts import (
     ANY_TYPE,
     ARRAY,
     BOOLEAN,
@@ -34,7 +30,14 @@ from .reading import (
     Located,
     read_scalar,
 )
-from .shapes import Extra, items, properties
+from .formats import UNSUPPORTED
+from .keys import NAME, marked_key, markup, other_keys
+from .layouts import Layout, Middle
+from .lowering import Lowering, Parts, all_strings
+from .members import Group, Member, any_order, counted, ordered
+from .pointers import Where, located
+from .reading import ANNOTATIONS
+from .shapes import Extra, Properties, properties, variants
 from .text import concat
 
 Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
@@ -58,7 +61,7 @@ class Tagged:
 
     def arguments(self, nodes: Sequence[Located]) -> Node:
         """The arguments of a call that `nodes` apply to."""
-        node = self._objects([facts for facts in self._json.read(nodes) if facts.types & OBJECT])
+        node = self._objects([facts for facts in self._json.reader.read(nodes) if facts.types & OBJECT])
         self._json.finish()
         while self._pending:
             rule, branches = self._pending.pop()
@@ -78,7 +81,11 @@ class Tagged:
         return alt(*(way for way in ways if way != NOTHING))
 
     def _object(self, parts: Parts) -> Node:
-        shape = properties(parts, self._json.strict, self._json.read)
+        where = parts[0][1] if parts else ()
+        shapes = variants(properties(parts, self._json.reader), where)
+        return alt(*(way for way in (self._arguments(shape, where) for shape in shapes) if way != NOTHING))
+
+    def _arguments(self, shape: Properties, where: Where) -> Node:
         members: list[Member] = []
         for name, nodes, required in shape.declared:
             member = self._member(name, self._kinds(nodes), required)
@@ -86,14 +93,17 @@ class Tagged:
                 members.append(member)
             elif required:
                 return NOTHING
-        extra = self._extra([name for name, _, _ in shape.declared], shape.extra) if shape.extra else ()
-        where = parts[0][1] if parts else ()
-        group = located(where, counted, Group(members, extra), shape.low, shape.high)
+        names = [name for name, _, _ in shape.declared]
+        extra = self._extra(names, shape.extra) if shape.extra else ()
+        witnesses = [self._extra(names, [witness]) for witness in shape.witnesses]
+        if () in witnesses:
+            return NOTHING
+        group = counted(Group(members, extra, witnesses), shape.low, shape.high)
         if group is None:
             return NOTHING
         if self._json.free_order:
             return concat(*self._ws, located(where, any_order, group, (), EMPTY))
-        return concat(*self._ws, *ordered(group, ()))
+        return concat(*self._ws, *located(where, ordered, group, (), EMPTY))
 
     def _extra(self, names: list[str], groups: list[Extra]) -> tuple[Node, ...]:
         """An argument that is not declared."""
@@ -161,7 +171,7 @@ class Tagged:
             if known is not None:
                 return known
         found: list[Kind] = []
-        for facts in self._json.read(nodes):
+        for facts in self._json.reader.read(nodes):
             if facts.values is not None:
                 found += (self._literal_kind(value) for value in self._json.admitted(facts))
                 continue
@@ -184,7 +194,7 @@ class Tagged:
             node = self._json.value(((schema, where),))
             return [] if node == NOTHING else [("number" if name == "integer" else name, node, False)]
         live = schema.keys() - ANNOTATIONS
-        if name == "string" and live <= SCALAR_KEYWORDS:
+        if name == "string" and live <= SCALAR_KEYWORDS and schema.get("format") not in UNSUPPORTED:
             node = self._string(read_scalar(schema, live, where))
             return [] if node == NOTHING else [("string", node, True)]
         if name == "string" and live == _ENUM and all_strings(schema["enum"]):
@@ -201,9 +211,11 @@ class Tagged:
 
     def _string(self, facts: Facts) -> Node:
         """Raw text with its stop; `excludes` do not concern what a pattern describes."""
-        if facts.patterns:
-            limits = tuple(pattern for pattern, _ in facts.patterns), facts.low, facts.high
-            inside = located(facts.patterns[0][1], strings.language, *limits)
+        banned = frozenset(word for word in facts.banned if isinstance(word, str))
+        if facts.patterns or facts.barred or banned:
+            where = (*facts.patterns, *facts.barred)[0][1] if facts.patterns or facts.barred else ()
+            wanted, barred = (tuple(pattern for pattern, _ in some) for some in (facts.patterns, facts.barred))
+            inside = located(where, strings.other_than, banned, facts.low, facts.high, wanted, barred)
             return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
         if facts.high is not None and facts.low > facts.high:
             return NOTHING
@@ -219,6 +231,11 @@ class Tagged:
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)
+        if shape.unique is not None and (shape.high is None or shape.high > 1):
+            self._json.reader.widen(shape.unique, "uniqueItems", "this style cannot tell which items were there before")
+        if shape.contains:
+            counting = Counting(shape, self._json.reader, lambda nodes: self._item(self._kinds(nodes)))
+            return concat(*self._ws, located(parts[0][1], counting.nodes, (), (), EMPTY))
         first = [self._item(self._kinds(nodes)) for nodes in shape.prefix]
         rest = self._item(self._kinds(shape.rest))
         high = shape.high
@@ -257,15 +274,13 @@ class Tagged:
         members = [self._member(key, [self._literal_kind(item)], True) for key, item in value.items()]
         if None in members:
             return NOTHING
-        return concat(*self._ws, *ordered(Group([member for member in members if member]), ()))
+        return concat(*self._ws, *ordered(Group([member for member in members if member]), (), EMPTY))
 
 
 def _only(facts: Facts, kind: int) -> Facts:
     """The part of `facts` about values of one type."""
-    part = Facts()
+    part = copy.copy(facts)
     part.types = kind
-    part.integer, part.minimum, part.maximum = facts.integer, facts.minimum, facts.maximum
-    part.objects, part.arrays = facts.objects, facts.arrays
     return part
 
 

@@ -1,0 +1,70 @@
+#include "bases.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace dovetail {
+
+namespace {
+
+constexpr size_t kMaxFlips = 256;  // more would cost a fill more than a base of its own
+constexpr size_t kGoodFlips = 32;  // no other base is tried
+constexpr size_t kNewest = 6;      // bases to try beside the likely ones
+
+/// Lists the ranks in which two masks differ; false where they are over `limit`. No base is the empty set.
+bool differ(const RankMask &mask, const Base *base, size_t limit, std::vector<uint32_t> &out) {
+    out.clear();
+    for (size_t w = 0; w < mask.size(); ++w) {
+        uint64_t bits = base ? mask[w] ^ base->ranks[w] : mask[w];
+        for (; bits; bits &= bits - 1) {
+            if (out.size() == limit) return false;
+            out.push_back(static_cast<uint32_t>(w * 64) + static_cast<uint32_t>(std::countr_zero(bits)));
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+Base *Bases::find(const RankMask &mask, std::span<Base *const> likely, std::vector<uint32_t> &flips) {
+    if (differ(mask, nullptr, vocab_.mask_words() / 4, flips)) return nullptr;
+    Base *best = nullptr;
+    size_t limit = kMaxFlips;
+    auto attempt = [&](Base *base) {
+        if ((best && limit <= kGoodFlips) || !differ(mask, base, limit, tried_)) return;
+        best = base;
+        limit = tried_.size();
+        flips.swap(tried_);
+    };
+    for (Base *base : likely) attempt(base);
+    const size_t count = bases_.size();
+    for (size_t i = 0; i < std::min(count, kNewest); ++i) attempt(bases_[count - 1 - i].get());
+    if (!best) {
+        best = make(mask);
+        flips.clear();
+    }
+    ++best->users;
+    return best;
+}
+
+Base *Bases::make(const RankMask &mask) {
+    auto base = std::make_unique<Base>();
+    base->ranks = mask;
+    base->ids.resize(vocab_.mask_words());
+    for (size_t w = 0; w < mask.size(); ++w)
+        for (uint64_t bits = mask[w]; bits; bits &= bits - 1) {
+            const uint32_t token = vocab_.order()[w * 64 + static_cast<size_t>(std::countr_zero(bits))];
+            base->ids[token / 32] |= 1u << (token % 32);
+        }
+    bases_.push_back(std::move(base));
+    return bases_.back().get();
+}
+
+void Bases::release(Base *base) {
+    if (--base->users) return;
+    std::erase_if(bases_, [&](const auto &known) { return known.get() == base; });
+}
+
+size_t Bases::base_bytes() const { return sizeof(Base) + vocab_.mask_words() * 4 + vocab_.rank_words() * 8; }
+
+}  // namespace dovetail

@@ -1,0 +1,265 @@
+"""What is known about a value in one branch, and the keywords about strings, numbers, types and single values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from dovetail.errors import LimitError, SchemaError
+
+from .formats import FORMATS
+from .own import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES
+from .pointers import Where, located, render
+from .values import check_depth, identity
+
+Located = tuple[Any, Where]
+Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
+Pattern = tuple[str, Where]
+Divisor = tuple[Decimal, bool]  # and whether it must divide the number, or must not
+
+NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
+ANY_TYPE = 63
+TYPES = {
+    "null": NULL,
+    "boolean": BOOLEAN,
+    "number": NUMBER,
+    "integer": NUMBER,
+    "string": STRING,
+    "array": ARRAY,
+    "object": OBJECT,
+}
+MAX_COUNT = 1 << 30
+
+
+class Facts:
+    """What holds for a value once every choice is made; `objects` and `arrays` are the schemas to ask about members."""
+
+    __slots__ = (
+        "absent",
+        "arrays",
+        "banned",
+        "barred",
+        "closed",
+        "divisors",
+        "fraction",
+        "high",
+        "integer",
+        "low",
+        "maximum",
+        "minimum",
+        "needed",
+        "objects",
+        "patterns",
+        "types",
+        "values",
+        "within",
+    )
+
+    def __init__(self) -> None:
+        self.types = ANY_TYPE
+        self.integer = False
+        self.fraction = False
+        self.values: list[Any] | None = None
+        self.banned: tuple[Any, ...] = ()  # scalars that the value is none of
+        self.minimum: Bound | None = None
+        self.maximum: Bound | None = None
+        self.divisors: tuple[Divisor, ...] = ()
+        self.low = 0
+        self.high: int | None = None
+        self.patterns: tuple[Pattern, ...] = ()
+        self.barred: tuple[Pattern, ...] = ()  # patterns that are not found in the string
+        self.objects: tuple[Located, ...] = ()
+        self.arrays: tuple[Located, ...] = ()
+        # Of the members of an object, as much as tells early that a branch is impossible.
+        self.needed: frozenset[str] = frozenset()
+        self.absent: frozenset[str] = frozenset()
+        self.closed: frozenset[str] | None = None  # the only keys there can be
+        self.within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
+
+
+def count(value: Any, keyword: str, where: Where) -> int:
+    """The value of a keyword that counts something."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
+        raise SchemaError(f"{keyword} must be a whole number, not {value!r}", render((where, keyword)), "use 0 or more")
+    return int(value)
+
+
+def at_least(low: int, value: Any, keyword: str, where: Where) -> int:
+    """The larger of two lower bounds, the second a keyword's value."""
+    fewest = count(value, keyword, where)
+    if fewest > MAX_COUNT:
+        raise LimitError(f"{keyword} is {fewest}, and no output is that long", render((where, keyword)), "lower it")
+    return max(low, fewest)
+
+
+def at_most(high: int | None, value: Any, keyword: str, where: Where) -> int | None:
+    """The smaller of two upper bounds, the second a keyword's value; no output comes near a very large one."""
+    most = count(value, keyword, where)
+    if most > MAX_COUNT:
+        return high
+    return most if high is None else min(high, most)
+
+
+def schemas(value: Any, keyword: str, where: Where, empty: bool = False) -> Sequence[Any]:
+    """The value of a keyword that lists schemas."""
+    if not isinstance(value, list) or not (value or empty):
+        raise SchemaError(f"{keyword} must be a list of schemas", render((where, keyword)), "list at least one schema")
+    return value
+
+
+def mapping(schema: dict[Any, Any], keyword: str, where: Where) -> dict[str, Any]:
+    """The value of a keyword that maps names to something."""
+    found = schema.get(keyword, {})
+    if not isinstance(found, dict):
+        raise SchemaError(f"{keyword} must be an object", render((where, keyword)), "map each key to its schema")
+    return found
+
+
+def names(value: Any, keyword: str, where: Where) -> list[str]:
+    """The value of a keyword that lists keys."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        problem = f"{keyword} must be a list of strings"
+        raise SchemaError(problem, render((where, keyword)), "list the keys that must be there")
+    return value
+
+
+def type_names(value: Any, where: Where) -> list[str]:
+    """The value of `type` as a list."""
+    found = value if isinstance(value, list) else [value]
+    for name in found:
+        if not isinstance(name, str) or name not in TYPES:
+            known = ", ".join(TYPES)
+            raise SchemaError(f"type {name!r} is not a JSON type", render((where, "type")), f"use one of {known}")
+    return found
+
+
+def number(value: Any, keyword: str, where: Where) -> Decimal:
+    """The value of a keyword that is a number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SchemaError(f"{keyword} must be a number, not {value!r}", render((where, keyword)), "write a number")
+    return Decimal(repr(value))
+
+
+def _type(facts: Facts, value: Any, where: Where) -> None:
+    types, integer = 0, True
+    for name in type_names(value, where):
+        types |= TYPES[name]
+        integer = integer and name != "number"
+    facts.types &= types
+    if types & NUMBER and integer:
+        facts.integer = True
+
+
+def _enum(facts: Facts, value: Any, where: Where) -> None:
+    if not isinstance(value, list):
+        raise SchemaError("enum must be a list of values", render((where, "enum")), "write the values as a list")
+    located((where, "enum"), check_depth, value)
+    if facts.values is None:
+        facts.values = value
+    else:
+        kept = {identity(item) for item in value}
+        facts.values = [item for item in facts.values if identity(item) in kept]
+
+
+def _const(facts: Facts, value: Any, where: Where) -> None:
+    _enum(facts, [value], where)
+
+
+def _not_values(facts: Facts, value: Any, _: Where) -> None:
+    facts.banned += tuple(value)
+
+
+def _min_length(facts: Facts, value: Any, where: Where) -> None:
+    facts.low = at_least(facts.low, value, "minLength", where)
+
+
+def _max_length(facts: Facts, value: Any, where: Where) -> None:
+    facts.high = at_most(facts.high, value, "maxLength", where)
+
+
+def _pattern(facts: Facts, value: Any, where: Where) -> None:
+    facts.patterns += ((_text(value, "pattern", where), (where, "pattern")),)
+
+
+def _not_pattern(facts: Facts, value: Any, where: Where) -> None:
+    facts.barred += ((_text(value, "pattern", where), (where, "pattern")),)
+
+
+def _text(value: Any, keyword: str, where: Where) -> str:
+    if not isinstance(value, str):
+        problem = f"{keyword} must be a string, not {value!r}"
+        raise SchemaError(problem, render((where, keyword)), f"quote the {keyword}")
+    return value
+
+
+def _format(facts: Facts, value: Any, where: Where) -> None:
+    if isinstance(value, str) and value in FORMATS:
+        facts.patterns += ((FORMATS[value], (where, "format")),)
+
+
+def _not_format(facts: Facts, value: Any, where: Where) -> None:
+    if isinstance(value, str) and value in FORMATS:
+        facts.barred += ((FORMATS[value], (where, "format")),)
+    else:
+        facts.types = 0  # a format that says nothing holds for every string
+
+
+def _multiple(keyword: str, holds: bool) -> Callable[[Facts, Any, Where], None]:
+    def handle(facts: Facts, value: Any, where: Where) -> None:
+        divisor = number(value, keyword, where)
+        if divisor <= 0:
+            raise SchemaError(f"{keyword} must be more than 0", render((where, keyword)), "write a positive number")
+        facts.divisors += ((divisor, holds),)
+
+    return handle
+
+
+def _fraction(facts: Facts, _value: Any, _where: Where) -> None:
+    facts.fraction = True
+
+
+def _reach(maximum: Bound) -> tuple[Decimal, bool]:
+    return maximum[0], not maximum[1]
+
+
+def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Facts, Any, Where], None]:
+    def handle(facts: Facts, value: Any, where: Where) -> None:
+        bound = number(value, keyword, where), exclusive
+        if lower and (facts.minimum is None or bound > facts.minimum):
+            facts.minimum = bound
+        elif not lower and (facts.maximum is None or _reach(bound) < _reach(facts.maximum)):
+            facts.maximum = bound
+
+    return handle
+
+
+HANDLERS: dict[Any, Callable[[Facts, Any, Where], None]] = {
+    "type": _type,
+    "enum": _enum,
+    "const": _const,
+    NOT_VALUES: _not_values,
+    "minLength": _min_length,
+    "maxLength": _max_length,
+    "pattern": _pattern,
+    NOT_PATTERN: _not_pattern,
+    "format": _format,
+    NOT_FORMAT: _not_format,
+    "minimum": _limit("minimum", True, False),
+    "maximum": _limit("maximum", False, False),
+    "exclusiveMinimum": _limit("exclusiveMinimum", True, True),
+    "exclusiveMaximum": _limit("exclusiveMaximum", False, True),
+    "multipleOf": _multiple("multipleOf", True),
+    NOT_MULTIPLE: _multiple("multipleOf", False),
+    FRACTION: _fraction,
+}
+
+SCALAR_KEYWORDS = frozenset(word for word in HANDLERS if isinstance(word, str)) - {"enum", "const"}
+
+
+def read_scalar(schema: dict[Any, Any], live: set[str], where: Where) -> Facts:
+    """The facts of a schema whose `live` keywords are all about strings and numbers."""
+    facts = Facts()
+    for keyword in live:
+        HANDLERS[keyword](facts, schema[keyword], where)
+    return facts

@@ -1,0 +1,90 @@
+"""What schemas that we make ourselves can say beyond JSON Schema: mostly that something does not hold.
+
+The negation of a schema is written as schemas again, so that one reader serves both. Keywords of our own are no
+strings: no schema that a user writes can hold them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .pointers import Where
+
+
+class Own:
+    """A keyword of our own."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NOT_VALUES = Own("not_values")  # a list of scalars that the value is none of
+NOT_PATTERN = Own("not_pattern")  # a pattern that is not found in the string
+NOT_FORMAT = Own("not_format")  # a format that the string does not have
+NOT_MULTIPLE = Own("not_multiple")  # the number is no multiple of this one
+FRACTION = Own("fraction")  # the number is no integer
+SOME_ITEM = Own("some_item")  # an `Item`
+SOME_PROPERTY = Own("some_property")  # a `Property`
+CLOSING = Own("closing")  # a `Closing`, from unevaluatedProperties
+TAIL = Own("tail")  # a `Tail`, from unevaluatedItems
+PREFIX_AT = Own("prefix_at")  # the keyword that the schema wrote instead of prefixItems
+DEPENDENT_AT = Own("dependent_at")  # the keyword that the schema wrote instead of dependentSchemas
+MADE = Own("made")  # marks a schema of our own, which closes no object
+
+
+class Negated:
+    """The values that a schema does not admit."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: dict[Any, Any]) -> None:
+        self.schema = schema
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An array has an item from `start` on that keeps to `schema`."""
+
+    start: int
+    schema: Any
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """An object has a property whose value keeps to `value`, and whose key to `key`.
+
+    The key is none of `names`, matches none of `others` and, unless that is None, matches `pattern`.
+    """
+
+    value: Any
+    where: Where
+    key: Any = True
+    pattern: str | None = None
+    names: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Properties that are none of `names` and match none of `patterns` keep to `schema`."""
+
+    names: frozenset[str]
+    patterns: tuple[str, ...]
+    schema: Any
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Items from `start` on keep to one of `schemas`."""
+
+    start: int
+    schemas: tuple[Any, ...]
+    where: Where

@@ -1,0 +1,272 @@
+"""Where `$ref` and `$dynamicRef` lead: identifiers, anchors, embedded resources, documents that the caller gives.
+
+Most schemas refer to themselves by JSON Pointer only; the index of resources is made when something else comes up. A
+`$dynamicRef` means something else for every way to reach it, so a resource that holds one is copied for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from dovetail.errors import LimitError, SchemaError
+
+from .pointers import Where, render, step_into
+
+MAX_COPIES = 200
+_RECURSIVE = "#recursive"
+_NAMES = frozenset(("$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "id"))
+_DYNAMIC = frozenset(("$dynamicRef", "$recursiveRef"))
+_ONE = frozenset(
+    "additionalItems additionalProperties contains contentSchema else if items not propertyNames then "
+    "unevaluatedItems unevaluatedProperties".split()
+)
+_MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems", "items"))
+_NAMED = frozenset("$defs definitions dependencies dependentSchemas patternProperties properties".split())
+
+
+@dataclass(eq=False, slots=True)
+class Resource:
+    """A schema with an identifier of its own, as it is reached by `scope`, the resources entered before and itself."""
+
+    uri: str
+    root: Any
+    where: Where
+    draft: int
+    scope: tuple[str, ...] = ()
+    anchors: dict[str, tuple[Any, Where]] = field(default_factory=dict)
+    dynamic: set[str] = field(default_factory=set)
+
+
+class References:
+    """What the references of one document, and of those it may refer to, lead to."""
+
+    def __init__(self, root: Any, registry: Mapping[str, Any] | None = None) -> None:
+        self._root = root
+        self._registry = dict(registry or {})
+        self.draft = _draft(root, 2020)
+        self._known: dict[str, tuple[Any, Where]] = {}
+        self._simple: bool | None = None
+        self._home: dict[int, Resource] = {}
+        self._resources: dict[str, Resource] = {}
+        self._copies: dict[tuple[str, tuple[str, ...]], dict[int, Any]] = {}
+        self._kept: list[Any] = []  # copies live as long as their identities are used as keys
+        self._is_dynamic = False
+
+    def draft_of(self, schema: Any) -> int:
+        """The year or number of the draft that a schema is written in."""
+        home = self._home.get(id(schema))
+        return home.draft if home else self.draft
+
+    def move(self, old: Any, new: Any) -> None:
+        """Let the references in `new` lead to what they lead to in `old`."""
+        if id(old) in self._home:
+            self._home[id(new)] = self._home[id(old)]
+
+    def target(self, schema: dict[Any, Any], keyword: str, where: Where) -> tuple[Any, Where]:
+        """The schema that a reference names, and its place."""
+        reference = schema[keyword]
+        if not isinstance(reference, str):
+            problem = f"{keyword} must be a string, not {reference!r}"
+            raise SchemaError(problem, render((where, keyword)), "write one such as #/$defs/name")
+        if self._simple is None:
+            self._simple = not _has_names(self._root)
+        if self._simple and keyword == "$ref" and (reference in ("", "#") or reference.startswith("#/")):
+            found = self._known.get(reference)
+            if found is None:
+                found = self._known[reference] = _pointed(self._root, (), reference[1:], reference, (where, keyword))
+            return found
+        return self._resolve(schema, keyword, reference, (where, keyword))
+
+    # Resources.
+
+    def _resolve(self, schema: dict[Any, Any], keyword: str, reference: str, where: Where) -> tuple[Any, Where]:
+        self._index()
+        home = self._home.get(id(schema)) or self._resources[_base(self._root)]
+        uri, fragment = urldefrag(_joined(home.uri, reference))
+        resource = self._resource(uri, reference, where)
+        found = self._in_resource(resource, fragment, reference, where)
+        name = _RECURSIVE if keyword == "$recursiveRef" else fragment
+        if keyword in _DYNAMIC and name in self._home.get(id(found[0]), resource).dynamic:
+            for outer in home.scope:
+                if name in self._resources[outer].dynamic:
+                    resource = self._resources[outer]
+                    found = resource.anchors[name]
+                    break
+        return self._entered(found, home) if self._is_dynamic else found
+
+    def _in_resource(self, resource: Resource, fragment: str, reference: str, where: Where) -> tuple[Any, Where]:
+        if not fragment or fragment.startswith("/"):
+            target, place = _pointed(resource.root, resource.where, fragment, reference, where)
+            if isinstance(target, dict) and id(target) not in self._home:
+                self._walk(target, place, resource)
+            return target, place
+        found = resource.anchors.get(unquote(fragment))
+        if found is None:
+            raise SchemaError(f"$ref {reference!r} names nothing: there is no such anchor", render(where), "correct it")
+        return found
+
+    def _resource(self, uri: str, reference: str, where: Where) -> Resource:
+        found = self._resources.get(uri)
+        if found is None:
+            document = self._registry.get(uri, self._registry.get(uri + "#"))
+            if document is None:
+                problem = f"$ref {reference!r} leads to another document"
+                fix = "give that document in the registry, or copy what it names into $defs"
+                raise SchemaError(problem, render(where), fix)
+            self._add_document(uri, document, ((), uri))
+            found = self._resources[uri]
+        return found
+
+    def _index(self) -> None:
+        if not self._resources:
+            self._add_document(_base(self._root), self._root, ())
+
+    def _add_document(self, uri: str, document: Any, where: Where) -> None:
+        self._is_dynamic = self._is_dynamic or any(_DYNAMIC & found.keys() for found in _dictionaries(document))
+        resource = Resource(uri, document, where, _draft(document, self.draft), (uri,))
+        self._resources[uri] = resource
+        self._walk(document, where, resource)
+
+    def _walk(self, schema: Any, where: Where, resource: Resource) -> None:
+        """Note the home of every schema in `schema`, and the names that are given there."""
+        pending = [(schema, where, resource)]
+        while pending:
+            schema, where, home = pending.pop()
+            if not isinstance(schema, dict):
+                continue
+            home = self._named(schema, where, home)
+            self._home[id(schema)] = home
+            for child, place in children(schema, where):
+                pending.append((child, place, home))
+
+    def _named(self, schema: dict[Any, Any], where: Where, home: Resource) -> Resource:
+        name = schema.get("id" if home.draft <= 4 else "$id")
+        alone = "$ref" in schema and home.draft <= 7  # its siblings say nothing
+        if isinstance(name, str) and not alone:
+            uri, fragment = urldefrag(_joined(home.uri, name))
+            if fragment and not name.partition("#")[0]:
+                home.anchors[fragment] = schema, where
+            elif uri != home.uri or schema is not home.root:
+                home = Resource(uri, schema, where, _draft(schema, home.draft), (*home.scope, uri))
+                self._resources[uri] = home
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(anchor := schema.get(keyword), str):
+                home.anchors[anchor] = schema, where
+                if keyword == "$dynamicAnchor":
+                    home.dynamic.add(anchor)
+        if schema.get("$recursiveAnchor") is True:
+            home.anchors[_RECURSIVE] = schema, where
+            home.dynamic.add(_RECURSIVE)
+        return home
+
+    # Dynamic scopes.
+
+    def _entered(self, found: tuple[Any, Where], origin: Resource) -> tuple[Any, Where]:
+        """What a reference leads to, as seen from the resources that were entered on the way."""
+        target, place = found
+        home = self._home.get(id(target))
+        if home is None or not isinstance(target, dict):
+            return found
+        scope = origin.scope if home.uri in origin.scope else (*origin.scope, home.uri)
+        if scope == home.scope:
+            return found
+        original = self._resources[home.uri]
+        key = (home.uri, scope)
+        if key not in self._copies:
+            if len(self._copies) >= MAX_COPIES:
+                problem = f"$dynamicRef is reached in more than {MAX_COPIES} ways"
+                raise LimitError(problem, render(place), "use $ref where the target is always the same")
+            self._copies[key] = self._copied(original, scope)
+        return self._copies[key].get(id(target), target), place
+
+    def _copied(self, original: Resource, scope: tuple[str, ...]) -> dict[int, Any]:
+        copies: dict[int, Any] = {}
+        copy = _deep_copy(original.root, copies)
+        self._kept.append(copy)
+        seen = replace(original, root=copy, scope=scope)
+        for old, new in copies.items():
+            inner = self._home.get(old)
+            if isinstance(new, dict) and inner is not None:
+                added = inner.scope[len(original.scope) :]
+                self._home[id(new)] = replace(inner, root=new, scope=(*scope, *added)) if added else seen
+        return copies
+
+
+def children(schema: dict[Any, Any], where: Where) -> Iterator[tuple[Any, Where]]:
+    """The schemas directly inside a schema."""
+    for keyword, value in schema.items():
+        at = (where, keyword)
+        if keyword in _ONE and isinstance(value, dict | bool):
+            yield value, at
+        elif keyword in _MANY and isinstance(value, list):
+            yield from ((one, (at, index)) for index, one in enumerate(value))
+        elif keyword in _NAMED and isinstance(value, dict):
+            yield from ((one, (at, name)) for name, one in value.items() if isinstance(one, dict | bool))
+
+
+def _pointed(root: Any, base: Where, fragment: str, reference: str, where: Where) -> tuple[Any, Where]:
+    target, place = root, base
+    for step in unquote(fragment).split("/")[1:]:
+        target, place = step_into(target, place, step, reference, where)
+    return target, place
+
+
+def _dictionaries(value: Any) -> Iterator[dict[Any, Any]]:
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, dict):
+            yield current
+            pending.extend(current.values())
+        elif isinstance(current, list):
+            pending.extend(current)
+
+
+def _has_names(root: Any) -> bool:
+    """Whether something in the document but itself has a name of its own."""
+    return any(
+        found.keys() & (_NAMES if found is not root else _NAMES - {"$id", "id"}) for found in _dictionaries(root)
+    )
+
+
+def _deep_copy(value: Any, copies: dict[int, Any]) -> Any:
+    """A copy of nested dictionaries and lists; `copies` tells which became which."""
+    holder: list[Any] = [None]
+    pending: list[tuple[Any, Any, Any]] = [(value, holder, 0)]
+    while pending:
+        old, owner, key = pending.pop()
+        if isinstance(old, dict):
+            owner[key] = copies[id(old)] = new = dict.fromkeys(old)
+            pending.extend((item, new, name) for name, item in old.items())
+        elif isinstance(old, list):
+            owner[key] = copies[id(old)] = [None] * len(old)
+            pending.extend((item, owner[key], index) for index, item in enumerate(old))
+        else:
+            owner[key] = old
+    return holder[0]
+
+
+def _joined(base: str, reference: str) -> str:
+    # urljoin knows no relative references to identifiers such as urn:uuid:...
+    return base + reference if reference.startswith("#") else urljoin(base, reference)
+
+
+def _base(root: Any) -> str:
+    """The identifier of a document."""
+    name = root.get("$id", root.get("id")) if isinstance(root, dict) else None
+    return urldefrag(name)[0] if isinstance(name, str) else ""
+
+
+def _draft(schema: Any, default: int) -> int:
+    """The draft that `$schema` names: a number before 2019, then a year."""
+    name = schema.get("$schema") if isinstance(schema, dict) else None
+    if isinstance(name, str):
+        for mark, draft in (("draft-03", 3), ("draft-04", 4), ("draft-06", 6), ("draft-07", 7), ("2019-09", 2019)):
+            if mark in name:
+                return draft
+        if "2020-12" in name:
+            return 2020
+    return default
