@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NoReturn
 
 from dovetail.errors import GrammarError, LimitError
@@ -15,6 +16,8 @@ MAX_PATTERN = 1 << 18
 MAX_DEPTH = 100
 MAX_COUNT = (1 << 31) - 1
 
+# Characters that mean themselves; a repetition concerns the last one only, which is left out then.
+_PLAIN = re.compile(r"[^\\^$.|?*+()\[\]{}]+(?![?*+{])")
 _COUNT = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
 _OPEN_COUNT = re.compile(r"\{,[0-9]*\}")
 _HEX = {"x": re.compile(r"[0-9A-Fa-f]{2}"), "u": re.compile(r"[0-9A-Fa-f]{4}"), "U": re.compile(r"[0-9A-Fa-f]{8}")}
@@ -85,7 +88,11 @@ class _Parser:
 
     def parse(self) -> Syntax:
         while self._at < len(self._text):
-            self._step()
+            if run := _PLAIN.match(self._text, self._at):
+                self._at = run.end()
+                self._stack[-1].sequence += map(self._cased, map(_char, run.group()))
+            else:
+                self._step()
         if len(self._stack) > 1:
             self._fail("the group is not closed", self._stack[-1].opening, "add )")
         return self._stack[0].close()
@@ -121,7 +128,7 @@ class _Parser:
             case "{" if _COUNT.match(self._text, start) or self._text.startswith("{,", start):
                 self._fail("the repetition has nothing to repeat", start, "write \\{ for the character")
             case _:
-                self._append(self._cased(ir.Chars(((ord(char), ord(char)),))), start)
+                self._append(self._cased(_char(char)), start)
 
     def _cased(self, node: ir.Chars) -> ir.Chars:
         return unicode.any_case(node) if self._stack[-1].flags.ignore_case else node
@@ -237,7 +244,7 @@ class _Parser:
         if node is not None:
             return self._cased(node) if mark in ("p", "P") else self._cased_set(node, mark)
         code = self._character(start)
-        return self._cased(ir.Chars(((code, code),)))
+        return self._cased(_char(chr(code)))
 
     def _cased_set(self, node: ir.Chars, mark: str) -> ir.Chars:
         # A negated set leaves out whatever differs from the set by case only.
@@ -342,6 +349,11 @@ class _Parser:
             return 8
         chosen = self._class_escape(at)
         return self._character(at) if chosen is None else chosen
+
+
+@lru_cache(maxsize=1024)
+def _char(char: str) -> ir.Chars:
+    return ir.Chars(((ord(char), ord(char)),))
 
 
 def _ranges(member: ir.Chars | int) -> tuple[tuple[int, int], ...]:

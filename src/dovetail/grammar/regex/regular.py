@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
@@ -37,7 +38,13 @@ def plain(pattern: Syntax) -> ir.Node:
 
 def intersect(*nodes: ir.Node, barred: Iterable[ir.Node] = (), low: int = 0, high: int | None = None) -> ir.Node:
     """The texts of low to high characters that all of `nodes` match and none of `barred`."""
-    return combined([from_node(node) for node in nodes], [from_node(node) for node in barred], (low, high))
+    return _intersected(nodes, tuple(barred), (low, high))
+
+
+# The same sets are asked for again and again where schemas are compared.
+@lru_cache(maxsize=4096)
+def _intersected(wanted: tuple[ir.Node, ...], barred: tuple[ir.Node, ...], limits: Limits) -> ir.Node:
+    return combined([from_node(node) for node in wanted], [from_node(node) for node in barred], limits)
 
 
 def combined(wanted: Sequence[Syntax], barred: Sequence[Syntax], limits: Limits = (0, None)) -> ir.Node:
