@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMaxStates = 1u << 18;    // deterministic states of one rule
 constexpr uint16_t kSparseRanges = 6;
+constexpr int kManyBytes = 10;  // that loop; what goes round on fewer is walked quickly
 
 uint32_t counter_class(uint32_t v) { return v < 2 ? v : 2; }
 
@@ -431,18 +432,18 @@ Loops &Automaton::known_loops(DState &d) {
     Loops result;
     // A text with a token budget is entered byte by byte, never by subtrees: its counter is not a plain tick.
     if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.has_steps && !rule_.counts_tokens) {
-        result.ticks = d.counter_live;
-        auto look = [&] {
-            const auto arrives = [&](DState *to) { return this->arrives(to, d, result); };
+        auto look = [&](bool alone) {
+            Loops found;
+            found.ticks = d.counter_live;
+            found.alone = alone;
+            const auto arrives = [&](DState *to) { return this->arrives(to, d, found); };
             for (uint8_t b = 0; b < 128; ++b)
-                if (arrives(d.next(b))) result.add(b);
-            if (result.ascii()) result.leads = looping_leads(d, arrives);
+                if (arrives(d.next(b))) found.add(b);
+            if (found.ascii()) found.leads = looping_leads(d, arrives);
+            if (alone || found.ascii() > result.ascii()) result = std::move(found);
         };
-        look();
-        if (result.ticks && !result.ascii()) {
-            result.alone = false;
-            look();
-        }
+        look(true);
+        if (result.ticks && result.ascii() < kManyBytes) look(false);
     }
     d.extra->loops = std::make_unique<Loops>(std::move(result));
     account(sizeof(Loops));
@@ -515,7 +516,7 @@ const CharSet &Automaton::wide_loops(DState &d) {
 
 /// Grows the states of the round and shrinks the set until each of the states leads by all of it to another of them.
 bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &round) {
-    constexpr int kManyBytes = 32;
+    constexpr int kMostBytes = 32;
     constexpr size_t kMaxRound = 64;
     const auto accepts = [](const DState &s) {
         CharSet found;
@@ -541,7 +542,7 @@ bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &roun
                 set = common;
                 round.push_back(to);
             }
-            if (round.size() > kMaxRound || set.ascii() < kManyBytes) return false;
+            if (round.size() > kMaxRound || set.ascii() < kMostBytes) return false;
         }
     }
     const auto arrives = [&](const DState *to) { return std::find(round.begin(), round.end(), to) != round.end(); };
@@ -553,7 +554,6 @@ bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &roun
 void Automaton::offer_home(DState &d) {
     if (home_ && home_->plain_mask) return;
     const Loops &loops = this->loops(d);
-    constexpr int kManyBytes = 10;
     if (!loops.ticks && loops.ascii() >= kManyBytes) home_ = &d;
 }
 

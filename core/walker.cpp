@@ -26,6 +26,13 @@ bool takes_any(const DState &d, const Loops &loops) {
     return found;
 }
 
+[[noreturn]] void throw_too_long() {
+    throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
+}
+
+/// Known to do nothing but take bytes.
+bool is_plain(const DState &d) { return d.expanded && d.plain && !d.counter_live && !d.counts_tokens; }
+
 }  // namespace
 
 std::vector<uint32_t> &MaskParts::rest_of(uint32_t exit) {
@@ -101,7 +108,7 @@ void Walker::walk_rest(const std::vector<uint32_t> &from, std::span<const Config
 bool Walker::enter(uint32_t node, size_t level) {
     const auto &nodes = vocab_.nodes();
     const TrieNode &at = nodes[node];
-    if (++steps_ > kMaxWalkSteps) throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
+    if (++steps_ > kMaxWalkSteps) throw_too_long();
     const size_t frames = frames_.used();
     exits_.clear();
     Stacks &to = levels_[level + 1];
@@ -144,6 +151,7 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     const auto &nodes = vocab_.nodes();
     const Stacks &stacks = levels_[level];
     const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
+    if (only && exits.empty() && is_plain(*only)) return plain_children(node, level, Config(stacks.tops[0]));
     bool all = true;
     Run run;
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
@@ -158,6 +166,44 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
         all = false;
         for (uint32_t exit : exits) out_->rest_of(exit).push_back(c);
     }
+    return all;
+}
+
+/// The same for one stack that only takes bytes: most of a long walk.
+bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
+    const auto &nodes = vocab_.nodes();
+    bool all = true;
+    Run run;
+    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
+        const TrieNode &at = nodes[c];
+        DState *to = top.d->next(at.byte);
+        if (!to) {
+            all = false;
+            run.to = nullptr;
+        } else if (run.to == to && goes_on(run, top.d, c)) {
+            share(run.chain, c);
+            all = false;
+        } else if (!is_plain(*to)) {
+            levels_[level].tops.assign(1, top);
+            all = enter(c, level) && all;
+            run = run_;
+        } else {
+            if (++steps_ > kMaxWalkSteps) throw_too_long();
+            const Config next{to, {}, top.parent, nullptr};
+            run.to = nullptr;
+            if (c + 1 == at.end || covers(next, c)) {
+                out_->take({at.first, nodes[at.end].first});
+            } else if (sharing_ && hand_over(next, c)) {
+                run = run_;
+                run.to = to;
+                all = false;
+            } else {
+                out_->take({at.first, nodes[c + 1].first});
+                all = plain_children(c, level + 1, next) && all;
+            }
+        }
+    }
+    run_.to = nullptr;
     return all;
 }
 
@@ -179,10 +225,11 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     const CallSite *site = nullptr;
     if (nodes[node].byte >= 0x80 && c.d->plain) {
         // Inside a character that is followed by a call: the callee may have taken the whole of it.
-        const Lift &lift = c.d->owner->lift(*c.d, vocab_.path(node));
-        if (lift.site) {
-            state = lift.state;
-            site = lift.site;
+        const Lift *lift = c.d->extra ? c.d->extra->lift.get() : nullptr;
+        if (!lift) lift = &c.d->owner->lift(*c.d, vocab_.path(node));
+        if (lift->site) {
+            state = lift->state;
+            site = lift->site;
         }
     }
     DState *home = state->owner->home();

@@ -110,6 +110,7 @@ class Walker {
     void begin(MaskParts &out);
     bool enter(uint32_t node, size_t level);
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
+    bool plain_children(uint32_t node, size_t level, const Config &top);
     bool covers(const Config &c, uint32_t node);
     bool hand_over(const Config &c, uint32_t node);
     uint32_t chain_of(DState &home, const CallSite *site, const Frame *parent, bool large);
