@@ -228,8 +228,10 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> edges) {
         if (!ranges.empty() && ranges.back().to == to && ranges.back().high + 1 == low) ranges.back().high = high;
         else ranges.push_back({low, high, to});
     };
-    if (edges.size() == 1) {
-        push(edges[0].low, edges[0].high, closed(edges[0].to));
+    std::sort(edges.begin(), edges.end(), [](const ByteEdge &a, const ByteEdge &b) { return a.low < b.low; });
+    const auto overlap = [](const ByteEdge &a, const ByteEdge &b) { return b.low <= a.high; };
+    if (std::adjacent_find(edges.begin(), edges.end(), overlap) == edges.end()) {
+        for (const ByteEdge &e : edges) push(e.low, e.high, closed(e.to));
         return store_row(d, ranges);
     }
     // Cut at every border, then gather the targets of each piece.
@@ -240,7 +242,6 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> edges) {
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::sort(edges.begin(), edges.end(), [](const ByteEdge &a, const ByteEdge &b) { return a.low < b.low; });
     std::vector<ByteEdge> active;
     size_t next = 0;
     std::vector<uint32_t> targets, last_targets;
@@ -564,13 +565,17 @@ const CallSite *Automaton::lone_call(DState &d) {
 }
 
 const Lift &Automaton::lift(DState &d, std::string_view bytes) {
-    if (d.extra && d.extra->lift) return *d.extra->lift;
     if (!d.extra) {
         d.extra = std::make_unique<DState::Extra>();
         account(sizeof(DState::Extra));
     }
-    account(sizeof(Lift));
-    d.extra->lift = std::make_unique<Lift>();
+    if (!d.extra->lift) {
+        d.extra->lift = std::make_unique<Lift>();
+        account(sizeof(Lift));
+    }
+    Lift &lift = *d.extra->lift;
+    if (!lift.may_try()) return lift;
+    ++lift.tries;
     constexpr int kDepth = 4;  // the bytes of a character
     DState *at = &d;
     for (int i = 0; i < kDepth && at; ++i) {
@@ -578,14 +583,14 @@ const Lift &Automaton::lift(DState &d, std::string_view bytes) {
         DState *home = site ? site->callee->home() : nullptr;
         if (home) {
             DState *same = home->follow(bytes);
-            if (same && takes_the_same(d, *same, *site, kDepth)) *d.extra->lift = {same, site};
+            if (same && takes_the_same(d, *same, *site, kDepth)) lift = {same, site, 0};
             break;
         }
         DState *next = nullptr;
         if (at->plain) at->each_range([&](uint8_t, uint8_t, DState *to) { next = next ? next : to; });
         at = next;
     }
-    return *d.extra->lift;
+    return lift;
 }
 
 bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, int depth) {

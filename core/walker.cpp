@@ -59,7 +59,7 @@ void Walker::begin(MaskParts &out) {
     levels_[0].clear();
     steps_ = 0;
     sharing_ = true;
-    chain_.home = nullptr;
+    chains_.clear();
 }
 
 void Walker::walk_all(const Config &top, MaskParts &out) {
@@ -226,7 +226,7 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     if (nodes[node].byte >= 0x80 && c.d->plain) {
         // Inside a character that is followed by a call: the callee may have taken the whole of it.
         const Lift *lift = c.d->extra ? c.d->extra->lift.get() : nullptr;
-        if (!lift) lift = &c.d->owner->lift(*c.d, vocab_.path(node));
+        if (!lift || lift->may_try()) lift = &c.d->owner->lift(*c.d, vocab_.path(node));
         if (lift->site) {
             state = lift->state;
             site = lift->site;
@@ -245,24 +245,27 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
 }
 
 uint32_t Walker::chain_of(DState &home, const CallSite *site, const Frame *parent, bool large) {
-    if (chain_.home == &home && chain_.site == site) {
+    const auto same = [&](const Chain &known) {
+        if (known.home != &home || known.site != site) return false;
         size_t i = 0;
-        const Frame *f = parent;
-        for (; f && i < chain_.callers.size(); f = f->parent, ++i)
-            if (f->site != chain_.callers[i].site || !(f->counter == chain_.callers[i].counter)) break;
-        if (!f && i == chain_.callers.size() && (chain_.index != kNone || !large)) return chain_.index;
+        for (const Frame *f = parent; f; f = f->parent, ++i) {
+            if (i == known.callers.size()) return false;
+            if (f->site != known.callers[i].site || !(f->counter == known.callers[i].counter)) return false;
+        }
+        return i == known.callers.size();
+    };
+    auto chain = std::find_if(chains_.begin(), chains_.end(), same);
+    if (chain != chains_.end() && (chain->index != kNone || !large || chain->tried)) return chain->index;
+    if (chain == chains_.end()) {
+        chain = chains_.insert(chains_.end(), Chain{&home, site, {}, kNone, false});
+        for (const Frame *f = parent; f; f = f->parent) chain->callers.push_back(*f);
     }
-    chain_.home = &home;
-    chain_.site = site;
-    chain_.callers.clear();
-    for (const Frame *f = parent; f; f = f->parent) chain_.callers.push_back(*f);
+    chain->tried = large;
     std::vector<MaskNode *> found;
-    chain_.index = kNone;
-    if (masks_.chain(home, site, chain_.callers, large, found)) {
-        chain_.index = static_cast<uint32_t>(out_->chains.size());
-        out_->chains.push_back(std::move(found));
-    }
-    return chain_.index;
+    if (!masks_.chain(home, site, chain->callers, large, found)) return kNone;
+    chain->index = static_cast<uint32_t>(out_->chains.size());
+    out_->chains.push_back(std::move(found));
+    return chain->index;
 }
 
 void Walker::share(uint32_t chain, uint32_t node) {
