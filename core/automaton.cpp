@@ -1,8 +1,6 @@
 #include "automaton.h"
 
 #include <algorithm>
-#include <bit>
-#include <map>
 
 #include "mask.h"
 #include "store.h"
@@ -229,8 +227,10 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> edges) {
         if (!ranges.empty() && ranges.back().to == to && ranges.back().high + 1 == low) ranges.back().high = high;
         else ranges.push_back({low, high, to});
     };
-    if (edges.size() == 1) {
-        push(edges[0].low, edges[0].high, closed(edges[0].to));
+    std::sort(edges.begin(), edges.end(), [](const ByteEdge &a, const ByteEdge &b) { return a.low < b.low; });
+    const auto overlap = [](const ByteEdge &a, const ByteEdge &b) { return b.low <= a.high; };
+    if (std::adjacent_find(edges.begin(), edges.end(), overlap) == edges.end()) {
+        for (const ByteEdge &e : edges) push(e.low, e.high, closed(e.to));
         return store_row(d, ranges);
     }
     // Cut at every border, then gather the targets of each piece.
@@ -241,7 +241,6 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> edges) {
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::sort(edges.begin(), edges.end(), [](const ByteEdge &a, const ByteEdge &b) { return a.low < b.low; });
     std::vector<ByteEdge> active;
     size_t next = 0;
     std::vector<uint32_t> targets, last_targets;
@@ -427,200 +426,6 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
         result.push_back(way);
     }
     return result;
-}
-
-bool Automaton::arrives(DState *to, const DState &home, const Loops &loops) {
-    if (!to || !loops.ticks) return to == &home;
-    expand(*to);
-    if (!to->has_steps) return false;
-    const auto comes_back = [&](const Resolved &r) {
-        return r.state == &home && (r.how == Resolved::Tick || r.how == Resolved::TickLeft);
-    };
-    // With a lower bound still open the state is another one than without, so both are tried.
-    for (const Counter c : {Counter{kUnbounded, 0}, Counter{kUnbounded, 2}}) {
-        const std::vector<Resolved> &r = resolve(*to, c);
-        if (!loops.alone) return std::any_of(r.begin(), r.end(), comes_back);
-        if (r.size() == 1 && comes_back(r[0])) return true;
-    }
-    return false;
-}
-
-Loops &Automaton::known_loops(DState &d) {
-    if (!d.extra) d.extra = std::make_unique<DState::Extra>();
-    if (d.extra->loops) return *d.extra->loops;
-    Loops result;
-    // A text with a token budget is entered byte by byte, never by subtrees: its counter is not a plain tick.
-    if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.has_steps && !rule_.counts_tokens) {
-        result.ticks = d.counter_live && !rule_.keeps_set;
-        auto look = [&] {
-            const auto arrives = [&](DState *to) { return this->arrives(to, d, result); };
-            for (uint8_t b = 0; b < 128; ++b)
-                if (arrives(d.next(b))) result.add(b);
-            if (result.ascii()) result.leads = looping_leads(d, arrives);
-        };
-        look();
-        if (result.ticks && !result.ascii()) {
-            result.alone = false;
-            look();
-        }
-    }
-    d.extra->loops = std::make_unique<Loops>(std::move(result));
-    account(sizeof(Loops));
-    look_beyond_lower_bound(d, *d.extra->loops);
-    return *d.extra->loops;
-}
-
-void Automaton::look_beyond_lower_bound(DState &d, Loops &loops) {
-    if (!loops.ticks || !loops.ascii()) return;
-    if (!loops.alone) {
-        loops.met = loops.crosses = true;
-        return;
-    }
-    const int byte = loops.low ? std::countr_zero(loops.low) : 64 + std::countr_zero(loops.high);
-    DState *to = d.next(static_cast<uint8_t>(byte));
-    // A repetition is counted when it begins, so nothing more is needed before the loop can first be left.
-    const std::vector<Resolved> &r = resolve(*to, Counter{kUnbounded, 0});
-    if (r.size() != 1) return;
-    expand(*r[0].state);
-    loops.met = loops.crosses = r[0].state == &d;
-    if (loops.met) return;
-    const Loops &met = this->loops(*r[0].state);
-    loops.crosses = met.ticks && met.alone && loops.within(met);
-}
-
-template <class Arrives> uint64_t Automaton::looping_leads(DState &d, const Arrives &arrives) {
-    std::map<std::pair<DState *, uint8_t>, bool> known;
-    // Whether every well-formed rest of a character comes back; `utf8` is the place inside it.
-    auto check = [&](auto &self, DState *at, uint8_t utf8) -> bool {
-        const auto [it, fresh] = known.try_emplace({at, utf8}, true);
-        if (!fresh) return it->second;
-        expand(*at);
-        for (int b = 0x80; b < 0x100; ++b) {
-            const uint8_t next = utf8_next(utf8, static_cast<uint8_t>(b));
-            DState *to = at->next(static_cast<uint8_t>(b));
-            // Inside a character nothing else may come: subtrees and profiles rely on it.
-            const bool good = next == kUtf8Bad ? !to
-                              : next == 0      ? arrives(to)
-                                               : to && !to->has_steps && self(self, to, next);
-            if (!good) return known[{at, utf8}] = false;
-        }
-        return true;
-    };
-    uint64_t leads = 0;
-    for (int b = 0xC0; b < 0x100; ++b) {
-        const uint8_t utf8 = utf8_next(0, static_cast<uint8_t>(b));
-        DState *to = d.next(static_cast<uint8_t>(b));
-        if (utf8 != kUtf8Bad && to && !to->has_steps && check(check, to, utf8)) leads |= uint64_t{1} << (b - 0xC0);
-    }
-    return leads;
-}
-
-const CharSet &Automaton::wide_loops(DState &d) {
-    Loops &loops = known_loops(d);
-    if (loops.wide) return *loops.wide;
-    CharSet set;
-    std::vector<DState *> round{&d};
-    if (!spread_wide(d, set, round)) {
-        set = {};
-        round.resize(1);
-    }
-    for (DState *r : round) {
-        Loops &there = known_loops(*r);
-        if (there.wide) continue;
-        there.wide = std::make_unique<CharSet>(set);
-        account(sizeof(CharSet));
-    }
-    return *loops.wide;
-}
-
-/// Grows the states of the round and shrinks the set until each of the states leads by all of it to another of them.
-bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &round) {
-    constexpr int kManyBytes = 32;
-    constexpr size_t kMaxRound = 64;
-    const auto accepts = [](const DState &s) {
-        CharSet found;
-        s.each_range([&](uint8_t low, uint8_t high, DState *) {
-            for (int b = low; b <= high && b < 128; ++b) found.add(static_cast<uint8_t>(b));
-        });
-        return found;
-    };
-    set = accepts(d);
-    for (size_t i = 0; i < round.size(); ++i) {
-        for (int b = 0; b < 128; ++b) {
-            const auto byte = static_cast<uint8_t>(b);
-            if (!set.has(byte)) continue;
-            DState *to = round[i]->next(byte);
-            if (std::find(round.begin(), round.end(), to) != round.end()) continue;
-            expand(*to);
-            const CharSet there = accepts(*to);
-            const CharSet common{set.low & there.low, set.high & there.high, 0};
-            // Leaving out a byte costs less than what a state that takes little would leave of the others.
-            if (to->has_steps || to->counter_live || common.ascii() * 2 < set.ascii()) {
-                (byte < 64 ? set.low : set.high) &= ~(uint64_t{1} << (byte & 63));
-            } else {
-                set = common;
-                round.push_back(to);
-            }
-            if (round.size() > kMaxRound || set.ascii() < kManyBytes) return false;
-        }
-    }
-    const auto arrives = [&](const DState *to) { return std::find(round.begin(), round.end(), to) != round.end(); };
-    set.leads = ~uint64_t{0};
-    for (DState *r : round) set.leads &= looping_leads(*r, arrives);
-    return true;
-}
-
-void Automaton::offer_home(DState &d) {
-    if (home_ && home_->plain_mask) return;
-    const Loops &loops = this->loops(d);
-    constexpr int kManyBytes = 10;
-    if (!loops.ticks && loops.ascii() >= kManyBytes) home_ = &d;
-}
-
-const CallSite *Automaton::lone_call(DState &d) {
-    expand(d);
-    if (d.has_bytes || d.has_steps || !d.extra || d.extra->calls.size() != 1) return nullptr;
-    return d.extra->exits.empty() && d.extra->tokens.empty() ? d.extra->calls[0].get() : nullptr;
-}
-
-const Lift &Automaton::lift(DState &d, std::string_view bytes) {
-    if (d.extra && d.extra->lift) return *d.extra->lift;
-    if (!d.extra) {
-        d.extra = std::make_unique<DState::Extra>();
-        account(sizeof(DState::Extra));
-    }
-    account(sizeof(Lift));
-    d.extra->lift = std::make_unique<Lift>();
-    constexpr int kDepth = 4;  // the bytes of a character
-    DState *at = &d;
-    for (int i = 0; i < kDepth && at; ++i) {
-        const CallSite *site = lone_call(*at);
-        DState *home = site ? site->callee->home() : nullptr;
-        if (home) {
-            DState *same = home->follow(bytes);
-            if (same && takes_the_same(d, *same, *site, kDepth)) *d.extra->lift = {same, site};
-            break;
-        }
-        DState *next = nullptr;
-        if (at->plain) at->each_range([&](uint8_t, uint8_t, DState *to) { next = next ? next : to; });
-        at = next;
-    }
-    return *d.extra->lift;
-}
-
-bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, int depth) {
-    if (lone_call(d) == &site) return site.callee->entry() == &other && !other.has_steps && !other.counter_live;
-    other.owner->expand(other);
-    if (depth == 0 || !d.plain || !other.plain || d.counter_live || other.counter_live) return false;
-    DState *last = nullptr, *last_other = nullptr;
-    for (int b = 0; b < 256; ++b) {
-        DState *to = d.next(static_cast<uint8_t>(b)), *there = other.next(static_cast<uint8_t>(b));
-        if ((!to && !there) || (to == last && there == last_other)) continue;
-        if (!to || !there || !takes_the_same(*to, *there, site, depth - 1)) return false;
-        last = to;
-        last_other = there;
-    }
-    return true;
 }
 
 }  // namespace dovetail

@@ -80,6 +80,10 @@ struct Loops : CharSet {
 struct Lift {
     DState *state = nullptr;
     const CallSite *site = nullptr;
+    int tries = 0;
+
+    /// Other bytes may have led here where the callee would be somewhere else, so a few are tried.
+    bool may_try() const { return !site && tries < 4; }
 };
 
 struct DState {

@@ -254,17 +254,21 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
 }
 
 /// What leaves the lowest frame below the trie nodes of the slices.
-void MaskCache::add_rest_of_slices(MaskParts &parts) const {
-    const auto &nodes = store_.vocab().nodes();
-    for (const MaskParts::Slice &slice : parts.slices) {
-        if (slice.nodes.first == 0) continue;  // a whole mask, whose rest was looked after
-        for (const Rest &rest : parts.chains[slice.chain].back()->rest) {
+void MaskCache::add_rest_of_slices(MaskParts &parts) {
+    for (uint32_t chain = 0; chain < parts.chains.size(); ++chain) {
+        const std::vector<Rest> &rests = parts.chains[chain].back()->rest;
+        if (rests.empty()) continue;
+        spans_.clear();
+        for (const MaskParts::Slice &slice : parts.slices)
+            // A whole mask is no part of a walk; its rest was looked after.
+            if (slice.chain == chain && slice.nodes.first != 0) spans_.push_back(slice.nodes);
+        if (spans_.empty()) continue;
+        std::sort(spans_.begin(), spans_.end(), [](const Span &a, const Span &b) { return a.first < b.first; });
+        for (const Rest &rest : rests) {
             std::vector<uint32_t> &to = parts.rest_of(rest.exit);
-            for (auto it = rest.nodes.begin(); it != rest.nodes.end();) {
-                const uint8_t byte = nodes[*it].byte;
-                const auto end = std::upper_bound(it, rest.nodes.end(), byte, [&](uint8_t b, uint32_t n) { return b < nodes[n].byte; });
-                to.insert(to.end(), std::lower_bound(it, end, slice.nodes.first), std::lower_bound(it, end, slice.nodes.last));
-                it = end;
+            for (uint32_t n : rest.nodes) {
+                auto after = std::upper_bound(spans_.begin(), spans_.end(), n, [](uint32_t at, const Span &s) { return at < s.first; });
+                if (after != spans_.begin() && n < std::prev(after)->last) to.push_back(n);
             }
         }
     }

@@ -108,7 +108,7 @@ class MaskCache {
     Counter clamp(const Frame &frame) const;
     Counter clamp(Counter c, bool counts_tokens) const;
     std::unique_ptr<MaskNode> finished(MaskParts &parts);
-    void add_rest_of_slices(MaskParts &parts) const;
+    void add_rest_of_slices(MaskParts &parts);
     bool is_large(const MaskParts &parts) const;
     void gather_few(const MaskParts &parts);
     Base *gather_many(const MaskParts &parts);
@@ -131,6 +131,7 @@ class MaskCache {
     // Scratch of `finished` and `write`.
     RankMask mask_;
     std::vector<uint32_t> ranks_, others_;
+    std::vector<Span> spans_;
     std::vector<Base *> likely_;
 };
 

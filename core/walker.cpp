@@ -26,6 +26,13 @@ bool takes_any(const DState &d, const Loops &loops) {
     return found;
 }
 
+[[noreturn]] void throw_too_long() {
+    throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
+}
+
+/// Known to do nothing but take bytes.
+bool is_plain(const DState &d) { return d.expanded && d.plain && !d.counter_live && !d.counts_tokens; }
+
 }  // namespace
 
 std::vector<uint32_t> &MaskParts::rest_of(uint32_t exit) {
@@ -52,7 +59,7 @@ void Walker::begin(MaskParts &out) {
     levels_[0].clear();
     steps_ = 0;
     sharing_ = true;
-    chain_.home = nullptr;
+    chains_.clear();
 }
 
 void Walker::walk_all(const Config &top, MaskParts &out) {
@@ -101,7 +108,7 @@ void Walker::walk_rest(const std::vector<uint32_t> &from, std::span<const Config
 bool Walker::enter(uint32_t node, size_t level) {
     const auto &nodes = vocab_.nodes();
     const TrieNode &at = nodes[node];
-    if (++steps_ > kMaxWalkSteps) throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
+    if (++steps_ > kMaxWalkSteps) throw_too_long();
     const size_t frames = frames_.used();
     exits_.clear();
     Stacks &to = levels_[level + 1];
@@ -144,6 +151,7 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     const auto &nodes = vocab_.nodes();
     const Stacks &stacks = levels_[level];
     const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
+    if (only && exits.empty() && is_plain(*only)) return plain_children(node, level, Config(stacks.tops[0]));
     bool all = true;
     Run run;
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
@@ -158,6 +166,44 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
         all = false;
         for (uint32_t exit : exits) out_->rest_of(exit).push_back(c);
     }
+    return all;
+}
+
+/// The same for one stack that only takes bytes: most of a long walk.
+bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
+    const auto &nodes = vocab_.nodes();
+    bool all = true;
+    Run run;
+    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
+        const TrieNode &at = nodes[c];
+        DState *to = top.d->next(at.byte);
+        if (!to) {
+            all = false;
+            run.to = nullptr;
+        } else if (run.to == to && goes_on(run, top.d, c)) {
+            share(run.chain, c);
+            all = false;
+        } else if (!is_plain(*to)) {
+            levels_[level].tops.assign(1, top);
+            all = enter(c, level) && all;
+            run = run_;
+        } else {
+            if (++steps_ > kMaxWalkSteps) throw_too_long();
+            const Config next{to, {}, top.parent, nullptr};
+            run.to = nullptr;
+            if (c + 1 == at.end || covers(next, c)) {
+                out_->take({at.first, nodes[at.end].first});
+            } else if (sharing_ && hand_over(next, c)) {
+                run = run_;
+                run.to = to;
+                all = false;
+            } else {
+                out_->take({at.first, nodes[c + 1].first});
+                all = plain_children(c, level + 1, next) && all;
+            }
+        }
+    }
+    run_.to = nullptr;
     return all;
 }
 
@@ -179,10 +225,11 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     const CallSite *site = nullptr;
     if (nodes[node].byte >= 0x80 && c.d->plain) {
         // Inside a character that is followed by a call: the callee may have taken the whole of it.
-        const Lift &lift = c.d->owner->lift(*c.d, vocab_.path(node));
-        if (lift.site) {
-            state = lift.state;
-            site = lift.site;
+        const Lift *lift = c.d->extra ? c.d->extra->lift.get() : nullptr;
+        if (!lift || lift->may_try()) lift = &c.d->owner->lift(*c.d, vocab_.path(node));
+        if (lift->site) {
+            state = lift->state;
+            site = lift->site;
         }
     }
     DState *home = state->owner->home();
@@ -198,24 +245,27 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
 }
 
 uint32_t Walker::chain_of(DState &home, const CallSite *site, const Frame *parent, bool large) {
-    if (chain_.home == &home && chain_.site == site) {
+    const auto same = [&](const Chain &known) {
+        if (known.home != &home || known.site != site) return false;
         size_t i = 0;
-        const Frame *f = parent;
-        for (; f && i < chain_.callers.size(); f = f->parent, ++i)
-            if (f->site != chain_.callers[i].site || !(f->counter == chain_.callers[i].counter)) break;
-        if (!f && i == chain_.callers.size() && (chain_.index != kNone || !large)) return chain_.index;
+        for (const Frame *f = parent; f; f = f->parent, ++i) {
+            if (i == known.callers.size()) return false;
+            if (f->site != known.callers[i].site || !(f->counter == known.callers[i].counter)) return false;
+        }
+        return i == known.callers.size();
+    };
+    auto chain = std::find_if(chains_.begin(), chains_.end(), same);
+    if (chain != chains_.end() && (chain->index != kNone || !large || chain->tried)) return chain->index;
+    if (chain == chains_.end()) {
+        chain = chains_.insert(chains_.end(), Chain{&home, site, {}, kNone, false});
+        for (const Frame *f = parent; f; f = f->parent) chain->callers.push_back(*f);
     }
-    chain_.home = &home;
-    chain_.site = site;
-    chain_.callers.clear();
-    for (const Frame *f = parent; f; f = f->parent) chain_.callers.push_back(*f);
+    chain->tried = large;
     std::vector<MaskNode *> found;
-    chain_.index = kNone;
-    if (masks_.chain(home, site, chain_.callers, large, found)) {
-        chain_.index = static_cast<uint32_t>(out_->chains.size());
-        out_->chains.push_back(std::move(found));
-    }
-    return chain_.index;
+    if (!masks_.chain(home, site, chain->callers, large, found)) return kNone;
+    chain->index = static_cast<uint32_t>(out_->chains.size());
+    out_->chains.push_back(std::move(found));
+    return chain->index;
 }
 
 void Walker::share(uint32_t chain, uint32_t node) {

@@ -101,15 +101,17 @@ class Walker {
     };
     /// The masks of one stack, its top in a state that has a mask of its own.
     struct Chain {
-        const DState *home = nullptr;
-        const CallSite *site = nullptr;
+        const DState *home;
+        const CallSite *site;
         std::vector<Frame> callers;
-        uint32_t index = kNone;  // kNone: there are none
+        uint32_t index;  // kNone: there are none
+        bool tried;      // to make them
     };
 
     void begin(MaskParts &out);
     bool enter(uint32_t node, size_t level);
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
+    bool plain_children(uint32_t node, size_t level, const Config &top);
     bool covers(const Config &c, uint32_t node);
     bool hand_over(const Config &c, uint32_t node);
     uint32_t chain_of(DState &home, const CallSite *site, const Frame *parent, bool large);
@@ -128,7 +130,7 @@ class Walker {
     MaskParts *out_ = nullptr;
     uint64_t steps_ = 0;
     bool sharing_ = true;
-    Chain chain_;
+    std::vector<Chain> chains_;  // that this walk has asked for
     Run run_;  // of the node that was entered last
 };
 

@@ -46,12 +46,27 @@ TOOLS = {
         },
     ],
 }
+# Keys that are none of the declared ones, and patterns found anywhere: walks that known masks cut short.
+OPEN = {
+    "properties": {
+        "na": {"pattern": r"\d{4}-[a-f]{3}"},
+        "name": {"pattern": r"\.y[a]?ml$"},
+        "名前": {"format": "hostname"},
+        "é": {"pattern": "^(?:ab){2,9}.*$", "maxLength": 30},
+    }
+}
 CALL = (
     '<tool_call>\n{"name": "people", "arguments": '
     '{"name": "Łódź \\"€\\"", "role": "ユーザー", "tags": ["aé", "ßß"]}}\n</tool_call>'
 )
 CASES: list[tuple[str, Any, str]] = [
     ("tools", TOOLS, f"<think>Überlegen… 1 < 2\n\n</think>Let me look 👀. {CALL} Done."),
+    (
+        "open",
+        {"type": "json_schema", "json_schema": OPEN, "strict": False},
+        '{"na": "in 2024-feed", "name": "ü.yaml", "名前": "a-b.example", "é": "ababab…", '
+        '"nam": 1, "n\\u0061m€": {}, "名": []}',
+    ),
     ("regex", {"type": "regex", "pattern": r"(\p{L}+ ){2,4}[^a-z]{3,10}\d{4}-\d\d"}, "Grüße aus KÖLN 🙂🙂🙂2024-01"),
     (
         "grammar",
@@ -100,3 +115,16 @@ def brute_force(by_bytes: dt.Matcher, tokens: list[bytes]) -> set[int]:
         elif len(data) <= 2:
             failed.add(data)
     return allowed
+
+
+def test_masks_that_were_evicted_are_made_again() -> None:
+    tokenizer, vocabulary, tokens = tekken()
+    fmt = {"type": "json_schema", "json_schema": OPEN, "strict": False}
+    special = {f"<special_{i}>": i for i in range(tokenizer.num_special_tokens)}
+    small = dt.Vocabulary(tokens, special, [2], cache_bytes=200_000)
+    matcher, oracle = dt.compile(fmt, small).matcher(), dt.compile(fmt, vocabulary).matcher()
+    for token in tokenizer.encode('{"na": "2024-abc", "x": "y", "nam": ["é", {"a": 1}]}', bos=False, eos=False):
+        assert mask(oracle) == mask(matcher)
+        assert matcher.accept(token)
+        assert oracle.accept(token)
+    assert small.memory()["masks"] < 1_000_000
