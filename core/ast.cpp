@@ -70,9 +70,9 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         n.slot = in.count();
         if (n.slot > kMaxMembers) throw InputError("grammar code has too many members in any order");
         const size_t base = open_.size();
-        uint64_t required = 0;
+        Lists lists;
         for (uint32_t k = 0; k < n.slot; ++k) {
-            if (in.byte()) required |= uint64_t{1} << k;
+            lists.required.push_back(in.byte() != 0);
             const uint32_t member = read(in, depth + 1);
             open_.push_back(member);
         }
@@ -80,7 +80,8 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
             const uint32_t other = read(in, depth + 1);
             open_.push_back(other);
         }
-        n.bounds = counter_of(required);
+        n.list = static_cast<uint32_t>(lists_.size());
+        lists_.push_back(std::move(lists));
         n.first = static_cast<uint32_t>(kids_.size());
         n.count = static_cast<uint32_t>(open_.size() - base);
         kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());

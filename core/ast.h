@@ -28,6 +28,7 @@ struct Ast {
         std::vector<std::string_view> stops;  // Text
         std::vector<Arm> arms;                // Branch
         std::vector<TokenName> tokens;        // Tokens
+        std::vector<bool> required;           // AnyOrder
     };
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
@@ -37,7 +38,7 @@ struct Ast {
         uint32_t first = 0;       // into the pool of kids, ranges or letters
         uint32_t count = 0;
         uint32_t list = 0;        // into the pool of lists
-        Counter bounds;           // Loop, Unroll, Count, Call, Branch; AnyOrder: the set of required members
+        Counter bounds;           // Loop, Unroll, Count, Call, Branch
         std::string_view text;    // Lit, Special; Spelled: quote
     };
 
@@ -54,7 +55,7 @@ struct Ast {
     std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
     /// Spelled.
     std::span<const Letter> letters(const Node &n) const { return {letters_.data() + n.first, n.count}; }
-    /// Branch, Tokens, Without, Text.
+    /// Branch, Tokens, Without, Text, AnyOrder.
     const Lists &lists(const Node &n) const { return lists_[n.list]; }
     /// The node behind the plain exit of a Branch.
     uint32_t first_arm(const Node &n) const {
@@ -103,7 +104,10 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
         return ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable &&
                is_nullable(ast, ast.first_arm(n), need, callee);
     case Code::Without: return is_nullable(ast, ast.kids(n)[0], need, callee);
-    case Code::AnyOrder: return n.bounds == Counter{} && is_nullable(ast, ast.kids(n).back(), need, callee);
+    case Code::AnyOrder:
+        for (uint32_t k = 0; k < n.slot; ++k)
+            if (ast.lists(n).required[k] && !is_nullable(ast, ast.kids(n)[k], need, callee)) return false;
+        return is_nullable(ast, ast.kids(n).back(), need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0;
     default: return false;
     }
@@ -143,7 +147,7 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         return false;
     case Code::AnyOrder:
         for (uint32_t k = 0; k < n.slot; ++k)
-            if (set_of(n.bounds) >> k & 1 && !is_productive(ast, ast.kids(n)[k], need, callee)) return false;
+            if (ast.lists(n).required[k] && !is_productive(ast, ast.kids(n)[k], need, callee)) return false;
         return is_productive(ast, ast.kids(n).back(), need, callee);
     case Code::Without: return !n.flag && is_productive(ast, ast.kids(n)[0], need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0 || !ast.lists(n).stops.empty();

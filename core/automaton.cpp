@@ -37,7 +37,6 @@ Counter Resolved::apply(Counter c) const {
     case Zero: return {};
     case Keep: return c;
     case Set: return value;
-    case Join: return counter_of(set_of(c) | set_of(value));
     case Tick:
         if (c.need > 0) --c.need;
         [[fallthrough]];
@@ -336,12 +335,12 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
 const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {
     if (rule_.keeps_set) {
         auto &by_set = d.extra->by_set;
-        if (!by_set) by_set = std::make_unique<std::unordered_map<uint64_t, std::vector<Resolved>>>();
-        const auto known = by_set->find(set_of(c));
+        if (!by_set) by_set = std::make_unique<std::unordered_map<uint32_t, std::vector<Resolved>>>();
+        const auto known = by_set->find(c.left);
         if (known != by_set->end()) return known->second;
         std::vector<Resolved> found = resolve_now(d, c);
         account(64 + found.size() * sizeof(Resolved));
-        return by_set->emplace(set_of(c), std::move(found)).first->second;
+        return by_set->emplace(c.left, std::move(found)).first->second;
     }
     if (!d.extra->resolved) {
         d.extra->resolved = std::make_unique<DState::Extra::ByCounterClass>();
@@ -353,6 +352,19 @@ const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {
         account(sizeof(*slot) + slot->size() * sizeof(Resolved));
     }
     return *slot;
+}
+
+uint32_t Automaton::with_member(uint32_t set, uint32_t member) {
+    std::vector<bool> larger = member_sets_[set];
+    if (larger.size() <= member) larger.resize(member + 1);
+    larger[member] = true;
+    const auto [it, fresh] = set_numbers_.try_emplace(std::move(larger), static_cast<uint32_t>(member_sets_.size()));
+    if (fresh) {
+        if (member_sets_.size() >= kMaxStates) throw LimitError("members came in more than 262,144 orders");
+        member_sets_.push_back(it->first);
+        account(2 * (sizeof(std::vector<bool>) + it->first.size() / 8) + 64);
+    }
+    return it->second;
 }
 
 std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
@@ -393,12 +405,14 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
         } else if (s.kind == Nfa::Leave) {
             if (now.need == 0 || s.b) spread(s.a, t.way, t.ticked);
         } else if (s.kind == Nfa::Fresh) {
-            if (!(set_of(now) >> s.b & 1)) spread(s.a, t.way, t.ticked);
+            const std::vector<bool> &there = member_sets_[now.left];
+            if (s.b >= there.size() || !there[s.b]) spread(s.a, t.way, t.ticked);
         } else if (s.kind == Nfa::Mark) {
-            const uint64_t before = t.way.how == Resolved::Join ? set_of(t.way.value) : 0;
-            spread(s.a, {nullptr, Resolved::Join, counter_of(before | uint64_t{1} << s.b)}, t.ticked);
+            spread(s.a, {nullptr, Resolved::Set, {with_member(now.left, s.b), 0}}, t.ticked);
         } else if (s.kind == Nfa::All || s.kind == Nfa::Room) {
-            const bool all = !(nfa_.sets[s.b] & ~set_of(now));
+            const std::vector<bool> &there = member_sets_[now.left], &wanted = nfa_.sets[s.b];
+            bool all = true;
+            for (size_t i = 0; i < wanted.size(); ++i) all = all && (!wanted[i] || (i < there.size() && there[i]));
             if (all == (s.kind == Nfa::All)) spread(s.a, t.way, t.ticked);
         } else if (!nfa_.counter_live[t.state]) {
             indifferent.push_back(t.state);

@@ -41,10 +41,10 @@ struct TokenEdge {
 
 /// What the counter steps of a state come to: where they lead, and with which counter.
 struct Resolved {
-    enum How : uint8_t { Zero, Keep, Tick, TickLeft, Set, Join };
+    enum How : uint8_t { Zero, Keep, Tick, TickLeft, Set };
     DState *state;
     How how;
-    Counter value;  // for Set; for Join the members to add
+    Counter value;  // for Set
 
     Counter apply(Counter c) const;
 };
@@ -97,7 +97,7 @@ struct DState {
         std::vector<TokenEdge> tokens;
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
-        std::unique_ptr<std::unordered_map<uint64_t, std::vector<Resolved>>> by_set;
+        std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;
         std::unique_ptr<Loops> loops;
         std::unique_ptr<Lift> lift;
     };
@@ -181,6 +181,7 @@ class Automaton {
     };
 
     DState *intern(std::vector<uint32_t> set, bool entry);
+    uint32_t with_member(uint32_t set, uint32_t member);
     void close(uint32_t state, std::vector<uint32_t> &out);
     DState *closed(uint32_t target);
     DState *closed(const std::vector<uint32_t> &targets);
@@ -208,6 +209,8 @@ class Automaton {
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     uint32_t epoch_ = 0;
+    std::vector<std::vector<bool>> member_sets_{{}};  // of members in any order that were there; the first is empty
+    std::unordered_map<std::vector<bool>, uint32_t> set_numbers_;
     DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
     size_t bytes_ = 0;
 };

@@ -37,7 +37,7 @@ enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTo
 inline constexpr size_t kMaxDepth = 2000;          // nesting of nodes in one rule
 inline constexpr size_t kMaxCodeBytes = 64u << 20;  // one rule
 inline constexpr size_t kMaxRules = 1u << 20;
-inline constexpr size_t kMaxMembers = 64;          // of AnyOrder: the bits of a counter
+inline constexpr size_t kMaxMembers = 4096;        // of AnyOrder
 
 /// A rule as it crosses: its code and, for every call slot, the index of the callee.
 struct RuleCode {

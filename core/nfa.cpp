@@ -14,7 +14,8 @@ bool TokenSet::has(uint32_t token, const Vocab &vocab) const {
 
 size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
-                   bounds.size() * sizeof(Counter) + counter_live.size() / 8 + sets.size() * 8;
+                   bounds.size() * sizeof(Counter) + counter_live.size() / 8;
+    for (const std::vector<bool> &set : sets) bytes += sizeof(set) + set.size() / 8;
     bytes += spellers.size() * sizeof(NfaCall);
     for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;

@@ -64,7 +64,7 @@ struct Nfa {
     std::vector<Counter> bounds;
     std::vector<NfaCall> calls;
     std::vector<NfaCall> spellers;  // without arms
-    std::vector<uint64_t> sets;
+    std::vector<std::vector<bool>> sets;
     std::vector<TokenSet> token_sets;
     std::vector<bool> counter_live;  // a step but Enter can be reached before the next Enter
     uint32_t start = 0;

@@ -247,26 +247,26 @@ uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node
     const std::span<const uint32_t> kids = ast.kids(n);
     const uint32_t close = node(rule, ast, kids[n.count - 1], next);
     const uint32_t again = reserve_split();  // behind a member
-    uint64_t live = 0;
+    std::vector<bool> live(n.slot);
     std::vector<uint32_t> ways;
     for (uint32_t i = 0; i < n.slot; ++i) {
         const uint32_t member = node(rule, ast, kids[i], add(Nfa::Mark, again, i));
         if (member == kDead) continue;
-        live |= uint64_t{1} << i;
+        live[i] = true;
         ways.push_back(add(Nfa::Fresh, member, i));
     }
     const bool has_extra = n.count == n.slot + 3;
     if (has_extra) ways.push_back(node(rule, ast, kids[n.slot], again));
     const uint32_t choice = split(ways);
     uint32_t more = choice == kDead ? kDead : node(rule, ast, kids[n.count - 2], choice);
-    auto guarded = [&](Nfa::Kind kind, uint64_t set, uint32_t to) {
+    auto guarded = [&](Nfa::Kind kind, std::vector<bool> set, uint32_t to) {
         if (to == kDead) return kDead;
-        nfa_.sets.push_back(set);
+        nfa_.sets.push_back(std::move(set));
         return add(kind, to, static_cast<uint32_t>(nfa_.sets.size() - 1));
     };
     // Where nothing else may come between, a separator must be followed by a member that was not there yet.
     if (!has_extra) more = guarded(Nfa::Room, live, more);
-    const uint32_t end = guarded(Nfa::All, set_of(n.bounds), close);
+    const uint32_t end = guarded(Nfa::All, ast.lists(n).required, close);
     fill_split(again, {end, more});
     return split({end, n.flag ? more : choice});
 }

@@ -393,7 +393,7 @@ class Encoder {
     void any_order(nb::handle o, Draft &d, size_t depth) {
         const Ir &names = ir();
         const nb::handle members = names.any_members(o), extra = names.any_extra(o);
-        if (length(members) > kMaxMembers) throw LimitError("more than 64 members in any order");
+        if (length(members) > kMaxMembers) throw LimitError("more than 4096 members in any order");
         Draft body;
         body.init = {};
         CodeWriter w(body.code);

@@ -122,7 +122,7 @@ class AnyOrder:
     """Each of `members` at most once in any order, those that are required exactly once, then `close`.
 
     `extra` comes any number of times between them, and `separator` before all but the first; where `started`, before
-    the first too. At most 64 members: the core keeps a set of those that were there.
+    the first too. At most 4096 members: the core keeps a set of those that were there.
     """
 
     members: tuple[tuple[Node, bool], ...]
