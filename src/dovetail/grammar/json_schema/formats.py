@@ -108,6 +108,8 @@ def _mailbox(more: str, most: int) -> str:
     return rf'(?:(?![^@]{{{most + 1}}}){word}(?:\.{word})*|"[ !#-\[\]-~{more}]{{0,{most - 2}}}")@'
 
 
+# An address has at most 254 characters, so that the name behind 64 and an at sign has fewer than one alone.
+_MAIL_HOST = _hostname("A-Za-z0-9", "", ((62, 0, 2), (30, 3, 5), (17, 6, 9)))
 _ADDRESS = rf"\[(?:{_IPV4}|IPv6:{_IPV6})\]"
 # A local part has at most 64 bytes, which non-ASCII characters take up to four of.
 _WIDE = (("", 64), (r"\u0080-\u07FF", 32), (r"\u0080-\uFFFF", 21), (r"\u0080-\U0010FFFF", 16))
@@ -120,8 +122,8 @@ _PATTERNS = {
     "time": _TIME,
     "date-time": f"{_DAY}[Tt]{_TIME}",
     "duration": f"P(?:[0-9]+W|{_DATES}(?:{_CLOCK})?|{_CLOCK})",
-    "email": f"{_mailbox('', 64)}(?:{_HOST}|{_ADDRESS})",
-    "idn-email": f"(?:{_LOCAL})(?:{_HOST}|{_IDN_HOST}|{_ADDRESS})",
+    "email": f"{_mailbox('', 64)}(?:{_MAIL_HOST}|{_ADDRESS})",
+    "idn-email": f"(?:{_LOCAL})(?:{_MAIL_HOST}|{_IDN_HOST}|{_ADDRESS})",
     "hostname": _HOST,
     "ipv4": _IPV4,
     "ipv6": _IPV6,

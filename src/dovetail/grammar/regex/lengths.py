@@ -12,6 +12,9 @@ MAX_LENGTHS = 16
 
 Span = tuple[int, int | None]  # fewest and most characters
 
+MAX_KNOWN = 10_000
+_SPANS: dict[ir.Rule, Span] = {}  # of rules, which are not changed once they are made
+
 
 def span(node: Syntax) -> Span:
     """The fewest and most characters of a text of `node`, or bounds of them; assertions match none."""
@@ -21,17 +24,62 @@ def span(node: Syntax) -> Span:
         case Cat(parts):
             return sum_of([span(part) for part in parts])
         case Or(parts):
-            spans = [span(part) for part in parts]
-            highs = [high for _, high in spans]
-            most = None if None in highs else max((high or 0 for high in highs), default=0)
-            return min((low for low, _ in spans), default=0), most
+            return _widest([span(part) for part in parts])
         case Rep(body, low, high):
-            fewest, most = span(body)
-            return fewest * low, 0 if most == 0 or high == 0 else None if most is None or high is None else most * high
-        case ir.Call():
-            return 0, None
+            return _times(span(body), low, high)
+        case ir.Call(rule):
+            return _SPANS[rule] if rule in _SPANS else _rule_span(rule)
         case _:
             return 0, 0
+
+
+def _rule_span(root: ir.Rule) -> Span:
+    """The same for a rule; no upper bound where rules call each other in a circle."""
+    if len(_SPANS) > MAX_KNOWN:
+        _SPANS.clear()
+    pending = [root]
+    opened: set[ir.Rule] = set()
+    while pending:
+        rule = pending[-1]
+        opened.add(rule)
+        missing = [node.rule for node in ir.walk(rule.body) if isinstance(node, ir.Call) and node.rule not in _SPANS]
+        if not opened.isdisjoint(missing):
+            _SPANS.update(dict.fromkeys(opened, (0, None)))
+            break
+        pending += missing
+        if not missing:
+            _SPANS[pending.pop()] = _node_span(rule.body)
+            opened.discard(rule)
+    return _SPANS[root]
+
+
+def _node_span(node: ir.Node) -> Span:
+    match node:
+        case ir.Lit(data):
+            return len(data.decode()), len(data.decode())
+        case ir.Chars():
+            return 1, 1
+        case ir.Seq(parts):
+            return sum_of([_node_span(part) for part in parts])
+        case ir.Alt(parts):
+            return _widest([_node_span(part) for part in parts])
+        case ir.Repeat(body, low, high):
+            return _times(_node_span(body), low, high)
+        case ir.Call(rule):
+            return _SPANS[rule]
+        case _:
+            return 0, None
+
+
+def _widest(spans: list[Span]) -> Span:
+    highs = [high for _, high in spans]
+    most = None if None in highs else max((high or 0 for high in highs), default=0)
+    return min((low for low, _ in spans), default=0), most
+
+
+def _times(one: Span, low: int, high: int | None) -> Span:
+    fewest, most = one
+    return fewest * low, 0 if most == 0 or high == 0 else None if most is None or high is None else most * high
 
 
 def sum_of(spans: Iterable[Span]) -> Span:
