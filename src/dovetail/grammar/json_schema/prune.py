@@ -8,34 +8,68 @@ from dovetail.grammar.ir import (
     AnyOrder,
     Call,
     Chars,
+    Lit,
     Node,
     Repeat,
     Rule,
     Seq,
+    Spelled,
     Without,
     alt,
-    reachable,
-    walk,
+    children,
+    is_nothing,
 )
 
 
 def prune(root: Node) -> Node:
     """`root` without the branches that match nothing."""
-    rules = reachable(Rule("root", root))[1:]
+    rules = _composed(root)
     empty = {id(rule) for rule in rules}
-    growing = True
+    growing = bool(rules)
     while growing:
-        fruitful = [rule for rule in rules if id(rule) in empty and _fruitful(rule.body, empty)]
-        growing = bool(fruitful)
-        empty.difference_update(id(rule) for rule in fruitful)
+        # Rules are found before those that they call, so that one round from the end mostly does.
+        fruitful = 0
+        for rule in reversed(rules):
+            if id(rule) in empty and _fruitful(rule.body, empty):
+                empty.discard(id(rule))
+                fruitful += 1
+        growing = bool(fruitful and empty)
+    if not empty and _fruitful(root, empty):
+        return root  # what is dead inside of a rule the core leaves out itself
     for rule in rules:
         if id(rule) not in empty and _has_waste(rule.body, empty):
             rule.body = _pruned(rule.body, empty)
     return _pruned(root, empty) if _has_waste(root, empty) else root
 
 
+def _composed(root: Node) -> list[Rule]:
+    """The rules that `root` can reach, those of spellings left aside: they match something."""
+    found: dict[int, Rule] = {}
+    pending: list[Node] = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Call):
+            if id(node.rule) not in found:
+                found[id(node.rule)] = node.rule
+                pending.append(node.rule.body)
+        elif not isinstance(node, Spelled | Lit | Chars):
+            pending.extend(children(node))
+    return list(found.values())
+
+
 def _has_waste(node: Node, empty: set[int]) -> bool:
-    return any(part == NOTHING or (isinstance(part, Call) and id(part.rule) in empty) for part in walk(node))
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        kind = type(part)
+        if kind is Call:
+            if id(part.rule) in empty:  # type: ignore[union-attr]
+                return True
+        elif is_nothing(part):
+            return True
+        elif kind is not Spelled and kind is not Lit and kind is not Chars:
+            pending.extend(children(part))
+    return False
 
 
 def _fruitful(node: Node, empty: set[int]) -> bool:

@@ -97,6 +97,7 @@ class Reader:
         self._compared: dict[tuple[int, Any, bool], list[bool]] = {}  # choices whose arms are being read: met again?
         self._wrapped: dict[int, Any] = {}
         self._kept: list[Any] = []
+        self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by the schemas that apply to them
 
     @cached_property
     def references(self) -> References:

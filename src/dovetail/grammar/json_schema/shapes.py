@@ -105,6 +105,14 @@ def properties(parts: tuple[Located, ...], reader: Reader) -> Properties:
     """The members of an object; a strict reader closes it when it declares properties and nothing is said of others."""
     if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
         return _common(*parts[0], reader.strict)
+    key = tuple([id(schema) for schema, _ in parts])
+    known = reader.shapes.get(key)
+    if known is None:
+        known = reader.shapes[key] = parts, _properties(parts, reader)  # the parts keep their identities
+    return known[1]
+
+
+def _properties(parts: tuple[Located, ...], reader: Reader) -> Properties:
     found: dict[str, bool] = {}
     silent, declares = True, False
     for schema, where in parts:
