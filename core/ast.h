@@ -145,10 +145,15 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         for (const Ast::Arm &arm : ast.lists(n).arms)
             if (arm.node != kNone && is_productive(ast, arm.node, need, callee)) return true;
         return false;
-    case Code::AnyOrder:
-        for (uint32_t k = 0; k < n.slot; ++k)
-            if (ast.lists(n).required[k] && !is_productive(ast, ast.kids(n)[k], need, callee)) return false;
+    case Code::AnyOrder: {
+        uint32_t separators = n.flag ? 1 : 0;  // as many required members do without one
+        for (uint32_t k = 0; k < n.slot; ++k) {
+            if (!ast.lists(n).required[k]) continue;
+            if (!is_productive(ast, ast.kids(n)[k], need, callee)) return false;
+            if (separators++ > 0 && !is_productive(ast, ast.kids(n)[n.count - 2], need, callee)) return false;
+        }
         return is_productive(ast, ast.kids(n).back(), need, callee);
+    }
     case Code::Without: return !n.flag && is_productive(ast, ast.kids(n)[0], need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0 || !ast.lists(n).stops.empty();
     default: return true;

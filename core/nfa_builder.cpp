@@ -243,20 +243,38 @@ uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n,
     return add(Nfa::Enter, head, static_cast<uint32_t>(nfa_.bounds.size() - 1));
 }
 
+/// Members in any order that nothing can separate: one of them at most.
+uint32_t NfaBuilder::lone_member(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t close) {
+    const std::vector<bool> &required = ast.lists(n).required;
+    const auto needed = std::count(required.begin(), required.end(), true);
+    std::vector<uint32_t> ways;
+    if (needed == 0) ways.push_back(close);
+    for (uint32_t i = 0; i < n.slot && !n.flag; ++i)
+        if (needed == (required[i] ? 1 : 0)) ways.push_back(node(rule, ast, ast.kids(n)[i], close));
+    if (needed == 0 && !n.flag && n.count == n.slot + 3) ways.push_back(node(rule, ast, ast.kids(n)[n.slot], close));
+    return split(ways);
+}
+
 uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     const std::span<const uint32_t> kids = ast.kids(n);
     const uint32_t close = node(rule, ast, kids[n.count - 1], next);
+    // What may come depends on what can still come, so a part that matches nothing must be known beforehand.
+    const bool doubtful = std::any_of(ast.nodes.begin(), ast.nodes.end(), [](const Ast::Node &k) { return k.op == Code::Without; });
+    const auto dead = [&](uint32_t kid) { return doubtful && !can_match(rule, ast, kid, vocab_); };
+    if (dead(kids[n.count - 2]) || node(rule, ast, kids[n.count - 2], close) == kDead)
+        return lone_member(rule, ast, n, close);
     const uint32_t again = reserve_split();  // behind a member
     std::vector<bool> live(n.slot);
     std::vector<uint32_t> ways;
     for (uint32_t i = 0; i < n.slot; ++i) {
-        const uint32_t member = node(rule, ast, kids[i], add(Nfa::Mark, again, i));
+        const uint32_t member = dead(kids[i]) ? kDead : node(rule, ast, kids[i], add(Nfa::Mark, again, i));
         if (member == kDead) continue;
         live[i] = true;
         ways.push_back(add(Nfa::Fresh, member, i));
     }
-    const bool has_extra = n.count == n.slot + 3;
-    if (has_extra) ways.push_back(node(rule, ast, kids[n.slot], again));
+    const bool has_extra = n.count == n.slot + 3 && !dead(kids[n.slot]);
+    const uint32_t extra = has_extra ? node(rule, ast, kids[n.slot], again) : kDead;
+    ways.push_back(extra);
     const uint32_t choice = split(ways);
     uint32_t more = choice == kDead ? kDead : node(rule, ast, kids[n.count - 2], choice);
     auto guarded = [&](Nfa::Kind kind, std::vector<bool> set, uint32_t to) {
@@ -265,7 +283,7 @@ uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node
         return add(kind, to, static_cast<uint32_t>(nfa_.sets.size() - 1));
     };
     // Where nothing else may come between, a separator must be followed by a member that was not there yet.
-    if (!has_extra) more = guarded(Nfa::Room, live, more);
+    if (extra == kDead) more = guarded(Nfa::Room, live, more);
     const uint32_t end = guarded(Nfa::All, ast.lists(n).required, close);
     fill_split(again, {end, more});
     return split({end, n.flag ? more : choice});

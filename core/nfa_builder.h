@@ -51,6 +51,7 @@ class NfaBuilder {
     uint32_t repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
+    uint32_t lone_member(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t close);
     uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t tokens(const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);

@@ -110,8 +110,10 @@ class Facts {
             r.counts_tokens = root.op == Code::Text && (root.slot & kTextCountsTokens);
             r.keeps_set = root.op == Code::AnyOrder;
             r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
-            check_exits(asts_[i], r);
-            check_arms(asts_[i], r);
+        }
+        for (size_t i = 0; i < asts_.size(); ++i) {
+            check_calls(asts_[i], *unit_.rules[i]);
+            check_arms(asts_[i], *unit_.rules[i]);
         }
         find_left_groups();
     }
@@ -125,15 +127,19 @@ class Facts {
         };
     }
 
-    /// Only a branch can tell by which stop a free text ended.
-    static void check_exits(const Ast &ast, const Rule &rule) {
-        auto check = [&](uint32_t slot) {
-            if (!rule.calls[slot]->single_exit) throw InputError("free text with stops is called without arms");
+    /// Only a branch can tell by which stop a free text ended, and members in any order begin with the empty set.
+    static void check_calls(const Ast &ast, const Rule &rule) {
+        auto check = [&](uint32_t slot, bool branch, Counter bounds) {
+            const Rule &callee = *rule.calls[slot];
+            if (!callee.single_exit && !branch) throw InputError("free text with stops is called without arms");
+            if (callee.keeps_set && !(bounds == Counter{})) throw InputError("members in any order are called with bounds");
         };
         for (const Ast::Node &n : ast.nodes) {
-            if (n.op == Code::Call) check(n.slot);
+            if (rule.keeps_set && (n.op == Code::Count || n.op == Code::CountParam))
+                throw InputError("members in any order count in the same frame");
+            if (n.op == Code::Call || n.op == Code::Branch) check(n.slot, n.op == Code::Branch, n.bounds);
             if (n.op != Code::Spelled) continue;
-            for (const Ast::Letter &letter : ast.letters(n)) check(letter.slot);
+            for (const Ast::Letter &letter : ast.letters(n)) check(letter.slot, false, {kUnbounded, 0});
         }
     }
 
@@ -295,6 +301,8 @@ std::shared_ptr<Grammar> Store::compile(Program program) {
         }
         held[unit.get()] = unit;
     }
+    if (made[0]->keeps_set && !(program.init == Counter{}))
+        throw InputError("members in any order are called with bounds");
     if (!made[0]->productive[program.init.need > 0])
         throw InputError("the grammar matches nothing, not even the empty string");
     auto grammar = std::make_shared<Grammar>();

@@ -78,13 +78,15 @@ class Random {
 struct Signature {
     bool is_text = false;
     bool has_param = false;  // callers pass the bounds of its repetition
+    bool any_order = false;  // its frame keeps a set
     uint32_t flags = 0;      // of a text
     std::vector<std::string> stops;
 
     static Signature draw(Random &random, bool root) {
         Signature s;
         s.is_text = !root && random.one_in(3);
-        s.has_param = !s.is_text && random.one_in(4);
+        s.any_order = !s.is_text && random.one_in(5);
+        s.has_param = !s.is_text && !s.any_order && random.one_in(4);
         if (!s.is_text) return s;
         s.flags = random.below(8);
         if (!(s.flags & (kTextCountsChars | kTextCountsTokens)))
@@ -92,6 +94,7 @@ struct Signature {
         return s;
     }
     Counter bounds(Random &random) const {
+        if (any_order) return {};
         if (!is_text && !has_param) return {kUnbounded, 0};
         if (has_param) return random_bounds(random);
         Counter c{kUnbounded, 0};
@@ -131,6 +134,8 @@ class Writer {
             w_.op(Code::CountParam);
             node(2);
             node(1);
+        } else if (self.any_order) {
+            any_order();
         } else {
             node(1 + random_.below(4));
         }
@@ -154,6 +159,23 @@ class Writer {
         case 11: return spelled(depth);
         default: return without(depth);
         }
+    }
+    void any_order() {
+        counting_ = true;  // a frame that keeps a set keeps no count
+        w_.op(Code::AnyOrder);
+        w_.number(random_.below(2));
+        const uint32_t n = random_.below(5);
+        w_.number(n);
+        for (uint32_t i = 0; i < n; ++i) {
+            w_.number(random_.below(2));
+            node(2);
+        }
+        const bool extra = random_.one_in(2);
+        w_.number(extra ? 1 : 0);
+        if (extra) node(1);
+        node(1);
+        node(1);
+        counting_ = false;
     }
     void several(Code op, uint32_t depth) {
         w_.op(op);
@@ -312,12 +334,17 @@ void describe(CodeReader &in) {
     auto number = [&] { std::printf(" %u", in.number32()); };
     auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
     static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled"};
+                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder"};
     const Code op = in.op();
-    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 16)]);
+    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 17)]);
     switch (op) {
     case Code::Lit:
     case Code::Special: text(); break;
+    case Code::AnyOrder:
+        std::printf(" %u", in.byte());
+        for (uint32_t n = in.count(); n > 0; --n) std::printf(in.byte() ? " +" : " -"), describe(in);
+        for (uint32_t n = in.byte() ? 3 : 2; n > 0; --n) describe(in);
+        break;
     case Code::Spelled:
         text();
         std::printf(" %u", in.byte());

@@ -46,7 +46,9 @@ def test_our_errors_are_printed_as_they_tell_themselves(monkeypatch: pytest.Monk
 def start_demo(*arguments: str) -> tuple[subprocess.Popen[bytes], int]:
     """The demo on a terminal of its own."""
     ours, theirs = pty.openpty()
-    code = "from dovetail.cli import main; main(prog_name='dovetail')"
+    # A test run in the background may have been told to ignore Ctrl-C, which its children inherit.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heed}; from dovetail.cli import main; main(prog_name='dovetail')"
     environment = os.environ | {"TERM": "xterm-256color"}
     process = subprocess.Popen(
         [sys.executable, "-c", code, "demo", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment

@@ -52,7 +52,7 @@ def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:
     key = identity(value)
     return any(
         admits(reader, facts, value)
-        for facts in reader.read(nodes)
+        for facts in reader.known(nodes)
         if facts.values is None or key in map(identity, facts.values)
     )
 

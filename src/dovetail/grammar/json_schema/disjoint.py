@@ -66,7 +66,7 @@ def _objects(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
                 if not others.extra:
                     return True
                 continue
-            pairs = ((one, two) for one in reader.read(nodes) for two in reader.read(known[name][0]))
+            pairs = ((one, two) for one in reader.known(nodes) for two in reader.known(known[name][0]))
             if all(disjoint(reader, one, two, depth + 1) for one, two in pairs):
                 return True
     return False

@@ -97,6 +97,7 @@ class Reader:
         self._compared: dict[tuple[int, Any, bool], list[bool]] = {}  # choices whose arms are being read: met again?
         self._wrapped: dict[int, Any] = {}
         self._kept: list[Any] = []
+        self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by the schemas that apply to them
 
     @cached_property
@@ -127,6 +128,14 @@ class Reader:
                 self.references.move(schema, found)
                 self._kept.append(schema)
         return found
+
+    def known(self, nodes: Sequence[Located]) -> list[Facts]:
+        """The same as `read`, for what is asked again and again: comparisons of members, values that are tried."""
+        key = tuple([id(schema) for schema, _ in nodes])
+        found = self._read.get(key)
+        if found is None:
+            found = self._read[key] = nodes, self.read(nodes)  # the nodes keep their identities
+        return found[1]
 
     def read(self, nodes: Sequence[Located]) -> list[Facts]:
         """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
@@ -382,8 +391,17 @@ def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
         facts.absent = facts.absent.union(name for name, inner in declared.items() if inner is False)
         if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
             facts.closed = frozenset(declared) if facts.closed is None else facts.closed.intersection(declared)
+        if MADE in schema and any(_contradicts(facts, name, inner) for name, inner in declared.items()):
+            facts.types &= ~OBJECT
     if facts.needed & facts.absent or (facts.closed is not None and not facts.needed <= facts.closed):
         facts.types &= ~OBJECT
+
+
+def _contradicts(facts: Facts, name: str, schema: Any) -> bool:
+    """Whether a member must not keep to a schema that another part demands of it: what branches have in common."""
+    if not isinstance(schema, Negated):
+        return False
+    return any(part.get("properties", {}).get(name) == schema.schema for part, _ in facts.objects)
 
 
 def _closed(facts: Facts) -> Facts:
