@@ -75,7 +75,7 @@ DState *Automaton::start() {
         ++epoch_;
         std::vector<uint32_t> set;
         close(nfa_.start, set);
-        start_ = intern(std::move(set), false);
+        start_ = intern(set, false);
     }
     return start_;
 }
@@ -90,16 +90,16 @@ DState *Automaton::entry() {
             const Nfa::Kind kind = nfa_.states[s].kind;
             return kind == Nfa::Accept || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
         });
-        entry_ = intern(std::move(set), differs);
+        entry_ = intern(set, differs);
     }
     return entry_;
 }
 
 void Automaton::close(uint32_t state, std::vector<uint32_t> &out) {
-    std::vector<uint32_t> pending{state};
-    while (!pending.empty()) {
-        const uint32_t at = pending.back();
-        pending.pop_back();
+    pending_.assign(1, state);
+    while (!pending_.empty()) {
+        const uint32_t at = pending_.back();
+        pending_.pop_back();
         if (mark_[at] == epoch_) continue;
         mark_[at] = epoch_;
         const Nfa::State &s = nfa_.states[at];
@@ -107,17 +107,17 @@ void Automaton::close(uint32_t state, std::vector<uint32_t> &out) {
             out.push_back(at);
             continue;
         }
-        for (uint32_t i = s.b; i-- > 0;) pending.push_back(nfa_.outs[s.a + i]);
+        for (uint32_t i = s.b; i-- > 0;) pending_.push_back(nfa_.outs[s.a + i]);
     }
 }
 
 DState *Automaton::closed(uint32_t target) {
     if (by_target_[target] != kNone) return &states_[by_target_[target]];
     ++epoch_;
-    std::vector<uint32_t> set;
-    close(target, set);
-    if (set.empty()) return nullptr;
-    DState *found = intern(std::move(set), false);
+    closure_.clear();
+    close(target, closure_);
+    if (closure_.empty()) return nullptr;
+    DState *found = intern(closure_, false);
     by_target_[target] = found->place;
     return found;
 }
@@ -125,12 +125,12 @@ DState *Automaton::closed(uint32_t target) {
 DState *Automaton::closed(const std::vector<uint32_t> &targets) {
     if (targets.size() == 1) return closed(targets[0]);
     ++epoch_;
-    std::vector<uint32_t> set;
-    for (uint32_t t : targets) close(t, set);
-    return set.empty() ? nullptr : intern(std::move(set), false);
+    closure_.clear();
+    for (uint32_t t : targets) close(t, closure_);
+    return closure_.empty() ? nullptr : intern(closure_, false);
 }
 
-DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
+DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
     const bool lone = set.size() == 1 && !entry;
     if (lone) {
         // A state that is no split closes to itself, so its place in by_target_ is that of the set.
@@ -155,8 +155,7 @@ DState *Automaton::intern(std::vector<uint32_t> set, bool entry) {
         by_target_[set[0]] = d.place;
         account(sizeof(DState));
     } else {
-        set.shrink_to_fit();
-        sets_.push_back(std::move(set));
+        sets_.push_back(set);
         d.set = sets_.back().data();
         interned_.emplace(SetKey{d.set, d.set_size, entry}, &d);
         account(sizeof(DState) + sizeof(std::vector<uint32_t>) + d.set_size * 4 + 64);

@@ -180,7 +180,7 @@ class Automaton {
         size_t operator()(const SetKey &k) const;
     };
 
-    DState *intern(std::vector<uint32_t> set, bool entry);
+    DState *intern(std::vector<uint32_t> &set, bool entry);
     uint32_t with_member(uint32_t set, uint32_t member);
     void close(uint32_t state, std::vector<uint32_t> &out);
     DState *closed(uint32_t target);
@@ -208,6 +208,7 @@ class Automaton {
     std::unordered_map<SetKey, DState *, SetHash> interned_;
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
+    std::vector<uint32_t> pending_, closure_;  // scratch
     uint32_t epoch_ = 0;
     std::vector<std::vector<bool>> member_sets_{{}};  // of members in any order that were there; the first is empty
     std::unordered_map<std::vector<bool>, uint32_t> set_numbers_;

@@ -125,22 +125,23 @@ bool Walker::enter(uint32_t node, size_t level) {
         frames_.rewind(frames);
         return false;
     }
-    if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); })) {
+    const Stacks &from = levels_[level];
+    if (sharing_ && !leaf && from.tops.size() == 1 && to.tops.size() == 1 && exits_.empty() && hand_over(to.tops[0], node)) {
+        // Even a small subtree is worth it, because its siblings follow at once.
+        whole = false;
+        run_.to = from.tops[0].d->next(at.byte);
+    } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); })) {
         // What other stacks could add below is allowed already.
         out_->take({at.first, nodes[at.end].first});
     } else {
         const std::vector<uint32_t> exits = exits_;
-        const Stacks &from = levels_[level];
-        const bool alone = from.tops.size() == 1 && to.tops.size() == 1;
-        if (sharing_) std::erase_if(to.tops, [&](const Config &c) { return hand_over(c, node); });
+        if (sharing_ && to.tops.size() > 1) std::erase_if(to.tops, [&](const Config &c) { return hand_over(c, node); });
+        whole = false;
         if (!to.tops.empty() || !exits.empty()) {
             if (ends) out_->take({at.first, nodes[node + 1].first});
             whole = children(node, level + 1, exits) && ends;
-            run_.to = nullptr;
-        } else {
-            whole = false;
-            if (alone) run_.to = from.tops[0].d->next(at.byte);
         }
+        run_.to = nullptr;
     }
     frames_.rewind(frames);
     return whole;
@@ -193,7 +194,7 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
             run.to = nullptr;
             if (c + 1 == at.end || covers(next, c)) {
                 out_->take({at.first, nodes[at.end].first});
-            } else if (sharing_ && hand_over(next, c)) {
+            } else if (sharing_ && at.end - c >= kWorthSharing && hand_over(next, c)) {
                 run = run_;
                 run.to = to;
                 all = false;
@@ -220,7 +221,7 @@ bool Walker::goes_on(const Run &run, const DState *only, uint32_t node) const {
 bool Walker::hand_over(const Config &c, uint32_t node) {
     const auto &nodes = vocab_.nodes();
     const uint32_t size = nodes[node].end - node;
-    if (size < kWorthSharing || !(c.counter == Counter{}) || c.d->counts_tokens) return false;
+    if (!(c.counter == Counter{}) || c.d->counts_tokens) return false;
     DState *state = c.d;
     const CallSite *site = nullptr;
     if (nodes[node].byte >= 0x80 && c.d->plain) {
