@@ -39,6 +39,10 @@ def _objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
         minProperties=st.integers(0, 2),
         maxProperties=st.integers(0, 3),
         patternProperties=st.dictionaries(st.sampled_from(["^a", "^x_", "b$"]), inner, max_size=1),
+        propertyNames=st.sampled_from([{"maxLength": 1}, {"pattern": "^a"}, {"enum": ["a", "x"]}]),
+        dependentRequired=st.just({"a": ["b"]}),
+        dependentSchemas=st.fixed_dictionaries({"b": inner}),
+        unevaluatedProperties=st.one_of(st.booleans(), inner),
     ).map(lambda schema: {"type": "object", **schema})
 
 
@@ -48,6 +52,10 @@ def _arrays(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
         prefixItems=st.lists(inner, min_size=1, max_size=2),
         minItems=st.integers(0, 2),
         maxItems=st.integers(0, 3),
+        contains=inner,
+        minContains=st.integers(0, 2),
+        maxContains=st.integers(1, 2),
+        unevaluatedItems=st.one_of(st.booleans(), inner),
     ).map(lambda schema: {"type": "array", **schema})
 
 
@@ -62,6 +70,9 @@ _leaves = st.one_of(
     _some(minLength=st.integers(0, 2), maxLength=st.integers(0, 4), pattern=st.sampled_from(PATTERNS)),
     _some(minimum=numbers, maximum=numbers, exclusiveMinimum=numbers, exclusiveMaximum=numbers),
     _some(minimum=numbers, maximum=numbers).map(lambda schema: {"type": "integer", **schema}),
+    _some(minimum=numbers, multipleOf=st.sampled_from([2, 0.5, 3, 2.5])).map(
+        lambda schema: {"type": "number", **schema}
+    ),
     # Below a member, so that no reference leads back to itself without a value in between.
     st.just({"type": "array", "items": {"$ref": "#/$defs/d"}}),
     st.just({"type": "object", "properties": {"a": {"$ref": "#/$defs/d"}, "b": {"$ref": "#/$defs/e"}}}),
@@ -77,7 +88,11 @@ def _unions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
         st.tuples(arms, _leaves.filter(lambda leaf: isinstance(leaf, dict))).map(
             lambda pair: {"anyOf": pair[0], **pair[1]}
         ),
-        st.lists(inner, min_size=2, max_size=2).map(lambda found: {"oneOf": found}),
+        st.lists(inner, min_size=2, max_size=3).map(lambda found: {"oneOf": found}),
+        inner.map(lambda schema: {"not": schema}),
+        st.tuples(inner, inner, inner).map(lambda found: {"if": found[0], "then": found[1], "else": found[2]}),
+        st.tuples(arms, _objects(inner)).map(lambda pair: {"anyOf": pair[0], **pair[1]}),
+        st.tuples(arms, _arrays(inner)).map(lambda pair: {"anyOf": pair[0], **pair[1]}),
     )
 
 

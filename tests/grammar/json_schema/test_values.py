@@ -320,3 +320,14 @@ def test_a_deeply_nested_schema_is_lowered_without_deep_recursion() -> None:
     assert takes(schema, "[]")
     assert takes(schema, "[[[]]]")
     assert not takes(schema, "[[[1]]]")
+
+
+def test_a_hundred_keys_come_in_any_order_and_each_once() -> None:
+    names = [f"k{index}" for index in range(100)]
+    schema = {"type": "object", "properties": {name: {"type": "null"} for name in names}, "required": names[50:]}
+    rule = ir.Rule("root", json_schema.lower(schema, any_order=True))
+    backwards = ",".join(f'"{name}":null' for name in reversed(names))
+    assert accepts(rule, "{" + backwards + "}")
+    assert not accepts(rule, "{" + backwards + ',"k3":null}')
+    assert not accepts(rule, '{"k1":null,"k2":null}')
+    assert not accepts(rule, "{" + ",".join(f'"{name}":null' for name in names[51:]) + "}")

@@ -9,7 +9,7 @@ from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, optional
 
 MAX_ANY_ORDER = 4096
-MAX_COUNTED = 8  # where the members are counted too
+MAX_COUNTED = 10  # where the members are counted too
 MAX_STATES = 5_000
 
 Parts = tuple[Node, ...]

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Lit, Node, Rule, Seq, alt
 
-MAX_STATES = 5_000
+MAX_STATES = 20_000
+MAX_REMAINDERS = 5_000
 
 Bound = tuple[Decimal, bool]
 State = tuple[str, tuple[Any, ...]]  # where in the number, and the state of each demand
@@ -44,7 +45,7 @@ class _Multiple:
         self._places = max(max(0, -int(divisor.normalize().as_tuple().exponent)) for divisor, _ in divisors)
         self._units = [(int(divisor.scaleb(self._places)), wanted) for divisor, wanted in divisors]
         self._whole = lcm(*(unit for unit, _ in self._units))
-        if self._whole * (self._places + 1) > MAX_STATES:
+        if self._whole * (self._places + 1) > MAX_REMAINDERS:
             raise LimitError(f"remainders of {self._whole} are too many to tell", "", "use smaller divisors")
         self.start: Any = (0, -1)  # the remainder, and the digits behind the point; -1 before it
 

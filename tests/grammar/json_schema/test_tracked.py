@@ -1,0 +1,54 @@
+"""Numbers with multiples, fractions and barred values, against decimal arithmetic."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dovetail.engine import accepts
+from dovetail.errors import LimitError
+from dovetail.grammar import ir
+from dovetail.grammar.json_schema.tracked import tracked
+
+spellings = st.from_regex(r"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,3})?", fullmatch=True)
+bounds = st.none() | st.tuples(spellings.map(Decimal), st.booleans())
+divisors = st.lists(
+    st.tuples(st.sampled_from(["2", "3", "7", "10", "0.5", "2.5", "0.75", "0.1", "0.01"]).map(Decimal), st.booleans()),
+    max_size=2,
+)
+
+
+def lies_between(value: Decimal, low: tuple[Decimal, bool] | None, high: tuple[Decimal, bool] | None) -> bool:
+    above = low is None or value > low[0] or (value == low[0] and not low[1])
+    return above and (high is None or value < high[0] or (value == high[0] and not high[1]))
+
+
+@given(
+    text=spellings,
+    kind=st.sampled_from(["any", "integer", "fraction"]),
+    low=bounds,
+    high=bounds,
+    multiples=divisors,
+    banned=st.lists(spellings.map(Decimal), max_size=2),
+)
+def test_a_number_is_accepted_exactly_when_all_demands_hold(
+    text: str,
+    kind: str,
+    low: tuple[Decimal, bool] | None,
+    high: tuple[Decimal, bool] | None,
+    multiples: list[tuple[Decimal, bool]],
+    banned: list[Decimal],
+) -> None:
+    value = Decimal(text)
+    whole = value == value.to_integral_value()
+    wanted = lies_between(value, low, high) and value not in banned
+    wanted = wanted and (kind == "any" or whole == (kind == "integer"))
+    wanted = wanted and all((value % divisor == 0) == holds for divisor, holds in multiples)
+    try:
+        node = tracked(kind == "integer", kind == "fraction", low, high, tuple(multiples), tuple(banned))
+    except LimitError:
+        assume(False)
+        raise
+    assert wanted == (node != ir.NOTHING and accepts(ir.Rule("root", node), text))
