@@ -16,6 +16,7 @@ from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
     Alt,
+    AnyOrder,
     Call,
     Lit,
     Node,
@@ -47,7 +48,7 @@ from .facts import (
 from .formats import UNSUPPORTED
 from .keys import json_key, quoted_key
 from .members import Group, Member, any_order, counted, ordered
-from .pointers import Where, located
+from .pointers import Where, located, render
 from .reading import ANNOTATIONS, Reader
 from .shapes import Extra, Properties, properties, variants
 from .text import COMMA, QUOTE, Pieces, concat
@@ -63,6 +64,7 @@ _OBJECT = {"type", "properties", "required", "additionalProperties"}
 _CLOSED_OBJECT = _OBJECT | ANNOTATIONS
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
+MAX_VARIANTS = 20
 _COMPOSITE = ("object", "array")
 
 Parts = tuple[Located, ...]
@@ -322,6 +324,17 @@ class Lowering:
                 bodies = [self._object(parts) if kind == OBJECT else self._array(parts) for kind, parts in kinds]
                 rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
+            if self.free_order:
+                self._check_variants(rule.body, kinds[0][1][0][1])
+
+    def _check_variants(self, body: Node, where: Where) -> None:
+        """Objects in any order are told apart late: a generation follows all of them, and those inside of each."""
+        parts = body.parts if isinstance(body, Alt) else (body,)
+        ways = [way for part in parts for way in (part.parts if isinstance(part, Alt) else (part,))]
+        count = sum(isinstance(way, Seq) and isinstance(way.parts[-1], AnyOrder) for way in ways)
+        if count > MAX_VARIANTS:
+            problem = f"there are {count} ways to meet this schema with keys in any order"
+            raise LimitError(problem, render(where), "leave any_order out, or use branches that a constant tells apart")
 
     def member(self, key: str, value: Node, required: bool) -> Member | None:
         """A key in its plain spelling with its value; None where the pair cannot be written."""
