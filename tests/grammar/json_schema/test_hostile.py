@@ -47,7 +47,7 @@ HOSTILE: list[tuple[str, Any, str | None]] = [
         chain(lambda i: {"anyOf": [{"$ref": f"#/$defs/{i}"}, {"$ref": f"#/$defs/{min(i + 1, MANY)}"}]}),
         None,
     ),
-    ("products", {"allOf": [{"anyOf": [{"minLength": i}, {"maxLength": 90 - i}]} for i in range(30)]}, None),
+    ("products", {"allOf": [{"anyOf": [{"minLength": i}, {"maxLength": 90 - i}]} for i in range(30)]}, '"abc"'),
     (
         "counts",
         {"type": "array", "maxItems": MANY, "items": {"type": "array", "minItems": 5, "maxItems": MANY}},

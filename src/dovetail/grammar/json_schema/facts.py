@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -76,6 +76,31 @@ class Facts:
         self.absent: frozenset[str] = frozenset()
         self.closed: frozenset[str] | None = None  # the only keys there can be
         self.within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
+
+    def _values(self) -> Hashable:
+        if self.values is None or len(self.values) > 50:
+            return None if self.values is None else id(self.values)
+        return tuple(map(identity, self.values))
+
+    def signature(self) -> Hashable:
+        """The same for facts that say the same, as far as that is cheap to see."""
+        return (
+            self.types,
+            self.integer,
+            self.fraction,
+            self._values(),
+            tuple(map(identity, self.banned)),
+            self.minimum,
+            self.maximum,
+            self.divisors,
+            self.low,
+            self.high,
+            tuple([pattern for pattern, _ in self.patterns]),
+            tuple([pattern for pattern, _ in self.barred]),
+            tuple([id(schema) for schema, _ in self.objects]),
+            tuple([id(schema) for schema, _ in self.arrays]),
+            tuple([(owner, id(schema)) for owner, schema in self.within]),
+        )
 
 
 def count(value: Any, keyword: str, where: Where) -> int:

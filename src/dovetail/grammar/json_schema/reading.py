@@ -67,20 +67,17 @@ class Task:
 class _Branch:
     """A state of reading: schemas still to apply, and choices still to make."""
 
-    __slots__ = ("applied", "choices", "facts", "todo")
+    __slots__ = ("choices", "facts", "todo")
 
-    def __init__(
-        self, facts: Facts, todo: list[Task], choices: list[tuple[Task, list[Arm]]], applied: frozenset[int]
-    ) -> None:
+    def __init__(self, facts: Facts, todo: list[Task], choices: list[tuple[Task, list[Arm]]]) -> None:
         self.facts = facts
         self.todo = todo
         self.choices = choices
-        self.applied = applied  # the schemas whose own keywords are in `facts`
 
     def key(self) -> Any:
         """Equal for branches from which the same follows."""
         todo = frozenset((id(task.schema), task.under) for task in self.todo)
-        return self.applied, todo, tuple(id(arms) for _, arms in self.choices)
+        return self.facts.signature(), todo, tuple(id(arms) for _, arms in self.choices)
 
 
 class Reader:
@@ -142,7 +139,7 @@ class Reader:
         done: list[Facts] = []
         cycle: Where | None = None
         first = [Task(schema, where, {id(schema): 0}, 0) for schema, where in reversed(nodes)]
-        todo = [_Branch(Facts(), first, [], frozenset())]
+        todo = [_Branch(Facts(), first, [])]
         known: set[Any] = set()
         spent = 0
         while todo:
@@ -196,12 +193,11 @@ class Reader:
         schema = self.modern(task.schema, where)
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             task.under = (*task.under, id(schema))
-        members = items = constrains = False
+        members = items = False
         for keyword, value in schema.items():
             handler = HANDLERS.get(keyword)
             if handler is not None:
                 handler(facts, value, where)
-                constrains = True
                 if keyword == "format" and value in UNSUPPORTED:
                     self.widen(where, "format", f"no automaton can tell what is a valid {value}")
             elif keyword in _OBJECT_KEYWORDS:
@@ -228,8 +224,6 @@ class Reader:
             facts.arrays += ((schema, where),)
         if members or items or unevaluated:
             facts.within += tuple((owner, schema) for owner in task.under)
-        if members or items or constrains or unevaluated:
-            branch.applied |= {id(schema)}
         return None
 
     def _fail(self, branch: _Branch, task: Task) -> Where | None:
@@ -378,7 +372,7 @@ def _choose(branch: _Branch) -> list[_Branch]:
     branches = []
     for arm in arms:
         tasks = [task.part(schema, where, 1) for schema, where in reversed(arm)]
-        branches.append(_Branch(copy.copy(branch.facts), tasks, branch.choices[1:], branch.applied))
+        branches.append(_Branch(copy.copy(branch.facts), tasks, branch.choices[1:]))
     return branches
 
 
