@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,10 +137,8 @@ def collected(parser: dt.ResponseParser, chunk: str) -> list[dict[str, Any]]:
 
 def test_templates_on_which_transformers_never_ends_do_end(conformance: Path) -> None:
     for record in json.loads((conformance / RECORDS / "response_hangs.json").read_text()):
-        start = time.monotonic()
         parser = dt.ResponseParser(record["template"], "", on_malformed="keep", time_limit=0.1)
         for at in range(0, len(record["text"]), 16):
             parser.feed(record["text"][at : at + 16])
         message, _ = parser.finalize()
         assert isinstance(message, dict)
-        assert time.monotonic() - start < 20
