@@ -278,6 +278,7 @@ std::shared_ptr<Store> random_store(Random &random) {
     if (!random.one_in(4))
         for (int b = 0; b < 256; ++b) tokens.emplace_back(1, static_cast<char>(b));
     for (uint32_t n = random.below(80); n > 0; --n) tokens.push_back(random.text(6));
+    if (tokens.empty()) tokens.emplace_back("a");  // a vocabulary of nothing is refused
     std::vector<std::pair<std::string, uint32_t>> special;
     for (const char *name : {"<s>", "<", "</s>"}) {
         if (random.one_in(3)) continue;
