@@ -11,7 +11,7 @@ from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, NOTHING, Call, Node, Rule, Seq, alt, is_nothing
 
 from .facts import Located, at_least, at_most, count, schemas
-from .own import MADE, PREFIX_AT, SOME_ITEM, TAIL
+from .own import PREFIX_AT, SOME_ITEM, TAIL
 from .pointers import Where
 from .reading import Reader
 
@@ -62,8 +62,7 @@ def items(parts: tuple[Located, ...]) -> Items:
         prefixes.append(([(one, (at, i)) for i, one in enumerate(listed)], rest))
         if TAIL in schema:
             tail = schema[TAIL]
-            one_of_them = {"anyOf": list(tail.schemas), MADE: True} if len(tail.schemas) > 1 else tail.schemas[0]
-            prefixes.append(([(True, ())] * tail.start, [(one_of_them, tail.where)]))
+            prefixes.append(([(True, ())] * tail.start, [(tail.schema, tail.where)]))
         if SOME_ITEM in schema:
             some = schema[SOME_ITEM]
             found.contains.append(Contains([(some.schema, some.where)], 1, None, some.start))

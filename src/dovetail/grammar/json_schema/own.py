@@ -83,8 +83,8 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Items from `start` on keep to one of `schemas`."""
+    """Items from `start` on keep to `schema`."""
 
     start: int
-    schemas: tuple[Any, ...]
+    schema: Any
     where: Where

@@ -61,13 +61,9 @@ def _has_waste(node: Node, empty: set[int]) -> bool:
     pending = [node]
     while pending:
         part = pending.pop()
-        kind = type(part)
-        if kind is Call:
-            if id(part.rule) in empty:  # type: ignore[union-attr]
-                return True
-        elif is_nothing(part):
+        if is_nothing(part) or (isinstance(part, Call) and id(part.rule) in empty):
             return True
-        elif kind is not Spelled and kind is not Lit and kind is not Chars:
+        if not isinstance(part, Spelled | Lit | Chars):
             pending.extend(children(part))
     return False
 

@@ -8,7 +8,7 @@ What is said about the members of objects and arrays is left for later, because 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -24,6 +24,7 @@ from .references import References
 
 Above = dict[int, int]  # the schemas that led here, with the number of choices made before each
 Arm = list[Located]  # schemas that hold together
+_Unevaluated = tuple[Any, Where, list[dict[Any, Any]]]  # the schema, its place, the parts
 Under = tuple[int, ...]  # the schemas with unevaluated members that this one is a part of
 
 MAX_BRANCHES = 20_000
@@ -258,12 +259,8 @@ class Reader:
             if keyword in schema:
                 target, place = self.references.target(schema, keyword, where)
                 found.append((self.negated(target), place))
-        for keyword, kind in (
-            ("uniqueItems", "array"),
-            ("unevaluatedProperties", "object"),
-            ("unevaluatedItems", "array"),
-        ):
-            if schema.get(keyword, False) is not False or (keyword.startswith("unevaluated") and keyword in schema):
+        for keyword, kind in _ONE_WAY.items():
+            if keyword in schema and (keyword != "uniqueItems" or schema[keyword] is True):
                 self.widen(where, keyword, "its negation cannot be held")
                 found.append(({"type": kind, MADE: True}, where))
         if schema.get("format") in UNSUPPORTED:
@@ -406,35 +403,35 @@ def _closed(facts: Facts) -> Facts:
     return facts
 
 
+def _unevaluated(facts: Facts, parts: tuple[Located, ...], keyword: str, looks_at_all: str) -> Iterator[_Unevaluated]:
+    """The schemas with this keyword that still have members to speak of, with the parts that have looked at some.
+
+    A part with the keyword `looks_at_all`, or with this one itself, has looked at every member.
+    """
+    for schema, where in parts:
+        if keyword not in schema:
+            continue
+        within = [part for owner, part in facts.within if owner == id(schema)]
+        if not any(looks_at_all in part or (keyword in part and part is not schema) for part in within):
+            yield schema[keyword], (where, keyword), [part for part in within if MADE not in part]
+
+
 def _closings(facts: Facts) -> list[Located]:
     found: list[Located] = []
-    for schema, where in facts.objects:
-        if "unevaluatedProperties" not in schema:
-            continue
-        parts = [part for owner, part in facts.within if owner == id(schema)]
-        others = [part for part in parts if part is not schema]
-        if any("additionalProperties" in part for part in parts) or any("unevaluatedProperties" in p for p in others):
-            continue
-        declared = frozenset(name for part in parts if MADE not in part for name in part.get("properties", ()))
+    for schema, at, parts in _unevaluated(facts, facts.objects, "unevaluatedProperties", "additionalProperties"):
+        declared = frozenset(name for part in parts for name in part.get("properties", ()))
         patterns = tuple(pattern for part in parts for pattern in part.get("patternProperties", ()))
-        at = (where, "unevaluatedProperties")
-        found.append(({CLOSING: Closing(declared, patterns, schema["unevaluatedProperties"], at), MADE: True}, at))
+        found.append(({CLOSING: Closing(declared, patterns, schema, at), MADE: True}, at))
     return found
 
 
 def _tails(facts: Facts) -> list[Located]:
     found: list[Located] = []
-    for schema, where in facts.arrays:
-        if "unevaluatedItems" not in schema:
-            continue
-        parts = [part for owner, part in facts.within if owner == id(schema)]
-        others = [part for part in parts if part is not schema]
-        if any("items" in part for part in parts) or any("unevaluatedItems" in part for part in others):
-            continue
-        start = max((len(part.get("prefixItems", ())) for part in parts if MADE not in part), default=0)
-        looked = tuple(part["contains"] for part in parts if "contains" in part and MADE not in part)
-        at = (where, "unevaluatedItems")
-        found.append(({TAIL: Tail(start, (schema["unevaluatedItems"], *looked), at), MADE: True}, at))
+    for schema, at, parts in _unevaluated(facts, facts.arrays, "unevaluatedItems", "items"):
+        start = max((len(part.get("prefixItems", ())) for part in parts), default=0)
+        looked = [part["contains"] for part in parts if "contains" in part]
+        either = {"anyOf": [schema, *looked], MADE: True} if looked else schema
+        found.append(({TAIL: Tail(start, either, at), MADE: True}, at))
     return found
 
 
