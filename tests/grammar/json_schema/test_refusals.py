@@ -59,6 +59,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"not": {"uniqueItems": True}}, "/not/uniqueItems", "its negation"),
     ({"dependencies": 1}, "/dependencies", "must be an object"),
     ({"multipleOf": 0}, "/multipleOf", "more than 0"),
+    ({"items": {"multipleOf": 0.123456789}}, "/items/multipleOf", "remainders"),
     ({"const": float("nan")}, "", "cannot be written as JSON"),
     ({"maxLength": float("inf")}, "", "cannot be written as JSON"),
     ({"type": "object", "properties": {"\ud800": {}}}, "", "surrogate without its partner"),

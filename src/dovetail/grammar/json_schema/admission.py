@@ -39,8 +39,7 @@ def admits(reader: Reader, facts: Facts, value: Any) -> bool:
         return _number(facts, Decimal(repr(value)))
     if kind == STRING:
         long_enough = facts.low <= len(value) and (facts.high is None or len(value) <= facts.high)
-        wanted, barred = (tuple(pattern for pattern, _ in some) for some in (facts.patterns, facts.barred))
-        return long_enough and strings.contains(value, wanted, barred)
+        return long_enough and strings.contains(value, *facts.pattern_texts())
     if kind == ARRAY and facts.arrays:
         return _array(reader, facts, value)
     if kind == OBJECT and facts.objects:
@@ -61,7 +60,7 @@ def _number(facts: Facts, value: Decimal) -> bool:
     whole = value == value.to_integral_value()
     if (facts.integer and not whole) or (facts.fraction and whole):
         return False
-    if any((value % divisor == 0) != holds for divisor, holds in facts.divisors):
+    if any((value % divisor == 0) != holds for divisor, holds, _ in facts.divisors):
         return False
     low, high = facts.minimum, facts.maximum
     if low is not None and (value < low[0] or (low[1] and value == low[0])):

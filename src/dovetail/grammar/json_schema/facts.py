@@ -16,7 +16,7 @@ from .values import check_depth, identity
 Located = tuple[Any, Where]
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 Pattern = tuple[str, Where]
-Divisor = tuple[Decimal, bool]  # and whether it must divide the number, or must not
+Divisor = tuple[Decimal, bool, Where]  # whether it must divide the number, or must not, and who says so
 
 NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
 ANY_TYPE = 63
@@ -77,6 +77,18 @@ class Facts:
         self.closed: frozenset[str] | None = None  # the only keys there can be
         self.within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
 
+    def pattern_texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The patterns that are found in the string, and those that are not."""
+        return tuple([pattern for pattern, _ in self.patterns]), tuple([pattern for pattern, _ in self.barred])
+
+    def pattern_place(self) -> Where:
+        """Where the first pattern stands."""
+        return (*self.patterns, *self.barred)[0][1] if self.patterns or self.barred else ()
+
+    def banned_words(self) -> frozenset[str]:
+        """The strings that the value is none of."""
+        return frozenset(word for word in self.banned if isinstance(word, str))
+
     def _values(self) -> Hashable:
         if self.values is None or len(self.values) > 50:
             return None if self.values is None else id(self.values)
@@ -92,11 +104,10 @@ class Facts:
             tuple(map(identity, self.banned)),
             self.minimum,
             self.maximum,
-            self.divisors,
+            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]),
             self.low,
             self.high,
-            tuple([pattern for pattern, _ in self.patterns]),
-            tuple([pattern for pattern, _ in self.barred]),
+            self.pattern_texts(),
             tuple([id(schema) for schema, _ in self.objects]),
             tuple([id(schema) for schema, _ in self.arrays]),
             tuple([(owner, id(schema)) for owner, schema in self.within]),
@@ -235,7 +246,7 @@ def _multiple(keyword: str, holds: bool) -> Callable[[Facts, Any, Where], None]:
         divisor = number(value, keyword, where)
         if divisor <= 0:
             raise SchemaError(f"{keyword} must be more than 0", render((where, keyword)), "write a positive number")
-        facts.divisors += ((divisor, holds),)
+        facts.divisors += ((divisor, holds, where),)
 
     return handle
 

@@ -7,7 +7,6 @@ recursion in the schema is recursion between rules, and a deeply nested schema n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -29,17 +28,13 @@ from dovetail.grammar.ir import (
     optional,
 )
 
-from . import numbers, strings, text
+from . import numbers, text
 from .admission import admits
 from .arrays import MAX_UNIQUE, Counting, Items, distinct, items
 from .facts import (
     ARRAY,
-    BOOLEAN,
-    NULL,
-    NUMBER,
     OBJECT,
     SCALAR_KEYWORDS,
-    STRING,
     TYPES,
     Facts,
     Located,
@@ -50,9 +45,9 @@ from .keys import json_key, quoted_key
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .reading import ANNOTATIONS, Reader
+from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .text import COMMA, QUOTE, Pieces, concat
-from .tracked import tracked
 from .values import identity
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
@@ -153,10 +148,12 @@ class Lowering:
         try:
             found = shared.get(key)
         except TypeError:
-            return alt(*self._scalars(read_scalar(schema, live, where)))  # a value that is no scalar
+            return alt(
+                *scalars(read_scalar(schema, live, where), self.pieces, self.reader)
+            )  # a value that is no scalar
         if found is None:
             before = len(self.reader.findings)
-            found = alt(*self._scalars(read_scalar(schema, live, where)))
+            found = alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
             if len(self.reader.findings) == before:
                 if len(shared) >= _MAX_SHARED:
                     shared.clear()
@@ -194,7 +191,7 @@ class Lowering:
             if facts.values is not None:
                 ways += self.literals(facts)
                 continue
-            ways += self._scalars(facts)
+            ways += scalars(facts, self.pieces, self.reader)
             for kind, parts, anything in (
                 (OBJECT, facts.objects, self.pieces.object),
                 (ARRAY, facts.arrays, self.pieces.array),
@@ -213,56 +210,6 @@ class Lowering:
         rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
         self._pending.append((rule, kinds))
         return Call(rule)
-
-    def _scalars(self, facts: Facts) -> list[Node]:
-        ways: list[Node] = []
-        if facts.types & STRING:
-            ways.append(self.string(facts))
-        if facts.types & NUMBER:
-            ways.append(self.number(facts))
-        if facts.types & BOOLEAN:
-            ways += (text.TRUE if value else text.FALSE for value in (True, False) if not _is_banned(facts, value))
-        if facts.types & NULL and not _is_banned(facts, None):
-            ways.append(text.NULL)
-        return ways
-
-    def number(self, facts: Facts) -> Node:
-        """A number; where multiples between bounds are too many to tell, the bounds remain."""
-        banned = tuple(Decimal(repr(one)) for one in facts.banned if _is_number(one))
-        if not facts.divisors and not facts.fraction and not banned:
-            return numbers.number(facts.integer, facts.minimum, facts.maximum)
-        try:
-            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, facts.divisors, banned)
-        except LimitError as error:
-            self.reader.widen((), "multipleOf", error.problem)
-            return numbers.number(facts.integer, facts.minimum, facts.maximum)
-
-    def string(self, facts: Facts) -> Node:
-        """A JSON string; `excludes` do not concern what a pattern describes."""
-        if facts.high is not None and facts.low > facts.high:
-            return NOTHING
-        banned = frozenset(word for word in facts.banned if isinstance(word, str))
-        if facts.patterns or facts.barred or (banned and (facts.low or facts.high is not None)):
-            inside = self.language(facts, banned)
-            if inside is not None:
-                return inside
-        elif banned:
-            return json_key(sorted(banned), self.pieces)
-        if facts.low or facts.high is not None:
-            return strings.bounded(facts.low, facts.high, self.pieces.excludes)
-        return self.pieces.string
-
-    def language(self, facts: Facts, banned: frozenset[str]) -> Node | None:
-        """A JSON string with patterns; None where they are too much to hold."""
-        where = (*facts.patterns, *facts.barred)[0][1] if facts.patterns or facts.barred else ()
-        wanted, barred = (tuple(pattern for pattern, _ in some) for some in (facts.patterns, facts.barred))
-        try:
-            if banned:
-                return strings.quoted(located(where, strings.other_than, banned, facts.low, facts.high, wanted, barred))
-            return located(where, strings.matching, wanted, facts.low, facts.high, barred)
-        except LimitError as error:
-            self.reader.widen(where[0] if where else (), where[1] if where else "pattern", error.problem)
-            return None
 
     # Single values.
 
@@ -496,14 +443,6 @@ class Lowering:
 def all_strings(values: Any) -> bool:
     """Whether `values` is a list of strings."""
     return isinstance(values, list) and all(type(value) is str for value in values)
-
-
-def _is_banned(facts: Facts, value: Any) -> bool:
-    return any(one is value for one in facts.banned)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _speakable(word: str) -> bool:

@@ -256,14 +256,10 @@ def name_language(reader: Reader, nodes: list[Located]) -> Node:
 
 def _words(facts: Facts) -> Node:
     """The keys that `facts` admit."""
-    patterns = tuple(pattern for pattern, _ in facts.patterns)
-    barred = tuple(pattern for pattern, _ in facts.barred)
-    banned = [word for word in facts.banned if isinstance(word, str)]
+    patterns, barred = facts.pattern_texts()
+    banned = facts.banned_words()
     if facts.values is None:
-        language = strings.language(patterns, facts.low, facts.high, barred)
-        if banned:
-            language = meet(language, apart(alt(*map(lit, banned))))
-        return language
+        return strings.other_than(banned, facts.low, facts.high, patterns, barred)
     words = [word for word in facts.values if isinstance(word, str) and word not in banned]
     words = [word for word in words if facts.low <= len(word) <= (len(word) if facts.high is None else facts.high)]
     return alt(*(lit(word) for word in words if strings.contains(word, patterns, barred)))

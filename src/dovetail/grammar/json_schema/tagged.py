@@ -212,11 +212,10 @@ class Tagged:
 
     def _string(self, facts: Facts) -> Node:
         """Raw text with its stop; `excludes` do not concern what a pattern describes."""
-        banned = frozenset(word for word in facts.banned if isinstance(word, str))
+        banned = facts.banned_words()
         if facts.patterns or facts.barred or banned:
-            where = (*facts.patterns, *facts.barred)[0][1] if facts.patterns or facts.barred else ()
-            wanted, barred = (tuple(pattern for pattern, _ in some) for some in (facts.patterns, facts.barred))
-            inside = located(where, strings.other_than, banned, facts.low, facts.high, wanted, barred)
+            limits = (facts.low, facts.high, *facts.pattern_texts())
+            inside = located(facts.pattern_place(), strings.other_than, banned, *limits)
             return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
         if facts.high is not None and facts.low > facts.high:
             return NOTHING
