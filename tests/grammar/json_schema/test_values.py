@@ -268,6 +268,14 @@ OPTIONS: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
         ['{"a":1,"b":2}', '{"b":2,"a":1}'],
         ['{"a":1}', '{"a":1,"b":2,"a":1}'],
     ),
+    # An object is closed while strict, yet oneOf looks at what the schema says: one that fits both arms fits neither.
+    (
+        {"oneOf": [PERSON, {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]}]},
+        {},
+        ['{"a":1}', '{"b":""}'],
+        ['{"a":1,"b":""}', '{"b":"","a":"x"}', "{}"],
+    ),
+    ({"enum": [{"a": 1, "z": 2}], **PERSON}, {}, ['{"a":1,"z":2}'], ['{"a":1}']),
     (PERSON, {"max_whitespace": 0}, ['{"a":1,"b":"x y"}'], ['{"a": 1}', '{ "a":1}']),
     (PERSON, {"max_whitespace": 2}, ['{  "a":  1}'], ['{   "a":1}']),
     (PERSON, {}, ['{"a":' + " " * 20 + "1}"], ['{"a":' + " " * 21 + "1}"]),

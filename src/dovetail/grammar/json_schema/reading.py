@@ -96,7 +96,7 @@ class Reader:
         self._wrapped: dict[int, Any] = {}
         self._kept: list[Any] = []
         self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
-        self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by the schemas that apply to them
+        self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
 
     @cached_property
     def references(self) -> References:

@@ -101,31 +101,37 @@ class Properties:
         return None
 
 
-def properties(parts: tuple[Located, ...], reader: Reader) -> Properties:
+def properties(parts: tuple[Located, ...], reader: Reader, strict: bool | None = None) -> Properties:
     """The members of an object; a strict reader closes it when it declares properties and nothing is said of others."""
+    strict = reader.strict if strict is None else strict
     if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
-        return _common(*parts[0], reader.strict)
-    key = tuple([id(schema) for schema, _ in parts])
+        return _common(*parts[0], strict)
+    key = (strict, *[id(schema) for schema, _ in parts])
     known = reader.shapes.get(key)
     if known is None:
-        known = reader.shapes[key] = parts, _properties(parts, reader)  # the parts keep their identities
+        known = reader.shapes[key] = parts, _properties(parts, reader, strict)  # the parts keep their identities
     return known[1]
 
 
-def _properties(parts: tuple[Located, ...], reader: Reader) -> Properties:
+def _properties(parts: tuple[Located, ...], reader: Reader, strict: bool) -> Properties:
     found: dict[str, bool] = {}
+    known: set[str] = set()  # what the caller's own schemas speak of
     silent, declares = True, False
     for schema, where in parts:
         if "properties" in schema:
-            declares = declares or MADE not in schema
-            for name in mapping(schema, "properties", where):
-                found.setdefault(name, False)
+            declared = mapping(schema, "properties", where)
+            found |= dict.fromkeys(declared, False)
+            if MADE not in schema:
+                declares = True
+                known.update(declared)
         silent = silent and "additionalProperties" not in schema
     for schema, where in parts:
         if "required" in schema:
-            for name in names(schema["required"], "required", where):
-                found[name] = True
-    closed = frozenset(found) if reader.strict and silent and declares else None
+            needed = names(schema["required"], "required", where)
+            found |= dict.fromkeys(needed, True)
+            if MADE not in schema:
+                known.update(needed)
+    closed = frozenset(known) if strict and silent and declares else None
     shape = _Members(parts, closed, reader).properties(found)
     for schema, where in parts:
         if "minProperties" in schema:
