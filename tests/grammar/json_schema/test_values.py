@@ -54,6 +54,12 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
         ["5", "-5", "0", "5.0", "5e1", "5.00E+2", "123456789012345678901"],
         ["5.5", "5e-1", "05", "5."],
     ),
+    # Draft 4 has no integer with a fraction or an exponent.
+    *(
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "type": ["integer", "null"], **more}, ["40"], no)
+        for more in ({}, {"minimum": 2}, {"multipleOf": 20}, {"enum": [40, 40.5, None]})
+        for no in (["40.0", "4e1", "40.5"],)
+    ),
     ({"type": ["integer", "null"]}, ["1", "null"], ["1.5", '"a"']),
     ({"type": ["integer", "number"]}, ["1", "1.5"], ["null"]),
     # Strings: every escape decodes, control characters are escaped.

@@ -121,8 +121,9 @@ def _lower(
     excludes: tuple[str, ...],
 ) -> tuple[Lowering, Node]:
     width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
-    shared = pieces(width, tuple([word.encode() for word in excludes]))
-    lowering = Lowering(Reader(schema, registry, strict), shared, any_order)
+    reader = Reader(schema, registry, strict)
+    shared = pieces(width, tuple([word.encode() for word in excludes]), reader.references.draft <= 4)
+    lowering = Lowering(reader, shared, any_order)
     if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()

@@ -25,6 +25,7 @@ from dovetail.grammar.ir import (
     Without,
     alt,
     is_nothing,
+    lit,
     optional,
 )
 
@@ -221,7 +222,8 @@ class Lowering:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""
         values = self.admitted(facts)
         words = [value for value in values if isinstance(value, str)]
-        ways = [self.literal(value) for value in values if not isinstance(value, str)]
+        bare = facts.integer and self.pieces.bare
+        ways = [self.literal(value, bare) for value in values if not isinstance(value, str)]
         return [*([self.quoted(words)] if words else []), *ways]
 
     def quoted(self, words: Iterable[str]) -> Node:
@@ -234,15 +236,15 @@ class Lowering:
             return Seq((QUOTE, Without(alt(*map(text.spell_text, speakable)), excludes), QUOTE))
         return alt(*map(text.quoted, speakable))
 
-    def literal(self, value: Any) -> Node:
-        """A JSON value equal to `value`; many members of an object only in its own order."""
+    def literal(self, value: Any, bare: bool = False) -> Node:
+        """A JSON value equal to `value`, a `bare` number in its shortest spelling; members only in their own order."""
         match value:
             case None:
                 return text.NULL
             case bool():
                 return text.TRUE if value else text.FALSE
             case int() | float():
-                return numbers.literal(repr(value))
+                return lit(str(int(value))) if bare else numbers.literal(repr(value))
             case str():
                 return self.quoted((value,))
             case list():

@@ -12,7 +12,7 @@ from functools import lru_cache
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, alt, optional, star
 
 from .prune import prune
-from .text import DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
+from .text import BARE_INTEGER, DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 
@@ -144,13 +144,13 @@ def _clamp(bound: Bound | None) -> Bound:
 
 
 @lru_cache(maxsize=1024)
-def number(integer: bool, minimum: Bound | None, maximum: Bound | None) -> Node:
-    """A number between two bounds, whole where `integer`."""
+def number(integer: bool, minimum: Bound | None, maximum: Bound | None, bare: bool = False) -> Node:
+    """A number between two bounds, whole where `integer`, and where `bare` written without a fraction."""
     if minimum is None and maximum is None:
-        return INTEGER if integer else NUMBER
+        return BARE_INTEGER if bare else INTEGER if integer else NUMBER
     if minimum is not None and maximum is not None and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
         return NOTHING
-    body = prune(_integers(_first(minimum), _last(maximum)) if integer else _reals(minimum, maximum))
+    body = prune(_integers(_first(minimum), _last(maximum), bare) if integer else _reals(minimum, maximum))
     return body if body == NOTHING else Call(Rule("number", body))
 
 
@@ -168,7 +168,7 @@ def _last(maximum: Bound | None) -> int | None:
     return high - 1 if maximum[1] and high == maximum[0] else high
 
 
-def _integers(low: int | None, high: int | None) -> Node:
+def _integers(low: int | None, high: int | None, bare: bool) -> Node:
     if low is not None and high is not None and low > high:
         return NOTHING
     parts: list[Node] = []
@@ -176,7 +176,7 @@ def _integers(low: int | None, high: int | None) -> Node:
         parts.append(whole(max(low or 0, 0), high))
     if low is None or low <= 0:
         parts.append(concat(_MINUS, whole(max(0, -high) if high is not None else 0, None if low is None else -low)))
-    return Seq((alt(*parts), ZEROS))
+    return alt(*parts) if bare else Seq((alt(*parts), ZEROS))
 
 
 def _reals(minimum: Bound | None, maximum: Bound | None) -> Node:

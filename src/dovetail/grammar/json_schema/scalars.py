@@ -23,7 +23,7 @@ def scalars(facts: Facts, pieces: Pieces, reader: Reader) -> list[Node]:
     if facts.types & STRING:
         ways.append(string(facts, pieces, reader))
     if facts.types & NUMBER:
-        ways.append(number(facts, reader))
+        ways.append(number(facts, pieces, reader))
     if facts.types & BOOLEAN:
         ways += (text.TRUE if value else text.FALSE for value in (True, False) if not _is_banned(facts, value))
     if facts.types & NULL and not _is_banned(facts, None):
@@ -31,17 +31,18 @@ def scalars(facts: Facts, pieces: Pieces, reader: Reader) -> list[Node]:
     return ways
 
 
-def number(facts: Facts, reader: Reader) -> Node:
+def number(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
     """A number; where multiples between bounds are too many to tell, the bounds remain."""
+    bare = facts.integer and pieces.bare
     banned = tuple(Decimal(repr(one)) for one in facts.banned if _is_number(one))
     if facts.divisors or facts.fraction or banned:
         divisors = tuple((divisor, holds) for divisor, holds, _ in facts.divisors)
         try:
-            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, divisors, banned)
+            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, divisors, banned, bare)
         except LimitError as error:
             where = facts.divisors[0][2] if facts.divisors else ()
             reader.widen(where, "multipleOf", error.problem)
-    return numbers.number(facts.integer, facts.minimum, facts.maximum)
+    return numbers.number(facts.integer, facts.minimum, facts.maximum, bare)
 
 
 def string(facts: Facts, pieces: Pieces, reader: Reader) -> Node:

@@ -211,6 +211,8 @@ INTEGER = Call(
         Seq((_MINUS, _DIGITS, ZEROS, optional(Seq((_EXPONENT, optional(_PLUS), Repeat(DIGIT, 1, 2)))))),
     )
 )
+# Draft 4 takes no fraction and no exponent for an integer, not even zeros.
+BARE_INTEGER = Call(Rule("integer", Seq((_MINUS, _DIGITS))))
 TRUE, FALSE, NULL = Lit(b"true"), Lit(b"false"), Lit(b"null")
 BOOLEAN = Alt((TRUE, FALSE))
 COMMA, COLON = Lit(b","), Lit(b":")
@@ -228,13 +230,14 @@ class Pieces:
     object: Node
     array: Node
     excludes: tuple[bytes, ...]
+    bare: bool  # whether integers have no fraction and no exponent, as in draft 4
     by_type: dict[str, Node]
     lists: dict[str, Node]  # arrays of these types
     scalars: dict[Any, Node]  # by what their schemas say
 
 
 @lru_cache(maxsize=64)
-def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
+def pieces(max_whitespace: int, excludes: tuple[bytes, ...], bare: bool = False) -> Pieces:
     """The shared rules where at most `max_whitespace` blanks stand in a row and strings contain none of `excludes`."""
     ws: tuple[Node, ...] = ()
     if max_whitespace:
@@ -255,10 +258,10 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
     by_type: dict[str, Node] = {
         "string": string,
         "number": NUMBER,
-        "integer": INTEGER,
+        "integer": BARE_INTEGER if bare else INTEGER,
         "boolean": BOOLEAN,
         "null": NULL,
         "object": anything,
         "array": array,
     }
-    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, by_type, {}, {})
+    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, bare, by_type, {}, {})
