@@ -5,9 +5,9 @@
 
 Exactly JSON Schema, in the draft that `$schema` names or 2020-12, with these bounds. `strict` closes an object that
 declares properties and is silent about others. Properties come in declared order, or in any order where asked for; keys
-and strings in any spelling. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds and multiples
-without an exponent. Escapes of lone surrogates are refused: they denote no text. What cannot be held exactly is an
-error that lists all such keywords.
+and strings in any spelling. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds plain or with
+one digit before the point and an exponent; multiples without an exponent. Escapes of lone surrogates are refused: they
+denote no text. What cannot be held exactly is an error that lists all such keywords.
 """
 
 from __future__ import annotations

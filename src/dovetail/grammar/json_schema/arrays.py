@@ -17,6 +17,7 @@ from .reading import Reader
 
 MAX_STATES = 2_000
 MAX_UNIQUE = 8
+MAX_CONTAINS = 10  # each doubles the kinds of items
 
 
 @dataclass(slots=True)
@@ -98,6 +99,9 @@ class Counting:
 
     def nodes(self, between: tuple[Node, ...], after: tuple[Node, ...], close: Node) -> Node:
         """The items with `between` before all but the first and `after` behind each, then `close`."""
+        if len(self._shape.contains) > MAX_CONTAINS:
+            problem = f"{len(self._shape.contains)} demands on what an array contains are more than {MAX_CONTAINS}"
+            raise LimitError(problem, "", "use fewer contains")
         first = _State(0, (0,) * len(self._shape.contains))
         node = self._following(first, (), after, close)
         while self._pending:

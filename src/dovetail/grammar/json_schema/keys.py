@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Lit, Node, Rule, Without, alt, complement, star
 from dovetail.grammar.regex import Spelling, mapped
 
@@ -16,6 +17,7 @@ from .text import BACKSLASH, QUOTE, Ranges, concat, intersect
 Entities = tuple[tuple[str, str], ...]
 Trie = dict[str, "Trie"]
 
+MAX_KEY = 1_000  # characters; a longer key cannot be told from others
 _END = ""
 _ESCAPE_CHARS = frozenset("\\u0123456789abcdefABCDEF")
 _NAME_FIRST: Ranges = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -144,6 +146,9 @@ def _split(allowed: Ranges, chars: str) -> tuple[Ranges, str]:
 def _trie(names: Iterable[str]) -> Trie:
     root: Trie = {}
     for name in names:
+        if len(name) > MAX_KEY:
+            problem = f"a property has a name of {len(name)} characters, more than {MAX_KEY}, beside undeclared ones"
+            raise LimitError(problem, "", "set additionalProperties to false")
         node = root
         for char in name:
             node = node.setdefault(char, {})

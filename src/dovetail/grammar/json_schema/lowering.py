@@ -61,6 +61,7 @@ _CLOSED_OBJECT = _OBJECT | ANNOTATIONS
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_VARIANTS = 20
+MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
 
 Parts = tuple[Located, ...]
@@ -79,6 +80,7 @@ class Lowering:
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
+        self._composites = 0
 
     # Which values.
 
@@ -208,6 +210,10 @@ class Lowering:
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def _composite(self, kinds: list[tuple[int, Parts]]) -> Node:
+        self._composites += 1
+        if self._composites > MAX_COMPOSITES:
+            problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
+            raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
         rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
         self._pending.append((rule, kinds))
         return Call(rule)
@@ -249,8 +255,11 @@ class Lowering:
                 return self.quoted((value,))
             case list():
                 nodes = [self.literal(item) for item in value]
-                inside = self._sequence(nodes, EMPTY, len(nodes)) if nodes else EMPTY
-                return NOTHING if NOTHING in nodes else concat(_FIRST, *self.pieces.ws, inside, _LAST)
+                if any(map(is_nothing, nodes)):
+                    return NOTHING
+                # One flat sequence: the list may be long.
+                rest = (part for node in nodes[1:] for part in (*self.pieces.comma, node, *self.pieces.ws))
+                return concat(_FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, _LAST)
             case _:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:

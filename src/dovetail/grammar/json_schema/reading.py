@@ -29,6 +29,7 @@ Under = tuple[int, ...]  # the schemas with unevaluated members that this one is
 
 MAX_BRANCHES = 20_000
 MAX_REFERENCES = 1_000
+MAX_WORK = 200_000  # schemas applied and carried along in all branches of one document
 _NEGATION_COST = 5
 MAX_SUBSETS = 6
 
@@ -94,6 +95,7 @@ class Reader:
         self._choices: dict[tuple[int, Any, bool], list[Arm]] = {}
         self._compared: dict[tuple[int, Any, bool], list[bool]] = {}  # choices whose arms are being read: met again?
         self._wrapped: dict[int, Any] = {}
+        self._work = 0
         self._kept: list[Any] = []
         self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
@@ -162,6 +164,7 @@ class Reader:
                         known.add(key)
                         todo.append(arm)
                         spent += cost
+                        self._work += len(arm.todo) + len(arm.choices)
             else:
                 done.append(_closed(branch.facts))
         if cycle is not None and not done:
@@ -175,6 +178,10 @@ class Reader:
         """
         while branch.todo:
             task = branch.todo.pop()
+            self._work += 1
+            if self._work > MAX_WORK:
+                problem = f"the parts of this schema multiply to more than {MAX_WORK}"
+                raise LimitError(problem, render(task.where), "give its unions fewer branches, or refer to parts once")
             schema = task.schema
             if schema is True:
                 continue

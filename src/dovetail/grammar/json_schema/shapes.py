@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
-from dovetail.grammar.ir import NOTHING, Node, alt, lit
+from dovetail.grammar.ir import NOTHING, Node, Rule, alt, lit, reachable, walk
 
 from . import strings
 from .facts import STRING, Facts, Located, at_least, at_most, mapping, names
@@ -18,6 +18,7 @@ from .pointers import Where, located, render
 from .reading import Reader
 
 MAX_CLASSES = 64
+MAX_CLASS_NODES = 20_000  # of the keys of all classes together
 MAX_VARIANTS = 256
 _UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
@@ -216,8 +217,8 @@ class _Members:
                 if outside != NOTHING:
                     split.append((matched, outside))
             found = split
-            if len(found) > MAX_CLASSES:
-                problem = f"the patternProperties of an object overlap in more than {MAX_CLASSES} ways"
+            if len(found) > MAX_CLASSES or _size(keys for _, keys in found) > MAX_CLASS_NODES:
+                problem = "the patternProperties of an object overlap in too many ways"
                 raise LimitError(problem, render(self._parts[0][1]), "join patterns that have the same schema")
         return [(matched, keys) for matched, keys in found if keys != NOTHING]
 
@@ -252,6 +253,13 @@ class _Members:
             if "propertyNames" in schema:
                 found.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
         return found
+
+
+def _size(languages: Iterable[Node | None]) -> int:
+    """How many nodes the keys of several classes have."""
+    roots = [Rule("keys", language) for language in languages if language is not None]
+    rules = {id(rule): rule for root in roots for rule in reachable(root)}
+    return sum(1 for rule in rules.values() for _ in walk(rule.body))
 
 
 def name_language(reader: Reader, nodes: list[Located]) -> Node:

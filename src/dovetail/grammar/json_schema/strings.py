@@ -30,6 +30,8 @@ from dovetail.grammar.ir import (
 from . import text
 from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
 
+MAX_PATTERNS = 100
+
 
 @lru_cache(maxsize=1024)
 def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
@@ -52,6 +54,7 @@ def quoted(language: Node) -> Node:
 @lru_cache(maxsize=1024)
 def language(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
     """The decoded strings of low to high characters in which every pattern is found and none of `barred`."""
+    _check_count(patterns, barred)
     return regex.language(patterns, barred, low, high)
 
 
@@ -64,7 +67,14 @@ def other_than(
     barred: tuple[str, ...] = (),
 ) -> Node:
     """The strings of `language` that are none of `words`."""
+    _check_count(patterns, barred)
     return regex.language(patterns, barred, low, high, words)
+
+
+def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:
+    if len(patterns) + len(barred) > MAX_PATTERNS:
+        problem = f"{len(patterns) + len(barred)} patterns for one string are more than {MAX_PATTERNS}"
+        raise LimitError(problem, "", "join them")
 
 
 def contains(word: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
