@@ -295,6 +295,14 @@ OPTIONS: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
     ({"type": "string", "maxLength": 3}, {"excludes": ["bc"]}, ['"abd"', '"b"'], ['"bc"', '"abc"', '"abdd"']),
     ({"enum": ["safe", "x bad"]}, {"excludes": ["bad"]}, ['"safe"'], ['"x bad"']),
     ({"type": "string", "pattern": "^b.d$"}, {"excludes": ["bad"]}, ['"bad"'], ['"b"']),
+    (
+        {"type": "string", "not": {"enum": ["x"]}, "maxLength": 9},
+        {"excludes": ["bad"]},
+        ['"ba"', '"b ad"'],
+        ['"a bad"', '"x"', r'"\u0062ad"'],
+    ),
+    ({"type": "string", "not": {"pattern": "z"}}, {"excludes": ["<|"]}, ['"<"'], ['"<|"', r'"\u003c|"', '"z"']),
+    ({"type": "string", "not": {"pattern": "z"}}, {"excludes": ["u00"]}, ['"u0"'], ['"u00"', r'"\u0061"', '"z"']),
     ({"properties": {"bad": {}, "a": {}}, "type": "object"}, {"excludes": ["bad"]}, ['{"a":1}', "{}"], ['{"bad":1}']),
     (
         {"properties": {"a": {}}, "type": "object", "additionalProperties": True},

@@ -31,6 +31,7 @@ from . import text
 from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
 
 MAX_PATTERNS = 100
+ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
 
 
 @lru_cache(maxsize=1024)
@@ -46,9 +47,14 @@ def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tupl
     return quoted(language(patterns, low, high, barred))
 
 
-def quoted(language: Node) -> Node:
-    """A JSON string that denotes a text of `language`."""
-    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, spelled(language), QUOTE)))
+def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
+    """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
+    if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
+        language = regex.restrict(language, text.UNESCAPED)
+        inside = language
+    else:
+        inside = spelled(language)
+    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, inside, QUOTE)))
 
 
 @lru_cache(maxsize=1024)
@@ -65,10 +71,12 @@ def other_than(
     high: int | None = None,
     patterns: tuple[str, ...] = (),
     barred: tuple[str, ...] = (),
+    excludes: tuple[bytes, ...] = (),
 ) -> Node:
-    """The strings of `language` that are none of `words`."""
+    """The strings of `language` that are none of `words` and contain none of `excludes`."""
     _check_count(patterns, barred)
-    return regex.language(patterns, barred, low, high, words)
+    found = regex.language(patterns, barred, low, high, words)
+    return regex.without(found, excludes) if excludes and found != NOTHING else found
 
 
 def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:

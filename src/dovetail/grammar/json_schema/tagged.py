@@ -37,6 +37,7 @@ from .lowering import Lowering, Parts, all_strings
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
 from .reading import ANNOTATIONS
+from .scalars import described
 from .shapes import Extra, Properties, properties, variants
 from .text import concat
 
@@ -211,12 +212,11 @@ class Tagged:
         return Call(rule)
 
     def _string(self, facts: Facts) -> Node:
-        """Raw text with its stop; `excludes` do not concern what a pattern describes."""
-        banned = facts.banned_words()
-        if facts.patterns or facts.barred or banned:
-            limits = (facts.low, facts.high, *facts.pattern_texts())
-            inside = located(facts.pattern_place(), strings.other_than, banned, *limits)
-            return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
+        """Raw text with its stop."""
+        if facts.patterns or facts.barred or facts.banned_words():
+            inside = described(facts, self._excludes, self._json.reader)
+            if inside is not None:
+                return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
         if facts.high is not None and facts.low > facts.high:
             return NOTHING
         if facts.low or facts.high is not None:

@@ -37,6 +37,7 @@ ALL: Ranges = ((0, MAX_CODE_POINT),)
 DEFAULT_WHITESPACE = 20
 
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT))
+UNESCAPED = Chars(_RAW)
 _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 _PLANE_ZERO: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
