@@ -274,6 +274,16 @@ OPTIONS: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
         ['{"a":1,"b":2}', '{"b":2,"a":1}'],
         ['{"a":1}', '{"a":1,"b":2,"a":1}'],
     ),
+    *(
+        (
+            {"type": "array", "items": {"enum": [f"v{i}" for i in range(count)]}, "uniqueItems": True, "minItems": low},
+            {},
+            ['["v1"]', '["v2", "v0","v1"]', *(["[]"] if not low else [])],
+            ['["v1","v1"]', '["v2","v0",\t"v2"]', '["v99"]', *(["[]"] if low else [])],
+        )
+        for count in (3, 8, 9, 60)
+        for low in (0, 1)
+    ),
     # An object is closed while strict, yet oneOf looks at what the schema says: one that fits both arms fits neither.
     (
         {"oneOf": [PERSON, {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]}]},

@@ -31,7 +31,7 @@ from dovetail.grammar.ir import (
 
 from . import numbers, text
 from .admission import admits
-from .arrays import MAX_UNIQUE, Counting, Items, distinct, items
+from .arrays import Counting, Items, can_tell_apart, distinct, items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -151,17 +151,18 @@ class Lowering:
         try:
             found = shared.get(key)
         except TypeError:
-            return alt(
-                *scalars(read_scalar(schema, live, where), self.pieces, self.reader)
-            )  # a value that is no scalar
+            return self._new_scalar(schema, live, where)  # a value that is no scalar
         if found is None:
             before = len(self.reader.findings)
-            found = alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
+            found = self._new_scalar(schema, live, where)
             if len(self.reader.findings) == before:
                 if len(shared) >= _MAX_SHARED:
                     shared.clear()
                 shared[key] = found
         return found
+
+    def _new_scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
+        return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
 
     def _list(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """An array; lists of strings, numbers and the like are the same in all grammars."""
@@ -405,7 +406,7 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if len(values) > MAX_UNIQUE:
+        if not can_tell_apart(len(values), shape.low, shape.high):
             return None
         nodes = [self.literal(value) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]

@@ -18,7 +18,7 @@ from .pointers import Where, located, render
 from .reading import Reader
 
 MAX_CLASSES = 64
-MAX_CLASS_NODES = 20_000  # of the keys of all classes together
+MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
 _UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
