@@ -82,6 +82,7 @@ def markup(entities: Entities) -> Alphabet:
     return Alphabet(EMPTY, lambda ranges: concat(char(ranges), anything), char, allowed, allowed, empty=False)
 
 
+@lru_cache(maxsize=4096)
 def _entity(entities: Entities, ranges: Ranges) -> Node:
     plain = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
     written = (Lit(name.encode()) for char, name in entities if intersect(ranges, ((ord(char), ord(char)),)))

@@ -30,6 +30,7 @@ Under = tuple[int, ...]  # the schemas with unevaluated members that this one is
 MAX_BRANCHES = 20_000
 MAX_REFERENCES = 1_000
 MAX_WORK = 200_000  # schemas applied and carried along in all branches of one document
+MAX_NESTED = 40
 _NEGATION_COST = 5
 MAX_SUBSETS = 6
 
@@ -315,6 +316,9 @@ class Reader:
         """Each arm, with the negations of those that may hold beside it."""
         from .disjoint import rivals  # which reads the members of the arms in turn
 
+        if len(self._compared) >= MAX_NESTED:
+            problem = f"oneOf stands inside of oneOf more than {MAX_NESTED} times"
+            raise LimitError(problem, render(places[0][1]), "flatten the choices, or use anyOf")
         branches: list[list[Facts]] = []
         for place in places:
             # An arm that leads back to this choice adds nothing to it, so there is nothing to compare.
