@@ -135,7 +135,7 @@ def _number(text: str) -> float:
     """The number as it was said, whole where it is whole beyond what a float can tell; the largest stand for larger."""
     mantissa, _, exponent = text.lower().partition("e")
     number = Decimal(f"{mantissa}e{max(-9999, min(9999, int(exponent or 0)))}")
-    if number and abs(number.adjusted()) > MAX_EXPONENT:
+    if exponent and number and abs(number.adjusted()) > MAX_EXPONENT:
         number = Decimal(f"1e{MAX_EXPONENT if number.adjusted() > 0 else -MAX_EXPONENT}").copy_sign(number)
     near = float(number)
     return near if number == Decimal(near) or number != number.to_integral_value() else int(number)
