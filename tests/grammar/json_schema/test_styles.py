@@ -113,6 +113,9 @@ def test_excluded_words_stay_out_of_raw_text_and_of_strings_inside() -> None:
     assert value({"type": "string"}, "ok", excludes=["bad"])
     assert not value({"type": "string"}, "a bad one", excludes=["bad"])
     assert not value({"type": "string", "maxLength": 9}, "bad", excludes=["bad"])
+    assert not value({"type": "string", "not": {"enum": ["x"]}}, "a bad one", excludes=["bad"])
+    assert value({"type": "string", "not": {"pattern": "z"}}, "ok", excludes=["bad"])
+    assert not value({"type": "string", "not": {"pattern": "z"}}, "bad", excludes=["bad"])
     assert not value({"type": "array"}, '["bad"]', excludes=["bad"])
     assert not value({"enum": ["ok", "bad"]}, "bad", excludes=["bad"])
 
