@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dovetail import messages
 from dovetail.errors import InputError, ResponseError
 from dovetail.response_templates.content import UNTYPED, pointer
 from dovetail.response_templates.delimiters import Delimiter, Found, Watch
+from dovetail.response_templates.outcome import to_message
 from dovetail.response_templates.template import Field, Kind, ResponseTemplate, Watched
 from dovetail.response_templates.tools import Tool, Tools
 
@@ -32,14 +34,11 @@ _UNKNOWN: Found = (-1, -1, {})
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """What did not fit, where it stands in the output, and its text."""
+class Diagnostic(messages.Diagnostic):
+    """What did not fit, in which characters of the output, and its text; the prefix lies before 0."""
 
-    problem: str
-    field: str | None
-    raw: str
-    start: int
-    end: int
+    field: str | None = None
+    raw: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,10 @@ class ResponseParser:
         defaults = self.template.source.get("defaults", {})
         return {key: value for key, value in self._message.items() if key in defaults or not _is_empty(value)}
 
+    def to_message(self) -> messages.Message:
+        """The same in the shape that all readers share; its diagnostics count characters, as spans do."""
+        return to_message(self.message, self.diagnostics)
+
     @property
     def open_field(self) -> str | None:
         """The field whose region the next text is in, if one was opened by a delimiter or by the start of the text."""
@@ -173,7 +176,7 @@ class ResponseParser:
             name for name, item in self.template.fields.items() if not item.optional and name not in self._message
         ]
         if missing:
-            problem = self._problem(f"required fields are missing: {', '.join(missing)}", None, "", self._at)
+            problem = self._problem("missing", f"required fields are missing: {', '.join(missing)}", None)
             self._raise(problem, events)
         self._finalized = True
         return self.message, events
@@ -368,7 +371,7 @@ class ResponseParser:
             value = self._value(item, raw, captures)
         except (ValueError, TimeoutError) as error:
             why = f"reading it takes more than {self._limit} s" if isinstance(error, TimeoutError) else str(error)
-            problem = self._problem(f"the region of {item.name} cannot be read: {why}", item, raw, start)
+            problem = self._problem("malformed", f"the region of {item.name} cannot be read: {why}", item, raw, start)
             if not self._keep:
                 return problem
             value = raw
@@ -400,15 +403,17 @@ class ResponseParser:
 
     def _give_up(self, events: list[Event], why: str) -> None:
         """Stop looking for delimiters: the rest of the output belongs to the current region."""
-        problem = self._problem(f"{why}; no delimiter is looked for any more", self._current, "", self._at)
+        problem = self._problem("undecided", f"{why}; no delimiter is looked for any more", self._current)
         self._watch, self._watched = _BLIND
         self._choose_filter(True)
         self._raise(problem, events)
 
-    def _problem(self, problem: str, item: Field | None, raw: str, end: int) -> ResponseError:
+    def _problem(
+        self, code: str, problem: str, item: Field | None, raw: str = "", end: int | None = None
+    ) -> ResponseError:
         name = item.name if item is not None else None
-        position = self._offset + end
-        self.diagnostics.append(Diagnostic(problem, name, raw, position - len(raw), position))
+        position = self._offset + (self._at if end is None else end)
+        self.diagnostics.append(Diagnostic(code, problem, position - len(raw), position, name, raw))
         path = f"/fields/{pointer(name)}" if name is not None else "/fields"
         fix = 'pass on_malformed="keep" to take the text as it stands'
         return ResponseError(problem, path, fix, raw=raw, message=self.message)
