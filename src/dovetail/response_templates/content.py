@@ -16,7 +16,7 @@ from dovetail.errors import ResponseTemplateError
 
 Parse = Callable[[str, float], Any]
 
-_RESERVED = ("\x01", "\x02")
+RESERVED = ("\x01", "\x02")
 _HOLE = regex.compile("\x01([0-9]+)\x02")
 _BARE_KEY = regex.compile(r"(?<=[{,])(\w+):")
 _MAX_NESTING = 32
@@ -206,7 +206,7 @@ def _short(text: str) -> str:
 def _standard_json(text: str, quotes: list[tuple[str, str]], bare_keys: bool) -> str:
     """`text` with custom string delimiters and bare keys rewritten, outside of any JSON grammar, as the format does."""
     strings: list[str] = []
-    if quotes and any(char in text for char in _RESERVED):
+    if quotes and any(char in text for char in RESERVED):
         raise ValueError("the characters U+0001 and U+0002 cannot be used beside string_delims")
     for start, end in quotes:
         text = "".join(_with_holes(text, start, end, strings))
