@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,22 @@ def test_any_template_reads_any_text_alike_in_any_chunks(
     assert whole.same() == Reading(loaded, cut(text, places)).same()
     parser = dt.ResponseParser(loaded, "", on_malformed="keep")
     assert whole.message == parser.finalize(text)[0]
+
+
+EDGES = r"a$ $ a\Z a\b \ba a\B a(?!b) a(?=b) a(?:bb)? ab|a a|ab (?<=a)b a+ a+?b \s*a ^a".split()
+
+
+@pytest.mark.parametrize("pattern", EDGES)
+def test_what_depends_on_the_text_around_is_read_alike_in_any_chunks(pattern: str) -> None:
+    fields = {"x": {"open": "<", "close_pattern": pattern}, "content": {"repeats": True}}
+    loaded = dt.ResponseTemplate.load({"start_anchor": "Z", "fields": fields})
+    for size in range(1, 5):
+        for text in map("".join, product("<", *["ab\n"] * size)):
+            whole = dt.parse_response(text, loaded, prefix="")
+            for chunks in [list(text), *([text[:at], text[at:]] for at in range(1, size + 2))]:
+                reading = Reading(loaded, chunks)
+                assert_tiles(reading)
+                assert whole == reading.message, chunks
 
 
 def samples(conformance: Path) -> list[tuple[str, dict[str, Any], str, str]]:

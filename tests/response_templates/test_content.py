@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dovetail as dt
@@ -33,6 +33,7 @@ def tags(pattern: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("pattern", TAGS)
 @given(text=PIECES.map("".join))
+@example("<a>b\n</>")
 def test_tags_are_those_that_the_pattern_says(pattern: str, text: str) -> None:
     found: dict[str, Any] = {}
     for match in regex.finditer(pattern, text, regex.DOTALL):

@@ -88,6 +88,16 @@ def test_an_error_carries_the_message_the_events_and_the_text_and_the_rest_is_re
     assert [json.loads(CALL)] == [call["function"] for call in parser.finalize()[0]["tool_calls"]]
 
 
+def test_behind_an_error_every_delimiter_counts_again() -> None:
+    template = {"start_anchor": "Z", "fields": {"x": {"open": "<", "close": "]", "content": "int"}, "content": {}}}
+    parser = dt.ResponseParser(template, "")
+    with pytest.raises(dt.ResponseError):
+        parser.feed("<a]b<")
+    parser.feed("7")
+    parser.feed("]")
+    assert {"content": "b", "x": 7} == parser.finalize()[0]
+
+
 def test_a_long_chunk_is_read_on_behind_an_error() -> None:
     template = {"start_anchor": "Z", "fields": {"x": {"open": "<", "close": ">", "content": "int"}, "content": {}}}
     parser = dt.ResponseParser(template, "", max_held=8)

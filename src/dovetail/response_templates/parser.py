@@ -101,7 +101,6 @@ class ResponseParser:
         self._enter(self.template.implicit, False)
         start = self.template.after_anchor(prefix, self._limit)
         self._offset = -len(start)  # the position of the start of the buffer in the output
-        self._direct = not spans and not self._context  # whether plain chunks need no care
         self._starts: re.Pattern[str] | None = None  # tells fast that a chunk has no delimiter; None: look closer
         if start:
             self._push(start, self.initial_events)
@@ -133,7 +132,7 @@ class ResponseParser:
     def feed(self, text: str) -> list[Event]:
         """Read one more chunk; gives the events that it decides."""
         starts = self._starts
-        if starts is not None and self._opened and self._direct and not self._buffer and text:
+        if starts is not None and self._opened and text and not self._buffer and not self._spans:
             item = self._current
             if item is not None and starts.search(text) is None:  # most chunks: plain text in a region that is open
                 self._offset += len(text)
