@@ -91,8 +91,9 @@ def test_an_error_carries_the_message_the_events_and_the_text_and_the_rest_is_re
 def test_behind_an_error_every_delimiter_counts_again() -> None:
     template = {"start_anchor": "Z", "fields": {"x": {"open": "<", "close": "]", "content": "int"}, "content": {}}}
     parser = dt.ResponseParser(template, "")
+    parser.feed("<a")
     with pytest.raises(dt.ResponseError):
-        parser.feed("<a]b<")
+        parser.feed("]b<")
     parser.feed("7")
     parser.feed("]")
     assert {"content": "b", "x": 7} == parser.finalize()[0]
