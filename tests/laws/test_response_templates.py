@@ -60,7 +60,7 @@ class Reading:
         self.message, final = parser.finalize()
         self.events = joined(events + final)
         self.unclaimed = "".join(span.text for span in parser.unclaimed)
-        self.diagnostics = [(found.problem, found.start) for found in parser.diagnostics]
+        self.diagnostics = [(found.problem, found.start) for found in parser.to_message().diagnostics]
         start = parser.template.after_anchor(prefix, 1.0)
         self.text = start + "".join(chunks)
         spans = [(event["start"], event["end"]) for event in events + final]

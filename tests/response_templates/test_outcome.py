@@ -35,6 +35,7 @@ SHAPES: list[tuple[dict[str, Any], dt.Message]] = [
     ({"content": "a", "thinking": "b"}, dt.Message("a", "b")),
     ({"content": ["a", "b"], "reasoning_content": "c"}, dt.Message("ab", "c")),
     ({"content": {"é": 1}}, dt.Message('{"é": 1}')),
+    ({"content": ["a", 1]}, dt.Message('["a", 1]')),
     (
         {"tool_calls": [call("f", {"a": 1}, id="7")]},
         dt.Message(tool_calls=(dt.ToolCall("f", '{"a": 1}', {"a": 1}, "7"),)),
@@ -59,6 +60,14 @@ SHAPES: list[tuple[dict[str, Any], dt.Message]] = [
 @pytest.mark.parametrize(("fields", "message"), SHAPES)
 def test_fields_become_a_message(fields: dict[str, Any], message: dt.Message) -> None:
     assert message == to_message(fields, ())
+
+
+def test_values_as_deep_as_can_be_read_are_written() -> None:
+    fields = {"content": {"open": "<t>", "close": "</t>", "content": "json"}}
+    parser = dt.ResponseParser({"start_anchor": "Z", "fields": fields}, "")
+    nested = "[" * 900 + "]" * 900
+    parser.feed(f"<t>{nested}</t>")
+    assert nested == parser.to_message().content
 
 
 def test_what_was_kept_is_told_in_the_message() -> None:

@@ -16,9 +16,9 @@ def to_message(fields: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> 
 
 
 def _text(value: Any) -> str:
-    """Regions of a field that repeats follow one another; a value that is no text is written as JSON."""
-    if isinstance(value, list):
-        return "".join(map(_text, value))
+    """Texts of a field that repeats follow one another; a value that is no text is written as JSON."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "".join(value)
     return value if isinstance(value, str) else "" if value is None else to_json(value)
 
 
