@@ -31,6 +31,16 @@ PLAIN = [
         "<arg_key>age</arg_key> \n<arg_value> 7\n</arg_value>",
     ),
     (
+        "glm_4_5_xml",
+        "<arg_key>name</arg_key>\n<arg_value>Bob</arg_value>",
+        "<arg_key>age</arg_key>\n<arg_value> 7\n</arg_value>",
+    ),
+    (
+        "muse_xml",
+        '<atem:parameter name="name">Bob</atem:parameter>',
+        '<atem:parameter name="age"> 7\n</atem:parameter>',
+    ),
+    (
         "deepseek_xml",
         '<｜DSML｜parameter name="name" string="true">Bob</｜DSML｜parameter>',
         '<｜DSML｜parameter name="age" string="false"> 7\n</｜DSML｜parameter>',
