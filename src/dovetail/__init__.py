@@ -31,6 +31,7 @@ from dovetail.errors import (
     ResponseError,
     ResponseTemplateError,
     SchemaError,
+    TemplateError,
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
@@ -67,6 +68,7 @@ __all__ = [
     "SchemaReport",
     "StreamParser",
     "StructuralTag",
+    "TemplateError",
     "ToolCall",
     "Vocabulary",
     "VocabularyError",
