@@ -6,12 +6,15 @@ that the text around it is the template's own.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.templates.analysis._render import ChatTemplate
+from dovetail.errors import DovetailError
+from dovetail.templates.analysis.lenient import LenientTemplate
+from dovetail.templates.render import ChatTemplate
 
 Wire = dict[str, Any]
 
@@ -94,8 +97,8 @@ class Prober:
     eos_token: str = ""
     refusals: list[str] = field(default_factory=list)
     lenient: bool = False  # whether something was rendered that Transformers refuses
-    _strict: Any = None
-    _free: Any = None
+    _strict: ChatTemplate | None = None
+    _free: LenientTemplate | None = None
     _memo: dict[str, str | None] = field(default_factory=dict)
 
     def render(
@@ -108,18 +111,17 @@ class Prober:
         return self._memo[key]
 
     def _render(self, messages: list[Wire], tools: Any, prompt: bool, settings: Wire) -> str | None:
-        import copy
         if self._strict is None:
             self._strict = ChatTemplate(self.source, self.bos_token, self.eos_token)
         try:
-            return str(self._strict.render(copy.deepcopy(messages), tools, prompt, **settings))
-        except Exception as error:
+            return self._strict.render(messages, tools, prompt, **settings)
+        except DovetailError as error:
             self.refusals.append(str(error))
         if self._free is None:
-            self._free = ChatTemplate(self.source, self.bos_token, self.eos_token, lenient=True)
+            self._free = LenientTemplate(self.source, self.bos_token, self.eos_token)
         try:
-            text = str(self._free.render(copy.deepcopy(messages), tools, prompt, **settings))
-        except Exception:
+            text = self._free.render(copy.deepcopy(messages), tools, prompt, **settings)
+        except Exception:  # what a template can raise has no end
             return None
         self.lenient = True
         return text
