@@ -27,10 +27,11 @@ class Layout:
     escapes: tuple[tuple[str, str], ...] = ()
     other_keys: str = "names"  # the keys that a schema need not declare: names, any, or none
     python: tuple[str, ...] = ()  # the kinds of value that Python's spelling is taken for too, such as True
+    quoted: bool = False  # strings are JSON too, not raw text
 
     def __hash__(self) -> int:
         middles = tuple(self.middle.items())
-        return hash((self.begin, middles, self.stop, self.tail, self.item, self.after_key, self.python))
+        return hash((self.begin, middles, self.stop, self.tail, self.item, self.after_key, self.python, self.quoted))
 
     def key(self, name: str) -> str:
         """A key as it stands in the markup."""

@@ -179,7 +179,8 @@ class Content:
 class Turn:
     """What surrounds the output (`start`, `end`), joins its blocks (`between`) and closes it (`closing`).
 
-    White space at the start of `end` belongs to the markup. `other_ends` end the turn as well.
+    White space at the start of `end` belongs to the markup. `other_ends` end the turn as well. `opened` is what the
+    prompt writes of the first block, where that is not reasoning.
     """
 
     start: str = ""
@@ -187,3 +188,4 @@ class Turn:
     between: str = ""
     closing: str = ""
     other_ends: tuple[str, ...] = ()
+    opened: str = ""

@@ -91,9 +91,10 @@ def list_layout(before: str, between: str | None, after: str) -> ListLayout:
         return ListLayout("", before, after, "", "")
     begin, end = shared_end(before, between), shared_start(between, after)
     over = len(begin) + len(end) - len(between)
-    if over > 0:  # both would take it: what ends an item is known better than what begins one
-        end = end[: len(end) - over] if not begin[:over].strip() else end
-        begin = begin[over:] if len(begin) + len(end) > len(between) else begin
+    if over > 0 and re.search(r"\w\Z", end[: len(end) - over]):
+        begin = begin[over:]  # both would take it: it closes what would end in the middle of a tag
+    elif over > 0:
+        end = end[: len(end) - over]  # or it is how the next tag begins
     separator = between[len(end) : len(between) - len(begin)]
     extra = begin[: len(begin) - len(begin.lstrip())]
     if extra and not separator.strip():

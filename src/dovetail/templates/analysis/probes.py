@@ -24,8 +24,8 @@ SYSTEM = "Zqsystemq"
 CONTENT = "Zqcontentq"
 REASONING = "Zqreasoningq"
 NAMES = ("zq_first", "zq_second", "zq_third")
-KEYS = ("zqkeya", "zqkeyb")
-VALUES = ("Zqvaluea", "Zqvalueb")
+KEYS = ("zqkeya", "zqkeyb", "zqkeyc")
+VALUES = ("Zqvaluea", "Zqvalueb", "Zqvaluec", "Zqvalued")
 IDS = ("zqida0001", "zqidb0002", "zqidc0003")  # nine letters and digits, as some templates demand
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
@@ -52,7 +52,7 @@ class Shape:
 
 def tool(name: str) -> Wire:
     """A tool with two arguments about which nothing is known but that they are strings."""
-    properties = {key: {"type": "string", "description": "d"} for key in KEYS}
+    properties = {key: {"type": "string", "description": "d"} for key in KEYS[:2]}
     parameters = {"type": "object", "properties": properties, "required": [KEYS[0]]}
     return {"type": "function", "function": {"name": name, "description": "d", "parameters": parameters}}
 
@@ -105,7 +105,7 @@ class Prober:
         self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()
     ) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
-        key = json.dumps([messages, tools, prompt, list(settings)], sort_keys=True)
+        key = json.dumps([messages, tools, prompt, list(settings)])
         if key not in self._memo:
             self._memo[key] = self._render(messages, tools, prompt, dict(settings))
         return self._memo[key]
