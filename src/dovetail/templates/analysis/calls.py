@@ -133,7 +133,10 @@ class _Calls:
             spacing = behind[: len(behind) - len(section)]
             spacing = spacing[len(spacing.rstrip()) :]
         lead = opened[: len(opened) - len(section)]
-        return section, lead[len(lead.rstrip()) :], spacing, CONTENT in both and NAMES[0] in both
+        before = both.partition(CONTENT)[0].rstrip()
+        is_reasoning = bool(self.reasoning.start.strip()) and before.endswith(self.reasoning.start.strip())
+        carried = CONTENT in both and NAMES[0] in both and not is_reasoning
+        return section, lead[len(lead.rstrip()) :], spacing, carried
 
     def _without_blocks(self, opened: str) -> str:
         """What opens the calls, without empty blocks of reasoning and content before it."""
