@@ -103,7 +103,7 @@ def _explained(error: Exception, compiled: jinja2.Template | None) -> Exception:
     import jinja2
 
     if isinstance(error, LimitError):
-        return LimitError(error.problem, _place(error, compiled), error.fix)
+        return LimitError(error.problem, error.path or _place(error, compiled), error.fix)
     place = _place(error, compiled)
     if isinstance(error, jinja2.TemplateSyntaxError):
         return TemplateError(f"the chat template is not Jinja2: {error.message}", f"line {error.lineno}", _NOT_JINJA)
