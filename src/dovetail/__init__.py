@@ -38,6 +38,7 @@ from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
+from dovetail.templates.detect import analyze
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 
 __version__ = "0.1.0"

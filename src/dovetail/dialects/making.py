@@ -20,6 +20,7 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
+    Literals,
     TaggedCall,
     ToolCalls,
 )
@@ -97,6 +98,7 @@ class _Maker:
         if mode == "auto":
             whole = _sequence([opener, inside, *after])
             bare = [_sequence([*self._literal(block.end), *after])] if block.bare_end else []
+            bare += [_sequence(self._literal(block.empty))] if block.empty else []
             return f.OptionalFormat(content=_either([whole, *bare]))
         match block.opened_by:
             case "prompt":
@@ -226,7 +228,7 @@ class _Maker:
             return [way.opens_with]
         head = way.begin + way.call_begin + _split(call_pieces(way.call))[0]
         style = way.call.arguments if isinstance(way.call, TaggedCall) else ""
-        return [head + tool.name + ("" if isinstance(style, str) else style.begin) for tool in self._tools(way)]
+        return [head + tool.name + (style.begin if isinstance(style, Literals) else "") for tool in self._tools(way)]
 
     def _calls_between_texts(self, blocks: list[Block], excludes: tuple[str, ...], at_least_one: bool) -> f.Format:
         """Calls between texts that hold no beginning of one."""
@@ -280,7 +282,7 @@ class _Maker:
 
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
-        if not isinstance(style, str):
+        if isinstance(style, Literals):
             return literal_arguments(tool.parameters, style, tool.path)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
@@ -333,30 +335,32 @@ def call_pieces(call: CallLayout) -> Pieces:
             return parts
         case KeyedCall():
             return ('{"', NAME, '": ', ARGUMENTS, "}")
-        case JsonCall(fields, inside):
-            return _object(fields, inside)
+        case JsonCall():
+            return _object(call)
 
 
-def _object(fields: tuple[tuple[str, Field | str], ...], inside: str) -> Pieces:
+def _object(call: JsonCall) -> Pieces:
+    fields, inside = call.fields, call.inside
+    begin, comma, colon, end = call.spelling
     inner = [(key, value) for key, value in fields if value in (NAME, ARGUMENTS)]
     pieces: list[str | Field] = []
-    text = "{"
+    text = begin
     for index, (key, value) in enumerate(fields):
-        text += ", " if index and not text.endswith("{") else ""
+        text += comma if index else ""
         if inside and (key, value) == inner[0]:
-            text += f'"{inside}": {{'
-        text += f'"{key}": '
+            text += f'"{inside}"{colon}{begin}'
+        text += f'"{key}"{colon}'
         if isinstance(value, str):
             text += json.dumps(value)
-        elif value is ARGUMENTS:
+        elif value is ARGUMENTS or (value is ID and call.bare_id):
             pieces += [text, value]
             text = ""
         else:
             pieces += [text + '"', value]
             text = '"'
         if inside and (key, value) == inner[-1]:
-            text += "}"
-    return (*pieces, text + "}")
+            text += end
+    return (*pieces, text + end)
 
 
 def _split(pieces: Pieces) -> tuple[str, Pieces, str]:

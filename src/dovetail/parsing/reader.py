@@ -106,9 +106,9 @@ class Reader:
             self.teller.markup()
             yield from self._skip(plan.reasoning.after if plan.reasoning else "")
             return True
-        for words in (plan.between, plan.closing, plan.turn_end):
+        for words in (plan.between, plan.closing, *plan.turn_ends):
             if (yield from self._at(offset, words)):
-                self._over = words == plan.turn_end
+                self._over = words in plan.turn_ends
                 self.teller.markup()
                 return True
         if plan.channels and (yield from self._channel(offset, plan.channels)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dovetail.grammar.json_schema.layouts import LAYOUTS, Layout
+from dovetail.grammar.json_schema.layouts import Layout, layout_of
 from dovetail.messages import to_json
 from dovetail.parsing import json_text
 from dovetail.parsing.declared import Declared
@@ -31,11 +31,12 @@ Phrase = tuple[bytes, ...]
 class Tags:
     """The markup of one style, ready to be searched for."""
 
-    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "stops")
+    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
 
     def __init__(self, layout: Layout, pad: str) -> None:
         self.layout = layout
         self.pad = pad
+        self.python = frozenset(layout.python)
         self.begin = tuple(layout.begin.encode().split())
         self.item = tuple(layout.item.encode().split())
         middles = sorted({tuple(middle) for middle in layout.middle.values()}, key=lambda middle: -len(middle[0]))
@@ -72,9 +73,9 @@ def _spaced(parts: tuple[str, ...]) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def tags(style: str, pad: str) -> Tags:
+def tags(style: str | Layout, pad: str) -> Tags:
     """The tags of a style, by the name that formats know it by."""
-    return Tags(LAYOUTS[style], pad)
+    return Tags(layout_of(style), pad)
 
 
 def arguments(teller: Teller, tags: Tags, declared: Declared, ends: tuple[Phrase, ...]) -> Steps[bool]:
@@ -203,7 +204,7 @@ class _Reader:
         start = tape.look - tape.at
         size = yield from look_for(tape, self.tags.stops)
         raw = teller.decode(tape.data[tape.at + start : tape.look - size])
-        told, as_declared = declared.as_json(raw, kinds)
+        told, as_declared = declared.as_json(raw, kinds, self.tags.python)
         if not as_declared:
             teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
         teller.json(told)
@@ -214,7 +215,7 @@ class _Reader:
         offset = tape.look - tape.at
         yield from space(tape)
         first = yield from peek(tape)
-        if first not in _BRACKETS or not kinds & _COMPOSITE:
+        if first not in _BRACKETS or not kinds & _COMPOSITE or self.tags.python & _COMPOSITE:
             tape.look = tape.at + offset
             return (yield from self._held(declared, kinds))
         teller.markup()

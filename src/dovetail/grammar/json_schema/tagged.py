@@ -163,8 +163,22 @@ class Tagged:
         """The kinds of a value with their nodes; raw text, marked by True, has the stop inside."""
         key = frozenset(id(schema) for schema, _ in nodes)
         if key not in self._done:
-            self._done[key] = self._read_kinds(nodes)
+            self._done[key] = [self._spelled(kind) for kind in self._read_kinds(nodes)]
         return self._done[key]
+
+    def _spelled(self, kind: Kind) -> Kind:
+        """The kind with Python's spelling beside JSON's where the layout has it.
+
+        Python's objects and arrays have no rules of their own here: they are any text.
+        """
+        name, node, is_raw = kind
+        if is_raw or name not in self._layout.python:
+            return kind
+        if name in ("object", "array"):
+            return name, self._raw, True
+        words = {b"true": b"True", b"false": b"False"} if name == "boolean" else {b"null": b"None"}
+        only = node.data if isinstance(node, Lit) else b""  # a single value has one other spelling
+        return name, alt(node, *(Lit(word) for json, word in words.items() if only in (b"", json))), False
 
     def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
         if len(nodes) == 1 and type(nodes[0][0]) is dict:
