@@ -44,6 +44,19 @@ def test_a_hostile_template_ends_in_a_clear_error(error: str, source: str) -> No
     assert caught.value.fix
 
 
+@pytest.mark.parametrize(("error", "source"), HOSTILE)
+def test_a_lenient_runtime_contains_a_hostile_template_too(error: str, source: str) -> None:
+    if error == "LimitError":
+        with pytest.raises(dt.LimitError):
+            ChatTemplate(source, lenient=True).render(CHAT)
+    else:
+        try:
+            text = ChatTemplate(source, lenient=True).render(CHAT)
+        except dt.DovetailError:
+            return
+        assert not set("<{/") & set(text), "nothing of Python's insides is shown"
+
+
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_an_endless_source_ends_in_a_clear_error(kind: str) -> None:
     with pytest.raises(dt.LimitError) as caught:
@@ -59,6 +72,19 @@ def test_a_hostile_template_works_no_longer_than_its_budget(monkeypatch: pytest.
     with pytest.raises(dt.LimitError):
         ChatTemplate("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}").render(CHAT)
     assert -100 < min(meter.steps for meter in meters) < 0
+
+
+def test_a_lenient_runtime_takes_what_others_take() -> None:
+    source = "{% set a = [] %}{% set _ = a.append(1) %}{{ a }}{{ missing.x + 'b' }}{{ messages|map('upper')|tojson }}"
+    with pytest.raises(dt.TemplateError):
+        ChatTemplate(source).render([])
+    assert "[1]b[]" == ChatTemplate(source, lenient=True).render([])
+
+
+def test_a_list_that_grows_without_end_is_stopped() -> None:
+    source = "{% set a = [1] %}{% for i in range(99) %}{% set _ = a.extend(a) %}{% endfor %}"
+    with pytest.raises(dt.LimitError):
+        ChatTemplate(source, lenient=True).render([])
 
 
 def test_all_templates_render_a_long_conversation(conformance: Path) -> None:

@@ -22,7 +22,7 @@ from jinja2.lexer import Token, TokenStream
 from jinja2.nodes import Node
 from jinja2.parser import Parser
 from jinja2.runtime import BlockReference, Context, LoopContext, Macro
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment, SandboxedFormatter
 from jinja2.utils import Namespace
 
 from dovetail.errors import LimitError
@@ -312,15 +312,43 @@ def _finalized(value: Any) -> Any:
     return value
 
 
+class _Nothing(jinja2.ChainableUndefined):
+    """An undefined value that is empty text wherever text is needed."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return other
+
+    __radd__ = __add__
+
+
+class _LenientEnvironment(_Environment):
+    """Takes what other runtimes take: there, templates append to lists and add what is undefined to text."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return SandboxedEnvironment.is_safe_attribute(self, obj, attr, value)
+
+
+def _lenient_tojson(value: Any, *_: Any, **options: Any) -> str:
+    known = {key: options[key] for key in ("indent", "separators", "sort_keys") if key in options}
+    return json.dumps(value, ensure_ascii=False, default=_listed, **known)
+
+
+def _listed(value: Any) -> Any:
+    return "" if isinstance(value, jinja2.Undefined) else list(value)
+
+
 @cache
-def _environment() -> _Environment:
-    environment = _Environment(
+def _environment(lenient: bool) -> _Environment:
+    environment = (_LenientEnvironment if lenient else _Environment)(
         trim_blocks=True,
         lstrip_blocks=True,
+        undefined=_Nothing if lenient else jinja2.Undefined,
         finalize=_finalized,
         extensions=[_GenerationTag, _Length, "jinja2.ext.loopcontrols"],
     )
-    environment.filters["tojson"] = _tojson
+    environment.filters["tojson"] = _lenient_tojson if lenient else _tojson
     filters: dict[str, Any] = environment.filters
     tests: dict[str, Any] = environment.tests
     environment.filters = {name: metered(run, filter_toll(name)) for name, run in filters.items()}
@@ -331,11 +359,11 @@ def _environment() -> _Environment:
     return environment
 
 
-def compile_template(source: str) -> jinja2.Template:
+def compile_template(source: str, lenient: bool = False) -> jinja2.Template:
     """The template, ready for `render`; constant parts are worked out here, so it has a budget too."""
     token = METER.set(Meter())
     try:
-        return _environment().from_string(source)
+        return _environment(lenient).from_string(source)
     finally:
         METER.reset(token)
 

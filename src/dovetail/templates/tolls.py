@@ -71,7 +71,7 @@ def metered_call(meter: Meter, function: Any, args: tuple[Any, ...], kwargs: dic
         toll = METHODS.get(name)
         if toll is not None and (anew := toll(meter, owner, *args, **kwargs)) is not None:
             return (anew, *args[1:])
-    elif isinstance(owner, list | tuple) and name in ("index", "count"):
+    elif isinstance(owner, list | tuple) and name in ("index", "count", "remove", "sort", "insert"):
         meter.weigh(owner)
     elif isinstance(owner, int) and name == "to_bytes":
         meter.need(_integer(args[0] if args else kwargs.get("length", 1)))
