@@ -164,8 +164,11 @@ class Reader:
         reasoning = self.plan.reasoning
         assert reasoning is not None
         region: Region = "content" if self.plan.inline_reasoning else "reasoning"
+        offset = self.tape.look - self.tape.at
         if (yield from phrase(self.tape, self.plan.reasoning_start)):
             self._reasoning_markup()  # the prompt has opened the block, and the model opens it again
+        elif offset and (yield from self._broken_off(offset)):
+            self.teller.markup()
         self.tape.look = self.tape.at
         start = self.tape.base + self.tape.at
         yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
@@ -190,6 +193,19 @@ class Reader:
             self.teller.markup()
         before, end, after = reasoning.skipped.partition(reasoning.end)
         yield from self._skip(after if end and inside == len(before) else reasoning.after)
+
+    def _broken_off(self, offset: int) -> Steps[bool]:
+        """Whether a block of reasoning that stays in the content ends before it says anything, and not by its end."""
+        tape, stops, end = self.tape, self.plan.reasoning_stops, self.plan.reasoning_end[0]
+        while True:
+            tape.look = tape.at + offset
+            tape.look = behind = tape.after_space()
+            found = stops.find.match(tape.data, behind)
+            if found:
+                return not tape.data.startswith(end, behind)
+            if tape.final or (behind < len(tape.data) and stops.held(tape.data, behind) != behind):
+                return False
+            yield
 
     def _skip(self, pad: str) -> Steps[None]:
         """White space that belongs to the markup."""

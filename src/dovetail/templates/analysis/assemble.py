@@ -23,6 +23,7 @@ def assemble(
         _reasoning(reasoning),
         _content(frame, reasoning, content, calls),
         _turn(frame, reasoning, content, calls),
+        excludes=(content.begin,) if reasoning.end and content.mode == "ALWAYS_WRAPPED" and not reasoning.between else (),
     )
 
 
@@ -37,6 +38,7 @@ def _reasoning(found: FoundReasoning) -> Reasoning | None:
         after=found.after,
         empty=found.empty,
         bare_end=found.bare_end,
+        ends_at_calls=found.opened_by == "prompt" or found.mode == "TOOLS_ONLY",
     )
 
 
