@@ -19,16 +19,26 @@ _NOT_JINJA = "correct the template: Jinja2 as Transformers runs it, with loop co
 
 
 class ChatTemplate:
-    """A compiled chat template; `clock` tells `strftime_now` the time."""
+    """A compiled chat template; `clock` tells `strftime_now` the time.
+
+    Where `lenient`, it may also do what Transformers refuses and other runtimes take: change lists, add what is
+    undefined to text, write lazy items as JSON.
+    """
 
     def __init__(
-        self, source: str, bos_token: str = "", eos_token: str = "", *, clock: Callable[[], datetime] = datetime.now
+        self,
+        source: str,
+        bos_token: str = "",
+        eos_token: str = "",
+        *,
+        clock: Callable[[], datetime] = datetime.now,
+        lenient: bool = False,
     ) -> None:
         self.source = source
         self.bos_token = bos_token
         self.eos_token = eos_token
         self._clock = clock
-        self._compiled = _compile(source)
+        self._compiled = _compile(source, lenient)
 
     def render(
         self,
@@ -40,32 +50,33 @@ class ChatTemplate:
         """The prompt; TemplateError where the template fails or refuses, LimitError where it goes beyond its budget."""
         from dovetail.templates import sandbox
 
-        variables = {"bos_token": self.bos_token, "eos_token": self.eos_token, "documents": None, **kwargs}
-        chat = [_with_reasoning(message) for message in _plain(messages)]
-        values = {
-            **_plain(variables),
-            "messages": chat,
-            "tools": _plain(tools),
-            "add_generation_prompt": add_generation_prompt,
-        }
         try:
+            values = self._values(messages, tools, add_generation_prompt, kwargs)
             return sandbox.render(self._compiled, values, self._clock)
         except Exception as error:  # what a template can raise has no end
             raise _explained(error, self._compiled) from error
+
+    def _values(
+        self, messages: Any, tools: Any, add_generation_prompt: bool, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        given = {"bos_token": self.bos_token, "eos_token": self.eos_token, "documents": None, **options}
+        chat = [_with_reasoning(message) for message in _plain(messages)]
+        asked = {"messages": chat, "tools": _plain(tools), "add_generation_prompt": add_generation_prompt}
+        return {**_plain(given), **asked}
 
     def __repr__(self) -> str:
         return f"ChatTemplate({len(self.source)} characters)"
 
 
 @lru_cache(maxsize=128)
-def _compile(source: str) -> jinja2.Template:
+def _compile(source: str, lenient: bool) -> jinja2.Template:
     from dovetail.templates import sandbox
 
     if len(source) > _MAX_SOURCE:
         problem = f"the chat template has {len(source)} characters, and {_MAX_SOURCE} is the limit"
         raise LimitError(problem, "", "is this a chat template? Real ones have a few thousand characters")
     try:
-        return sandbox.compile_template(source)
+        return sandbox.compile_template(source, lenient)
     except Exception as error:  # among them RecursionError and MemoryError of Python's own compiler
         raise _explained(error, None) from error
 
@@ -102,8 +113,10 @@ def _plain(value: Any) -> Any:
 def _explained(error: Exception, compiled: jinja2.Template | None) -> Exception:
     import jinja2
 
+    if isinstance(error, TemplateError):
+        return error
     if isinstance(error, LimitError):
-        return LimitError(error.problem, _place(error, compiled), error.fix)
+        return LimitError(error.problem, error.path or _place(error, compiled), error.fix)
     place = _place(error, compiled)
     if isinstance(error, jinja2.TemplateSyntaxError):
         return TemplateError(f"the chat template is not Jinja2: {error.message}", f"line {error.lineno}", _NOT_JINJA)

@@ -6,14 +6,12 @@ that the text around it is the template's own.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.errors import DovetailError
-from dovetail.templates.analysis.lenient import LenientTemplate
+from dovetail.errors import TemplateError
 from dovetail.templates.render import ChatTemplate
 
 Wire = dict[str, Any]
@@ -98,7 +96,7 @@ class Prober:
     refusals: list[str] = field(default_factory=list)
     lenient: bool = False  # whether something was rendered that Transformers refuses
     _strict: ChatTemplate | None = None
-    _free: LenientTemplate | None = None
+    _free: ChatTemplate | None = None
     _memo: dict[str, str | None] = field(default_factory=dict)
 
     def render(
@@ -115,13 +113,13 @@ class Prober:
             self._strict = ChatTemplate(self.source, self.bos_token, self.eos_token)
         try:
             return self._strict.render(messages, tools, prompt, **settings)
-        except DovetailError as error:
+        except TemplateError as error:
             self.refusals.append(str(error))
         if self._free is None:
-            self._free = LenientTemplate(self.source, self.bos_token, self.eos_token)
+            self._free = ChatTemplate(self.source, self.bos_token, self.eos_token, lenient=True)
         try:
-            text = self._free.render(copy.deepcopy(messages), tools, prompt, **settings)
-        except Exception:  # what a template can raise has no end
+            text = self._free.render(messages, tools, prompt, **settings)
+        except TemplateError:
             return None
         self.lenient = True
         return text

@@ -1,0 +1,167 @@
+"""The check of one chat template, feature by feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dovetail.engine.loaders import Loaded
+from dovetail.errors import DovetailError
+from dovetail.messages import Message, ToolCall
+from dovetail.models.speaker import Speaker, embedded_tokens
+from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.checks.features import PROBES, tools_of, with_ids, writes_ids
+from dovetail.templates.checks.laws import accepted, read_back, streams
+from dovetail.templates.checks.report import FEATURES, Check, Report
+from dovetail.templates.checks.turns import Turn, Turns
+
+_UTTERANCES = 3  # of the random speaker, for each request
+_FIXES = {
+    "reasoning": "write reasoning between two markers that stand nowhere else, the same in prompt and history",
+    "content": "write content as it is, between markers that are not part of it",
+    "call": "write name and arguments between fixed markers, and the arguments with tojson",
+    "parallel": "write each call with the same markers, and the same text between any two of them",
+    "nested": "write values that are no strings with tojson",
+    "unicode": "write strings with tojson (it leaves Unicode as it is), or between markers that they cannot hold",
+    "whitespace": "do not trim arguments: a value is what stands between its markers",
+    "ids": "write the id of each call between fixed markers",
+}
+
+
+def check(chat_template: str, bos_token: str = "", eos_token: str = "") -> Report:
+    """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature."""
+    analysis = analyse_template(chat_template, bos_token, eos_token)
+    return _Checker(analysis, Turns(chat_template, analysis, bos_token, eos_token)).report()
+
+
+@dataclass(slots=True)
+class _Sample:
+    """A turn that the template wrote, and what it says."""
+
+    message: Message
+    tools: Any
+    turn: Turn
+
+
+@dataclass(slots=True)
+class _Checker:
+    analysis: Analysis
+    turns: Turns
+    samples: list[_Sample] = field(default_factory=list)
+
+    def report(self) -> Report:
+        checks = [self._feature(feature) for feature in FEATURES if feature in PROBES]
+        checks += [self._streaming(), self._constraint()]
+        return Report(self.analysis, tuple(checks))
+
+    def _feature(self, feature: str) -> Check:
+        absent = self._absence(feature)
+        if absent:
+            return Check(feature, "absent", absent)
+        detail, rendered = "", ""
+        for probe in PROBES[feature]:
+            if not self._is_carried(probe):
+                continue
+            try:
+                sample, detail = self._sample(with_ids(probe, self.analysis.dialect))
+                rendered = sample.turn.output
+                problem = read_back(self.analysis.dialect, sample.tools, sample.turn, sample.message)
+                problem = problem or (self._ids(sample) if feature == "ids" else "")
+            except DovetailError as error:
+                problem = str(error)
+            if problem:
+                return Check(feature, "failed", problem, rendered, _FIXES[feature])
+        return Check(feature, "passed", detail, rendered)
+
+    def _absence(self, feature: str) -> str:
+        """Why a template has none of a feature; nothing where it has."""
+        able, dialect = self.analysis.capabilities, self.analysis.dialect
+        if feature == "reasoning" and dialect.reasoning is None:
+            return "the template knows no reasoning"
+        if feature in ("call", "parallel", "nested", "ids") and not dialect.calls:
+            return "the template writes no calls"
+        if feature == "parallel" and not able.parallel_calls:
+            return "the template writes one call at most"
+        if feature == "ids" and not writes_ids(dialect):
+            return "the template writes no ids"
+        return ""
+
+    def _is_carried(self, probe: Message) -> bool:
+        able, dialect = self.analysis.capabilities, self.analysis.dialect
+        if probe.tool_calls and (not dialect.calls or (len(probe.tool_calls) > 1 and not able.parallel_calls)):
+            return False
+        return able.content_with_calls or not (probe.content and probe.tool_calls)
+
+    def _sample(self, message: Message) -> tuple[_Sample, str]:
+        """The turn that says `message`: as the template writes it, or else as the dialect does."""
+        tools = tools_of(message) or None
+        turn = self.turns.of(message, tools)
+        detail = ""
+        if message.reasoning and message.reasoning.split("\n")[0] not in turn.output:
+            # Many templates leave reasoning out of history: then no turn of theirs can show it.
+            turn = Turn(self.analysis.dialect.turn.start, self.analysis.dialect.render(message))
+            detail = "the template leaves it out of history; tried as the model writes it"
+        sample = _Sample(message, tools, turn)
+        self.samples.append(sample)
+        return sample, detail
+
+    def _ids(self, sample: _Sample) -> str:
+        got = self.analysis.dialect.parse(sample.turn.output, sample.tools, sample.turn.prompt)
+        wanted = [call.id for call in sample.message.tool_calls]
+        found = [call.id for call in got.tool_calls]
+        if any(id in sample.turn.output for id in wanted):
+            return "" if wanted == found else f"the ids {wanted} are read as {found}"
+        # The template numbers the calls itself.
+        return "" if all(found) and len(set(found)) == len(found) else f"the ids are read as {found}"
+
+    def _streaming(self) -> Check:
+        for sample in self.samples:
+            problem = streams(self.analysis.dialect, sample.tools, sample.turn)
+            if problem:
+                return Check("streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail")
+        return Check("streaming", "passed", f"{len(self.samples)} turns, whole, in chunks and damaged")
+
+    def _constraint(self) -> Check:
+        opened = self.turns.opened()
+        for sample in self.samples:
+            problem = accepted(self.analysis.dialect, sample.tools, sample.turn, opened)
+            if problem:
+                fix = "write the same white space and markers in history as the model is to write"
+                return Check("constraint", "failed", problem, sample.turn.output, fix)
+        problem, count = self._babble()
+        if problem:
+            return Check("constraint", "failed", problem, "", "report this: it is a defect of dovetail")
+        return Check("constraint", "passed", f"{len(self.samples)} turns accepted, {count} random ones read")
+
+    def _babble(self) -> tuple[str, int]:
+        """A random speaker talks under the format, and what it says is read without a remark."""
+        dialect, count = self.analysis.dialect, 0
+        speaker = _speaker(self.analysis)
+        asked = replace(PROBES["parallel"][0], tool_calls=(*PROBES["parallel"][0].tool_calls, _search()))
+        tools = tools_of(asked) if dialect.calls else None
+        for choice in ("auto", "required") if tools else ("auto",):
+            for reasoning in (True, False) if dialect.reasoning else (False,):
+                fmt = dialect.format(tools, choice, reasoning, self.analysis.capabilities.parallel_calls)
+                for _ in range(_UTTERANCES):
+                    said = speaker.speak(fmt, max_tokens=500)
+                    if not said.complete:
+                        continue
+                    got = dialect.parse(said.data, tools, reasoning=reasoning)
+                    count += 1
+                    if got.diagnostics or (choice == "required" and not got.tool_calls):
+                        remark = got.diagnostics[0].problem if got.diagnostics else "there is no call"
+                        return f"the format allows {said.data.decode()!r}, of which the reader remarks: {remark}", count
+        return "" if count else "the speaker finds no way to end a turn", count
+
+
+def _search() -> ToolCall:
+    return PROBES["nested"][0].tool_calls[0]
+
+
+def _speaker(analysis: Analysis) -> Speaker:
+    """A speaker whose vocabulary has the special tokens of the dialect and a stop token of its own."""
+    special = analysis.dialect.special_tokens
+    plain = [token for token in embedded_tokens().tokens if not (len(token) > 2 and token.startswith(b"<"))]
+    tokens = [*plain, *(token.encode() for token in special), b"<stop>"]
+    return Speaker(7, Loaded(tokens, {token: len(plain) + i for i, token in enumerate(special)}, [len(tokens) - 1]))
+
