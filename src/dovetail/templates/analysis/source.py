@@ -32,7 +32,7 @@ class Source:
 @lru_cache(maxsize=16)
 def read_source(source: str) -> Source:
     """The facts of a template that compiles."""
-    tree = sandbox._environment().parse(source)
+    tree = sandbox._environment(False).parse(source)
     assigned = {node.name for node in tree.find_all(nodes.Name) if node.ctx in ("store", "param")}
     read = dict.fromkeys(node.name for node in tree.find_all(nodes.Name) if node.ctx == "load")
     tested = {node.node.name for node in tree.find_all(nodes.Test) if isinstance(node.node, nodes.Name)}
