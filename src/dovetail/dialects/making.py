@@ -175,7 +175,7 @@ class _Maker:
         if reasoning is not None and self.request.reasoning != "disabled":
             inside = self._text("reasoning", self._words(reasoning.start), reasoning.end)
             before.append(_sequence([*self._literal(reasoning.start), inside]))
-        calls = [self._block(block) for block in self._call_blocks(one=True)]
+        calls = [self._block(block) for block in self._call_blocks(one=not self._several())]
         last = list(calls)
         if self.request.choice == "auto":
             last.append(self._content_block(content, self.answer))
@@ -246,6 +246,8 @@ class _Maker:
 
     def _lead(self, block: Block) -> list[f.Format]:
         """What comes before a call that comes first: the family's lead, or perhaps its usual spacing."""
+        if block.lead and block.spacing and block.lead != block.spacing:
+            return [_either([_sequence(self._literal(text)) for text in (block.lead, block.spacing)])]
         return self._literal(block.lead) or _optional(self._literal(block.spacing))
 
     def _block(self, block: Block) -> f.Format:
@@ -291,8 +293,9 @@ class _Maker:
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
             fields["any_order"] = True
-        if self.options.max_whitespace_cnt is not None:
-            fields["max_whitespace_cnt"] = self.options.max_whitespace_cnt
+        width = way.max_whitespace if self.options.max_whitespace_cnt is None else self.options.max_whitespace_cnt
+        if width is not None:
+            fields["max_whitespace_cnt"] = width
         if isinstance(way.call, TaggedCall) and way.call.excludes and self.options.exclude_special_tokens:
             fields["excludes"] = way.call.excludes
         return f.JsonSchemaFormat(**fields)

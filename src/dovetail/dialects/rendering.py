@@ -126,7 +126,7 @@ def _element(head: str, value: Any, key: str, layout: Layout, pad: str) -> str:
     """One value in its markup."""
     match value:
         case str():
-            kind, text = "string", value
+            kind, text = "string", to_json(value) if layout.quoted else value
         case bool():
             kind, text = "boolean", to_json(value)
         case None:

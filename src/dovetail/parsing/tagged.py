@@ -148,9 +148,10 @@ class _Reader:
             if shape:
                 return (yield from self._nested(shape, declared, end, depth))
             kinds = kinds - _COMPOSITE or _STRING
-        if kinds == _STRING:
+        quoted = self.tags.layout.quoted
+        if kinds == _STRING and not quoted:
             closed = yield from self._text()
-        elif "string" in kinds:
+        elif "string" in kinds and not quoted:
             closed = yield from self._held(declared, kinds)
         else:
             closed = yield from self._json(declared, kinds)
@@ -215,7 +216,8 @@ class _Reader:
         offset = tape.look - tape.at
         yield from space(tape)
         first = yield from peek(tape)
-        if first not in _BRACKETS or not kinds & _COMPOSITE or self.tags.python & _COMPOSITE:
+        nested = first in _BRACKETS and kinds & _COMPOSITE and not self.tags.python & _COMPOSITE
+        if not nested and not (first == 0x22 and self.tags.layout.quoted and "string" in kinds):
             tape.look = tape.at + offset
             return (yield from self._held(declared, kinds))
         teller.markup()

@@ -42,7 +42,7 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
     found = _Found(turn, reasoning, content, calls)
     verifications = _verified(prober, turn, dialect, shown, calls)
-    notes = _notes(prober, verifications, shape)
+    notes = _notes(prober, verifications, shape, dialect)
     return Analysis(
         dialect,
         _modes(found, dialect),
@@ -118,8 +118,12 @@ def _verified(
     return ()
 
 
-def _notes(prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None) -> list[str]:
+def _notes(
+    prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None, dialect: Dialect
+) -> list[str]:
     notes = [f"{row.feature}: {row.problem}" for row in verifications if not row.passed]
+    if shape and not dialect.calls:
+        notes.append("calls begin with no marker, so that nothing tells them from text")
     messages = [assistant(CONTENT), *([assistant(calls=ONE_CALL, shape=shape)] if shape else [])]
     refusals = dict.fromkeys(prober.refusal([user(), message]) for message in messages)
     return notes + [f"Transformers refuses to render this template: {why}" for why in refusals if why]

@@ -114,7 +114,7 @@ def _literals(
 def _tagged(
     parts: Parts, layout: ListLayout, middle: str, samples: dict[str, _Sample | None], quote: str
 ) -> FoundArguments:
-    stop, _, tail = layout.end.partition(_KEY)
+    stop, _, tail = layout.end.removeprefix(quote).partition(_KEY)
     if tail:
         cut = stop.rfind("</")
         cut = cut if cut > 0 else len(stop)

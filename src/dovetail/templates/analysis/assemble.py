@@ -13,13 +13,17 @@ from dovetail.templates.analysis.frame import Frame
 from dovetail.templates.analysis.reasoning import FoundReasoning
 
 
+_INDENT = 64  # blanks before a line of JSON that is written over several lines
+
+
 def assemble(
     name: str, frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls: FoundCalls | None
 ) -> Dialect:
     """The dialect that writes what the template writes."""
+    readable = calls is not None and (bool((calls.begin + calls.call_begin).strip()) or calls.format == "JSON_NATIVE")
     return Dialect(
         name,
-        (_tool_calls(calls),) if calls else (),
+        (_tool_calls(calls),) if calls and readable else (),
         _reasoning(reasoning),
         _content(frame, reasoning, content, calls),
         _turn(frame, reasoning, content, calls),
@@ -47,7 +51,8 @@ def _content(frame: Frame, reasoning: FoundReasoning, found: FoundContent, calls
         return Content()
     if reasoning.between:
         ends = dict.fromkeys((found.end or found.turn_end.strip(), calls.joint if calls else "", reasoning.end))
-        return Content((found.begin,), tuple(end for end in ends if end))
+        notes = (found.begin,) if calls and calls.with_content else ()
+        return Content((found.begin,), tuple(end for end in ends if end), notes)
     opened = any(text == found.begin for _, text in frame.prompts)
     return Content(
         (found.begin,),
@@ -104,4 +109,5 @@ def _tool_calls(found: FoundCalls) -> ToolCalls:
         id_pattern=found.id_pattern,
         id_template=found.id_template,
         first_id=found.first_id,
+        max_whitespace=_INDENT if found.indented else None,
     )

@@ -60,6 +60,7 @@ class FoundCalls:
     id_pattern: str
     id_template: str
     first_id: int
+    indented: bool  # the arguments are JSON over several lines
     evidence: tuple[str, str, str]  # what was varied, and the two renders
 
     def rows(self) -> list[tuple[str, str, tuple[str, str, str]]]:
@@ -204,6 +205,7 @@ class _Calls:
             id_pattern=pattern,
             id_template=template,
             first_id=first,
+            indented=self._indented(),
             evidence=("one call or two", self.one, self.two or self.one),
         )
 
@@ -223,6 +225,10 @@ class _Calls:
             short = self.prober.turn(assistant(calls=(replace(FIRST, id="q"),), shape=self.shape))
             return position, _ID_PATTERN if short else _SHORT_PATTERN, "{id}", 0
         return position, r"\d+", _id_template(call, call_begin), self._first_index()
+
+    def _indented(self) -> bool:
+        found = find_spelling(self.one, dict(FIRST.arguments))
+        return bool(found) and "\n" in self.one[found[0] : found[1]] if found else False
 
     def _first_index(self) -> int:
         found = re.search(r"\d+", re.sub(f"{NAMES[0]}|{VALUES[0]}", "", self._index_text()))

@@ -103,7 +103,8 @@ class Verifier:
         if turn is None or not _carried(turn, probe):
             return None
         body = self.frame.body(turn, settings)
-        if self.dialect.turn.start in body and not self.dialect.turn.between:
+        start = self.dialect.turn.start.strip()
+        if start and start in body and not self.dialect.turn.between:
             return None  # the template makes two turns of it
         return self._cut(body, probe, settings)
 
