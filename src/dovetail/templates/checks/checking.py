@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dovetail.dialects import Dialect
 from dovetail.engine.loaders import Loaded
-from dovetail.errors import DovetailError
+from dovetail.errors import DialectError, DovetailError
 from dovetail.messages import Message, ToolCall
 from dovetail.models.speaker import Speaker, embedded_tokens
 from dovetail.templates.analysis import Analysis, analyse_template
 from dovetail.templates.checks.features import PROBES, tools_of, with_ids, writes_ids
 from dovetail.templates.checks.laws import accepted, read_back, streams
-from dovetail.templates.checks.report import FEATURES, Check, Report
+from dovetail.templates.checks.report import FEATURES, Check, Report, Status
 from dovetail.templates.checks.turns import Turn, Turns
 
 _UTTERANCES = 3  # of the random speaker, for each request
@@ -32,6 +33,10 @@ def check(chat_template: str, bos_token: str = "", eos_token: str = "") -> Repor
     """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature."""
     analysis = analyse_template(chat_template, bos_token, eos_token)
     return _Checker(analysis, Turns(chat_template, analysis, bos_token, eos_token)).report()
+
+
+class _Lossy(Exception):
+    """The template writes a message in a way that nobody could read back."""
 
 
 @dataclass(slots=True)
@@ -58,20 +63,34 @@ class _Checker:
         absent = self._absence(feature)
         if absent:
             return Check(feature, "absent", absent)
-        detail, rendered = "", ""
+        notes, rendered, tried = [], "", 0
         for probe in PROBES[feature]:
             if not self._is_carried(probe):
                 continue
             try:
-                sample, detail = self._sample(with_ids(probe, self.analysis.dialect))
+                sample, note = self._sample(with_ids(probe, self.analysis.dialect))
+                problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
                 rendered = sample.turn.output
-                problem = read_back(self.analysis.dialect, sample.tools, sample.turn, sample.message)
-                problem = problem or (self._ids(sample) if feature == "ids" else "")
+            except _Lossy as loss:
+                problem, note = "", str(loss)
             except DovetailError as error:
                 problem = str(error)
             if problem:
                 return Check(feature, "failed", problem, rendered, _FIXES[feature])
-        return Check(feature, "passed", detail, rendered)
+            tried += 1
+            notes += [note] if note and note not in notes else []
+        status: Status = "passed" if tried else "absent"
+        return Check(feature, status, "; ".join(notes), rendered, _FIXES[feature] if notes else "")
+
+    def _read(self, sample: _Sample) -> str:
+        """The problem of reading a sample back; a template that writes two messages alike is no problem of the reader."""
+        dialect = self.analysis.dialect
+        problem = read_back(dialect, sample.tools, sample.turn, sample.message)
+        if problem:
+            got = dialect.parse(sample.turn.output, sample.tools, sample.turn.prompt)
+            if not got.diagnostics and self.turns.of(got, sample.tools) == sample.turn:
+                raise _Lossy(f"the template cannot tell: {problem}")
+        return problem
 
     def _absence(self, feature: str) -> str:
         """Why a template has none of a feature; nothing where it has."""
@@ -95,6 +114,10 @@ class _Checker:
     def _sample(self, message: Message) -> tuple[_Sample, str]:
         """The turn that says `message`: as the template writes it, or else as the dialect does."""
         tools = tools_of(message) or None
+        try:
+            self.analysis.dialect.render(message)
+        except DialectError as error:
+            raise _Lossy(f"{error.problem}, so the template cannot tell it") from None
         turn = self.turns.of(message, tools)
         detail = ""
         if message.reasoning and message.reasoning.split("\n")[0] not in turn.output:
@@ -118,7 +141,9 @@ class _Checker:
         for sample in self.samples:
             problem = streams(self.analysis.dialect, sample.tools, sample.turn)
             if problem:
-                return Check("streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail")
+                return Check(
+                    "streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail"
+                )
         return Check("streaming", "passed", f"{len(self.samples)} turns, whole, in chunks and damaged")
 
     def _constraint(self) -> Check:
@@ -146,12 +171,22 @@ class _Checker:
                     said = speaker.speak(fmt, max_tokens=500)
                     if not said.complete:
                         continue
-                    got = dialect.parse(said.data, tools, reasoning=reasoning)
+                    got = dialect.parse(said.data, tools, _prompt(dialect, reasoning))
                     count += 1
                     if got.diagnostics or (choice == "required" and not got.tool_calls):
                         remark = got.diagnostics[0].problem if got.diagnostics else "there is no call"
                         return f"the format allows {said.data.decode()!r}, of which the reader remarks: {remark}", count
         return "" if count else "the speaker finds no way to end a turn", count
+
+
+def _prompt(dialect: Dialect, reasoning: bool) -> str:
+    """The prompt after which the format for a request begins."""
+    block, start = dialect.reasoning, dialect.turn.start
+    if not reasoning and dialect.content.prompt_opens:
+        return start + dialect.content.begins[0]
+    if block is None or block.opened_by == "model" or not reasoning:
+        return start
+    return start + block.start
 
 
 def _search() -> ToolCall:
@@ -164,4 +199,3 @@ def _speaker(analysis: Analysis) -> Speaker:
     plain = [token for token in embedded_tokens().tokens if not (len(token) > 2 and token.startswith(b"<"))]
     tokens = [*plain, *(token.encode() for token in special), b"<stop>"]
     return Speaker(7, Loaded(tokens, {token: len(plain) + i for i, token in enumerate(special)}, [len(tokens) - 1]))
-

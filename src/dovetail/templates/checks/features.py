@@ -14,13 +14,16 @@ from dovetail.parsing.layouts import ID
 _WEATHER = ToolCall.of("get_weather", {"city": "Paris", "days": 3})
 _TIME = ToolCall.of("get_time", {"zone": "Europe/Paris"})
 _NESTED = {
-    "filter": {"tags": ["a", "b"], "range": {"min": 1.5, "max": None}, "exact": True},
+    "filter": {"tags": ["a", "b"], "range": {"min": 1.5, "max": 1e3}, "exact": True},
     "empty": {},
     "none": [],
     "rows": [[1, 2], [3]],
     "limit": -10,
 }
-_UNICODE = {"text": "naïve 猫 🦊 — “quoted”", "punctuation": "\"double\" 'single' back\\slash {brace} [x] <b> a=b, c: d"}
+_UNICODE = {
+    "text": "naïve 猫 🦊 — “quoted”",
+    "punctuation": "\"double\" 'single' back\\slash {brace} [x] <b> a=b, c: d",
+}
 _BLANKS = {"code": "def f():\n    return 1\n\n\tx = 'y'", "spaced": "two  spaces"}
 
 PROBES: dict[str, tuple[Message, ...]] = {
@@ -41,9 +44,12 @@ PROBES: dict[str, tuple[Message, ...]] = {
         Message("", "", (_WEATHER, _TIME)),
         Message("", "", (_TIME, ToolCall.of("get_time", {"zone": "Asia/Tokyo"}), _WEATHER)),
     ),
-    "nested": (Message("", "", (ToolCall.of("search", _NESTED),)),),
+    "nested": (
+        Message("", "", (ToolCall.of("search", _NESTED),)),
+        Message("", "", (ToolCall.of("search", {"query": "x", "after": None, "page": {"next": None}}),)),
+    ),
     "unicode": (
-        Message("", "", (ToolCall.of("translate", _UNICODE),)),
+        *(Message("", "", (ToolCall.of("translate", texts),)) for texts in _TEXTS),
         Message("Grüße, 世界 🌍!"),
     ),
     "whitespace": (

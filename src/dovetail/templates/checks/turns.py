@@ -12,6 +12,7 @@ from dovetail.templates.analysis import Analysis
 from dovetail.templates.render import ChatTemplate
 
 _USER = "Zqcheckq"  # a word that no template writes by itself
+_USER_TURN = {"role": "user", "content": _USER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Turns:
 
     def of(self, message: Message, tools: Any) -> Turn:
         """The turn that says `message`; a TemplateError where the template refuses it."""
-        text = self._render([{"role": "user", "content": _USER}, self._wire(message)], tools)
+        text = self._render([_USER_TURN, self._wire(message)], tools)
         turn = text.rpartition(_USER)[2]
         layout = self._analysis.dialect.turn
         before, start, output = turn.partition(layout.start)
@@ -44,15 +45,20 @@ class Turns:
 
     def opened(self) -> str:
         """What the prompt writes of a turn behind its header."""
-        text = self._render([{"role": "user", "content": _USER}], None, True)
+        text = self._render([_USER_TURN], None, True)
         return text.rpartition(_USER)[2].partition(self._analysis.dialect.turn.start)[2]
 
     def _without_end(self, output: str) -> str:
-        layout = self._analysis.dialect.turn
-        for end in (layout.end, *layout.other_ends):
-            if end and output.rstrip().endswith(end.rstrip()):
-                return output.rstrip().removesuffix(end.rstrip())
-        return output if layout.end else output.rstrip("\n")
+        layout, text = self._analysis.dialect.turn, output.rstrip()
+        if layout.between:
+            return text  # blocks close themselves there
+        for end in filter(str.strip, (layout.end, *layout.other_ends)):
+            if text.endswith(end.strip()):
+                return text.removesuffix(end.strip())
+            body, _, rest = text.rpartition(end.strip())
+            if layout.start.strip() and layout.start.strip() in rest:
+                return body  # some templates write a prompt whether they are asked or not
+        return output.rstrip("\n")
 
     def _wire(self, message: Message) -> dict[str, Any]:
         shape = self._analysis.shape
@@ -71,11 +77,13 @@ class Turns:
         return wire
 
     def _render(self, messages: list[dict[str, Any]], tools: Any, prompt: bool = False) -> str:
-        settings = dict(self._analysis.shape.settings)
-        try:
-            return self._runtimes[0].render(messages, tools, prompt, **settings)
-        except TemplateError as error:
-            try:
-                return self._runtimes[1].render(messages, tools, prompt, **settings)
-            except TemplateError:
-                raise error from None
+        """In Transformers, or else in a lenient runtime; some templates fail where there are no tools at all."""
+        settings, refusal = dict(self._analysis.shape.settings), None
+        for runtime in self._runtimes:
+            for given in (tools,) if tools else (None, []):
+                try:
+                    return runtime.render(messages, given, prompt, **settings)
+                except TemplateError as error:
+                    refusal = refusal or error
+        assert refusal is not None
+        raise refusal
