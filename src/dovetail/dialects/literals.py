@@ -169,8 +169,8 @@ class _Writer:
             if value is False:
                 continue
             where = f"{path}/properties/{key}"
-            head = self._key(key, bare, where)
-            members.append((_sequence([_const(head), self._value(value, where, refs)]), key in required))
+            head = _either([_const(text) for text in self._keys(key, bare, where)])
+            members.append((_sequence([head, self._value(value, where, refs)]), key in required))
         return _sequence([_const(begin), *self._joined(members), _const(end)])
 
     def _joined(self, members: list[tuple[f.Format, bool]]) -> list[f.Format]:
@@ -188,12 +188,13 @@ class _Writer:
         ways = [_sequence([member, *behind(members[i + 1 :])]) for i, (member, _) in enumerate(members)]
         return [f.OptionalFormat(content=_either(ways))] if ways else []
 
-    def _key(self, key: str, bare: bool, path: str) -> str:
+    def _keys(self, key: str, bare: bool, path: str) -> list[str]:
+        """The spellings of a key with what follows it."""
         if not bare:
-            return to_json(key) + ": " if self.syntax.quotes[0] == '"' else spell(key, self.syntax) + ": "
+            return [text + ": " for text in self._spellings(key)]
         if not key or not all(char.isalnum() or char in "_-.$" for char in key):
             raise SchemaError(f"the key {key!r} cannot be written without quotes", path, "use letters and digits")
-        return key + self.syntax.assign
+        return [key + self.syntax.assign]
 
     def _open(self, begin: str, end: str, bare: bool) -> f.Format:
         """An object about whose members nothing is known."""
@@ -219,7 +220,8 @@ name ::= [a-zA-Z_] [a-zA-Z0-9_]*
     def _strings(self) -> str:
         if not self.syntax.escapes:
             return _until(self.syntax.quotes[0])
-        ways = " | ".join(f"{json.dumps(q)} ([^{q}\\\\\\n\\r] | escape)* {json.dumps(q)}" for q in self.syntax.quotes)
+        lines = "" if self.syntax.raw_lines else "\\n\\r"
+        ways = " | ".join(f"{json.dumps(q)} ([^{q}\\\\{lines}] | escape)* {json.dumps(q)}" for q in self.syntax.quotes)
         return f"""string ::= {ways}
 escape ::= "\\\\" (["'\\\\bfnrt] | "u" [0-9a-cefA-CEF] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F])
 """

@@ -83,7 +83,8 @@ class _Maker:
         if self.dialect.turn.between:
             return self._channels()
         parts = [self._reasoning(), self._body(), *self._literal(self.dialect.turn.closing)]
-        return _sequence([part for part in parts if part is not None])
+        whole = _sequence([part for part in parts if part is not None])
+        return _behind(whole, self.dialect.turn.opened) if self.dialect.turn.opened else whole
 
     def _reasoning(self) -> f.Format | None:
         block, mode = self.dialect.reasoning, self.request.reasoning
@@ -94,9 +95,9 @@ class _Maker:
         triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
         inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
         after = self._literal(block.after)
-        opener = _sequence(self._literal(block.start))
+        opener = self._literal(block.start)
         if mode == "auto":
-            whole = _sequence([opener, inside, *after])
+            whole = _sequence([*opener, inside, *after])
             bare = [_sequence([*self._literal(block.end), *after])] if block.bare_end else []
             bare += [_sequence(self._literal(block.empty))] if block.empty else []
             return f.OptionalFormat(content=_either([whole, *bare]))
@@ -104,9 +105,9 @@ class _Maker:
             case "prompt":
                 return _sequence([inside, *after])
             case "model":
-                return _sequence([opener, inside, *after])
+                return _sequence([*opener, inside, *after])
             case "either":
-                return _sequence([f.OptionalFormat(content=opener), inside, *after])
+                return _sequence([*_optional(opener), inside, *after])
 
     def _body(self) -> f.Format:
         """Content and calls, in this order."""
@@ -146,11 +147,14 @@ class _Maker:
         return _either(ways)
 
     def _inside(self, answer: f.Format | None, ends: tuple[str, ...]) -> f.Format:
-        """The content of a block up to and with its end."""
+        """The content of a block up to and with its end; one without an end goes up to the next call."""
+        if answer is None and not any(ends):
+            triggers = tuple(way.opens_with for way in self.dialect.calls)
+            return f.CaptureFormat(name="content", content=f.AnyTextFormat(excludes=self._words(*triggers)))
         if answer is None:
             return self._text("content", self._words(), *ends)
-        closing = _either([_sequence(self._literal(end)) for end in ends])
-        return _sequence([f.CaptureFormat(name="content", content=answer), closing])
+        closing = [_either([_sequence(self._literal(end)) for end in ends])] if any(ends) else []
+        return _sequence([f.CaptureFormat(name="content", content=answer), *closing])
 
     def _plain(self) -> f.Format:
         """Free text with calls in it, only calls, or only the answer."""
@@ -179,7 +183,7 @@ class _Maker:
                 ends = content.ends
                 before += [_sequence([*self._literal(note), self._inside(None, ends)]) for note in content.notes]
         if self._several():
-            before += calls
+            before += [_sequence([call, *self._literal(self.dialect.turn.closing)]) for call in calls]
         if not before:
             return _either(last)
         first = f.StarFormat(content=_sequence([_either(before), *self._literal(between)]))
@@ -306,7 +310,8 @@ class _Maker:
         if self.options.exclude_special_tokens:
             marks = (reasoning.start, reasoning.end) if reasoning and not self.dialect.turn.between else ()
             always += (*marks, *self.dialect.excludes)
-        return tuple(word for word in dict.fromkeys(always) if not any(token in word for token in self.tokens))
+        words = [word for word in dict.fromkeys(always) if word]
+        return tuple(word for word in words if not any(token in word for token in self.tokens))
 
     def _text(self, name: str, excludes: tuple[str, ...], *ends: str) -> f.Format:
         """Free text under a name up to and with one of its ends."""
@@ -368,6 +373,21 @@ def _split(pieces: Pieces) -> tuple[str, Pieces, str]:
     head = pieces[0] if isinstance(pieces[0], str) else ""
     tail = pieces[-1] if isinstance(pieces[-1], str) else ""
     return head, pieces[bool(head) : len(pieces) - bool(tail)], tail
+
+
+def _behind(whole: f.Format, opened: str) -> f.Format:
+    """A format without the text that the prompt has written, with which all of its ways begin."""
+    match whole:
+        case f.ConstStringFormat(value=value) if value.startswith(opened):
+            return f.ConstStringFormat(value=value.removeprefix(opened))
+        case f.OrFormat(elements=elements):
+            return f.OrFormat(elements=tuple(_behind(element, opened) for element in elements))
+        case f.SequenceFormat(elements=(f.ConstStringFormat(value=value), first, *rest)) if opened.startswith(value):
+            return _sequence([_behind(first, opened.removeprefix(value)) if opened != value else first, *rest])
+        case f.SequenceFormat(elements=(first, *rest)):
+            return _sequence([_behind(first, opened), *rest])
+        case _:
+            return whole
 
 
 def _sequence(parts: list[f.Format]) -> f.Format:

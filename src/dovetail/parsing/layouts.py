@@ -39,7 +39,7 @@ class Literals:
     Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
     Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
     Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
-    Where `quoted_keys`, the keys of the arguments are strings as well.
+    Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, strings hold line breaks.
     """
 
     begin: str
@@ -54,6 +54,7 @@ class Literals:
     null: str = "null"
     sorted_keys: bool = False
     quoted_keys: bool = False
+    raw_lines: bool = False
 
 
 PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")

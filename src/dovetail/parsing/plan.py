@@ -107,7 +107,8 @@ class Plan:
         spelled = [] if self._all_are_tokens(tuple(tokens)) else openers[: len(self.ways)]
         self.openers = _prose_stops(openers, tokens, spelled)
         self.reasoning_stops = _prose_stops(self._reasoning_stops(layout), tokens)
-        self.content_stops = _prose_stops([("", end.encode()) for end in self.content.ends], tokens)
+        ends = [("", end.encode()) for end in self.content.ends if end] or openers
+        self.content_stops = _prose_stops(ends, tokens)
         self.tools: Mapping[str, Any] | None = None
         self.inline_reasoning = False
         self.json_answer = False

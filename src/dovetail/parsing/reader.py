@@ -101,7 +101,7 @@ class Reader:
         if (yield from self._content_or_calls(offset)):
             return True
         if (yield from self._at(offset, plan.reasoning_end)):
-            if plan.reasoning and not plan.reasoning.bare_end:
+            if plan.reasoning and not plan.reasoning.bare_end and plan.reasoning_end != plan.closing:
                 self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
             self.teller.markup()
             yield from self._skip(plan.reasoning.after if plan.reasoning else "")
@@ -217,8 +217,10 @@ class Reader:
         """The content of a block, and its end."""
         if self.plan.json_answer and not self.plan.content.always:  # such a block may also be a note before a call
             yield from self._answer()
-        yield from free_text(self.teller, "content", self.plan.content_stops)
+        size = yield from free_text(self.teller, "content", self.plan.content_stops)
         self.teller.enter("")
+        if not any(self.plan.content.ends):
+            self.tape.look -= size  # what ends it is not its own
         self.teller.markup()
 
     def _rest(self) -> Steps[None]:

@@ -92,6 +92,8 @@ def _literals(
     nested = samples["object"]
     backwards = turn(Call(NAMES[0], {KEYS[1]: VALUES[1], KEYS[0]: VALUES[0]}))
     escapes = len(quote) == 1
+    lines = VALUES[0] + "\n" + VALUES[1]
+    raw_lines = lines in turn(Call(NAMES[0], {KEYS[0]: lines}))
     style = Literals(
         begin,
         end,
@@ -104,6 +106,7 @@ def _literals(
         false="False" if boolean and boolean.python else "false",
         null="None" if null and null.python else "null",
         sorted_keys=backwards.find(KEYS[0]) < backwards.find(KEYS[1]),
+        raw_lines=raw_lines and escapes,
     )
     return FoundArguments((*parts, *((before,) if before else ()), ARGUMENTS), rest, style)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from dovetail.dialects import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, TaggedCall
 from dovetail.dialects.making import call_pieces
-from dovetail.parsing.layouts import PYTHON_DICT, CallLayout, Field
+from dovetail.formats.styles import Layout
+from dovetail.parsing.layouts import PYTHON_DICT, CallLayout, Field, Literals
 from dovetail.templates.analysis.arguments import find_arguments
 from dovetail.templates.analysis.content import FoundContent
 from dovetail.templates.analysis.diff import ListLayout, list_layout, markers, shared_end
@@ -59,7 +60,26 @@ class FoundCalls:
     id_pattern: str
     id_template: str
     first_id: int
-    evidence: tuple[tuple[str, str, str, str], ...]  # what was found, what was varied, and the two renders
+    evidence: tuple[str, str, str]  # what was varied, and the two renders
+
+    def rows(self) -> list[tuple[str, str, tuple[str, str, str]]]:
+        """The parts of the layout that are there, by name, with what showed them."""
+        found = [
+            ("calls.begin", self.begin),
+            ("calls.call_begin", self.call_begin),
+            ("calls.call_end", self.call_end),
+            ("calls.separator", self.separator),
+            ("calls.end", self.end),
+        ]
+        found += [("calls.part", part) for part in call_pieces(self.call) if isinstance(part, str)]
+        style = self.call.arguments if isinstance(self.call, TaggedCall) else "json"
+        if isinstance(style, Layout):
+            found += [("arguments.begin", style.begin), ("arguments.middle", "".join(style.middle["string"]))]
+            found += [("arguments.stop", style.stop)]
+        elif isinstance(style, Literals):
+            found += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
+            found += [("arguments.quote", style.quotes[0])]
+        return [(what, value, self.evidence) for what, value in found]
 
 
 def find_calls(
@@ -133,7 +153,10 @@ class _Calls:
             spacing = behind[: len(behind) - len(section)]
             spacing = spacing[len(spacing.rstrip()) :]
         lead = opened[: len(opened) - len(section)]
-        return section, lead[len(lead.rstrip()) :], spacing, CONTENT in both and NAMES[0] in both
+        before = both.partition(CONTENT)[0].rstrip()
+        is_reasoning = bool(self.reasoning.start.strip()) and before.endswith(self.reasoning.start.strip())
+        carried = CONTENT in both and NAMES[0] in both and not is_reasoning
+        return section, lead[len(lead.rstrip()) :], spacing, carried
 
     def _without_blocks(self, opened: str) -> str:
         """What opens the calls, without empty blocks of reasoning and content before it."""
@@ -180,7 +203,7 @@ class _Calls:
             id_pattern=pattern,
             id_template=template,
             first_id=first,
-            evidence=(("calls", "one call or two", self.one, self.two),),
+            evidence=("one call or two", self.one, self.two or self.one),
         )
 
     def _ids(

@@ -93,8 +93,7 @@ class Prober:
     source: str
     bos_token: str = ""
     eos_token: str = ""
-    refusals: list[str] = field(default_factory=list)
-    lenient: bool = False  # whether something was rendered that Transformers refuses
+    refusals: dict[str, str] = field(default_factory=dict)  # what Transformers refuses, and why
     _strict: ChatTemplate | None = None
     _free: ChatTemplate | None = None
     _memo: dict[str, str | None] = field(default_factory=dict)
@@ -105,24 +104,27 @@ class Prober:
         """The text of a conversation, or None where the template refuses it."""
         key = json.dumps([messages, tools, prompt, list(settings)])
         if key not in self._memo:
-            self._memo[key] = self._render(messages, tools, prompt, dict(settings))
+            self._memo[key] = self._render(key, messages, tools, prompt, dict(settings))
         return self._memo[key]
 
-    def _render(self, messages: list[Wire], tools: Any, prompt: bool, settings: Wire) -> str | None:
+    def refusal(self, messages: list[Wire]) -> str:
+        """Why Transformers refuses a conversation, or nothing where it takes it."""
+        self.render(messages)
+        return self.refusals.get(json.dumps([messages, TOOLS, False, []]), "")
+
+    def _render(self, key: str, messages: list[Wire], tools: Any, prompt: bool, settings: Wire) -> str | None:
         if self._strict is None:
             self._strict = ChatTemplate(self.source, self.bos_token, self.eos_token)
         try:
             return self._strict.render(messages, tools, prompt, **settings)
         except TemplateError as error:
-            self.refusals.append(str(error))
+            self.refusals[key] = error.problem
         if self._free is None:
             self._free = ChatTemplate(self.source, self.bos_token, self.eos_token, lenient=True)
         try:
-            text = self._free.render(messages, tools, prompt, **settings)
+            return self._free.render(messages, tools, prompt, **settings)
         except TemplateError:
             return None
-        self.lenient = True
-        return text
 
     def turn(self, message: Wire | None, prompt: bool = False, settings: Any = (), tools: Any = TOOLS) -> str | None:
         """What a template writes behind the text of the user: the end of that turn, and the turn of the assistant."""

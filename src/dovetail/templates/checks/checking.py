@@ -35,7 +35,7 @@ def check(chat_template: str, bos_token: str = "", eos_token: str = "") -> Repor
     return _Checker(analysis, Turns(chat_template, analysis, bos_token, eos_token)).report()
 
 
-class _Lossy(Exception):
+class _LossError(Exception):
     """The template writes a message in a way that nobody could read back."""
 
 
@@ -71,7 +71,7 @@ class _Checker:
                 sample, note = self._sample(with_ids(probe, self.analysis.dialect))
                 problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
                 rendered = sample.turn.output
-            except _Lossy as loss:
+            except _LossError as loss:
                 problem, note = "", str(loss)
             except DovetailError as error:
                 problem = str(error)
@@ -83,13 +83,13 @@ class _Checker:
         return Check(feature, status, "; ".join(notes), rendered, _FIXES[feature] if notes else "")
 
     def _read(self, sample: _Sample) -> str:
-        """The problem of reading a sample back; a template that writes two messages alike is no problem of the reader."""
+        """The problem of reading a sample back; that a template writes two messages alike is none of the reader."""
         dialect = self.analysis.dialect
         problem = read_back(dialect, sample.tools, sample.turn, sample.message)
         if problem:
             got = dialect.parse(sample.turn.output, sample.tools, sample.turn.prompt)
             if not got.diagnostics and self.turns.of(got, sample.tools) == sample.turn:
-                raise _Lossy(f"the template cannot tell: {problem}")
+                raise _LossError(f"the template cannot tell: {problem}")
         return problem
 
     def _absence(self, feature: str) -> str:
@@ -117,7 +117,7 @@ class _Checker:
         try:
             self.analysis.dialect.render(message)
         except DialectError as error:
-            raise _Lossy(f"{error.problem}, so the template cannot tell it") from None
+            raise _LossError(f"{error.problem}, so the template cannot tell it") from None
         turn = self.turns.of(message, tools)
         detail = ""
         if message.reasoning and message.reasoning.split("\n")[0] not in turn.output:

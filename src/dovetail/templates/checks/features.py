@@ -20,11 +20,13 @@ _NESTED = {
     "rows": [[1, 2], [3]],
     "limit": -10,
 }
-_UNICODE = {
-    "text": "naïve 猫 🦊 — “quoted”",
-    "punctuation": "\"double\" 'single' back\\slash {brace} [x] <b> a=b, c: d",
-}
-_BLANKS = {"code": "def f():\n    return 1\n\n\tx = 'y'", "spaced": "two  spaces"}
+_TEXTS = (
+    {"text": "naïve 猫 🦊 — “quoted”", "other": "Ω"},
+    {"text": "{brace} [x] (y) <b> a=b, c: d", "other": "100%"},
+    {"text": 'say "hello"', "path": "C:\\new"},
+    {"text": "it's", "other": "'"},
+)
+_BLANKS = {"code": "def f():\n    return 1\n\n\tx = y", "spaced": "two  spaces"}
 
 PROBES: dict[str, tuple[Message, ...]] = {
     "reasoning": (
