@@ -83,7 +83,7 @@ def schema_of(value: Any) -> dict[str, Any]:
         case str():
             return {"type": "string"}
         case None:
-            return {"type": "null"}
+            return {"anyOf": [{"type": "string"}, {"type": "null"}]}
         case list():
             return {"type": "array", "items": schema_of(value[0]) if value else {}}
         case _:
