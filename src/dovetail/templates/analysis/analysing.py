@@ -38,12 +38,13 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     name = "template-" + hashlib.sha256(source.encode()).hexdigest()[:8]
     dialect, corrections = corrected(facts, assemble(name, turn, reasoning, content, calls))
     family = kin(dialect)
+    dialect = adopted(dialect, family) if family else dialect
     shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
     found = _Found(turn, reasoning, content, calls)
     verifications = _verified(prober, turn, dialect, shown, calls)
     notes = _notes(prober, verifications, shape)
     return Analysis(
-        adopted(dialect, family) if family else dialect,
+        dialect,
         _modes(found, dialect),
         find_capabilities(prober, turn, reasoning, calls, shape or Shape()),
         (*found.findings(prober), *(_corrected(row) for row in corrections)),

@@ -144,8 +144,9 @@ class _Calls:
         both = self._turn(FIRST, content=CONTENT)
         opened = self._without_blocks(layout.open)
         section, spacing = opened.lstrip(), ""
-        if CONTENT in both.partition(NAMES[0])[0] and NAMES[0] in both:
-            behind = both.partition(NAMES[0])[0].rpartition(CONTENT)[2]
+        first = re.search(f"{NAMES[0]}|{IDS[0]}", both)
+        if first and CONTENT in both[: first.start()]:
+            behind = both[: first.start()].rpartition(CONTENT)[2]
             behind = _indexed(behind, layout.begin).removesuffix(layout.begin)
             if self.content.end:
                 behind = behind.removeprefix(self.content.end)
