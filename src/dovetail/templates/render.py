@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dovetail.errors import LimitError, TemplateError
 
 if TYPE_CHECKING:
     import jinja2
+    from jinja2 import nodes
+
+_T = TypeVar("_T")
 
 # The names under which messages carry their reasoning; templates read the first, those of gpt-oss the second.
 _REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
@@ -68,15 +71,26 @@ class ChatTemplate:
         return f"ChatTemplate({len(self.source)} characters)"
 
 
+def syntax_tree(source: str) -> nodes.Template:
+    """The syntax tree of a template, for those who read its source."""
+    from dovetail.templates import sandbox
+
+    return _taken(source, lambda: sandbox.syntax_tree(source))
+
+
 @lru_cache(maxsize=128)
 def _compile(source: str, lenient: bool) -> jinja2.Template:
     from dovetail.templates import sandbox
 
+    return _taken(source, lambda: sandbox.compile_template(source, lenient))
+
+
+def _taken(source: str, take: Callable[[], _T]) -> _T:
     if len(source) > _MAX_SOURCE:
         problem = f"the chat template has {len(source)} characters, and {_MAX_SOURCE} is the limit"
         raise LimitError(problem, "", "is this a chat template? Real ones have a few thousand characters")
     try:
-        return sandbox.compile_template(source, lenient)
+        return take()
     except Exception as error:  # among them RecursionError and MemoryError of Python's own compiler
         raise _explained(error, None) from error
 

@@ -359,6 +359,11 @@ def _environment(lenient: bool) -> _Environment:
     return environment
 
 
+def syntax_tree(source: str) -> nodes.Template:
+    """What the template says, unrendered."""
+    return _environment(False).parse(source)
+
+
 def compile_template(source: str, lenient: bool = False) -> jinja2.Template:
     """The template, ready for `render`; constant parts are worked out here, so it has a budget too."""
     token = METER.set(Meter())

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from jinja2 import nodes
 
-from dovetail.templates import sandbox
 from dovetail.templates.analysis.diff import markers
+from dovetail.templates.render import syntax_tree
 
 # What Transformers passes to every template, and what a conversation is made of.
 _STANDARD = frozenset(
@@ -32,7 +32,7 @@ class Source:
 @lru_cache(maxsize=16)
 def read_source(source: str) -> Source:
     """The facts of a template that compiles."""
-    tree = sandbox._environment(False).parse(source)
+    tree = syntax_tree(source)
     assigned = {node.name for node in tree.find_all(nodes.Name) if node.ctx in ("store", "param")}
     read = dict.fromkeys(node.name for node in tree.find_all(nodes.Name) if node.ctx == "load")
     tested = {node.node.name for node in tree.find_all(nodes.Test) if isinstance(node.node, nodes.Name)}

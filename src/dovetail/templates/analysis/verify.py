@@ -91,7 +91,7 @@ class Verifier:
                 problem = self._problem(probe, rendered)
                 yield Verification(probe.feature, not problem, rendered.output, problem)
 
-    def rendered(self, probe: Probe) -> Rendered | None:
+    def rendered(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
         """The output that says the probe, or None where the template does not carry all of it."""
         if (probe.reasoning and not self.shape.reasoning) or (probe.calls and not self.dialect.calls):
             return None
@@ -99,7 +99,7 @@ class Verifier:
             return None
         settings = self.shape.settings if probe.reasoning else ()
         message = assistant(probe.content, probe.reasoning, probe.calls, self.shape)
-        turn = self.prober.turn(message, settings=settings, tools=TOOLS)
+        turn = self.prober.turn(message, settings=settings, tools=tools)
         if turn is None or not _carried(turn, probe):
             return None
         body = self.frame.body(turn, settings)

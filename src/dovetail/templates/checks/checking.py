@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dovetail.dialects import Dialect
 from dovetail.engine.loaders import Loaded
-from dovetail.errors import DovetailError
+from dovetail.errors import DialectError, DovetailError
 from dovetail.messages import Message, ToolCall
 from dovetail.models.speaker import Speaker, embedded_tokens
 from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis.verify import Rendered
 from dovetail.templates.checks.features import PROBES, tools_of, with_ids, writes_ids
 from dovetail.templates.checks.laws import accepted, read_back, streams
 from dovetail.templates.checks.report import FEATURES, Check, Report
-from dovetail.templates.checks.turns import Turn, Turns
+from dovetail.templates.checks.turns import Turns
 
 _UTTERANCES = 3  # of the random speaker, for each request
 _FIXES = {
@@ -34,13 +36,17 @@ def check(chat_template: str, bos_token: str = "", eos_token: str = "") -> Repor
     return _Checker(analysis, Turns(chat_template, analysis, bos_token, eos_token)).report()
 
 
+class _LossError(Exception):
+    """The template writes a message in a way that nobody could read back."""
+
+
 @dataclass(slots=True)
 class _Sample:
     """A turn that the template wrote, and what it says."""
 
     message: Message
     tools: Any
-    turn: Turn
+    turn: Rendered
 
 
 @dataclass(slots=True)
@@ -58,20 +64,27 @@ class _Checker:
         absent = self._absence(feature)
         if absent:
             return Check(feature, "absent", absent)
-        detail, rendered = "", ""
+        notes: list[str] = []
+        rendered = ""
         for probe in PROBES[feature]:
-            if not self._is_carried(probe):
+            if probe.tool_calls and not self._can_call(probe):
                 continue
             try:
-                sample, detail = self._sample(with_ids(probe, self.analysis.dialect))
+                sample, note = self._sample(with_ids(probe, self.analysis.dialect))
+                if sample is None:
+                    continue
+                problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
                 rendered = sample.turn.output
-                problem = read_back(self.analysis.dialect, sample.tools, sample.turn, sample.message)
-                problem = problem or (self._ids(sample) if feature == "ids" else "")
+            except _LossError as loss:
+                problem, note = "", str(loss)
             except DovetailError as error:
-                problem = str(error)
+                problem, note = str(error), ""
             if problem:
                 return Check(feature, "failed", problem, rendered, _FIXES[feature])
-        return Check(feature, "passed", detail, rendered)
+            notes += [note] if note and note not in notes else []
+        if not rendered and not notes:
+            return Check(feature, "absent", "the template writes no such turn")
+        return Check(feature, "passed", "; ".join(notes), rendered)
 
     def _absence(self, feature: str) -> str:
         """Why a template has none of a feature; nothing where it has."""
@@ -86,24 +99,38 @@ class _Checker:
             return "the template writes no ids"
         return ""
 
-    def _is_carried(self, probe: Message) -> bool:
-        able, dialect = self.analysis.capabilities, self.analysis.dialect
-        if probe.tool_calls and (not dialect.calls or (len(probe.tool_calls) > 1 and not able.parallel_calls)):
-            return False
-        return able.content_with_calls or not (probe.content and probe.tool_calls)
+    def _can_call(self, probe: Message) -> bool:
+        able = self.analysis.capabilities
+        return bool(self.analysis.dialect.calls) and (able.parallel_calls or len(probe.tool_calls) == 1)
 
-    def _sample(self, message: Message) -> tuple[_Sample, str]:
-        """The turn that says `message`: as the template writes it, or else as the dialect does."""
-        tools = tools_of(message) or None
-        turn = self.turns.of(message, tools)
-        detail = ""
-        if message.reasoning and message.reasoning.split("\n")[0] not in turn.output:
+    def _sample(self, message: Message) -> tuple[_Sample | None, str]:
+        """The turn that says `message`: as the template writes it, or else as the dialect does; and a note."""
+        dialect, tools = self.analysis.dialect, tools_of(message) or None
+        try:
+            spelled = dialect.render(message)
+        except DialectError as error:
+            raise _LossError(f"{error.problem}, so that no reader could tell") from None
+        turn, note = self.turns.of(message, tools), ""
+        if turn is None and message.reasoning:
             # Many templates leave reasoning out of history: then no turn of theirs can show it.
-            turn = Turn(self.analysis.dialect.turn.start, self.analysis.dialect.render(message))
-            detail = "the template leaves it out of history; tried as the model writes it"
+            turn = Rendered(dialect.turn.start, spelled, "auto")
+            note = "the template leaves it out of history; tried as the model writes it"
+        if turn is None:
+            return None, ""
         sample = _Sample(message, tools, turn)
         self.samples.append(sample)
-        return sample, detail
+        return sample, note
+
+    def _read(self, sample: _Sample) -> str:
+        """The problem of reading a sample back; that a template writes two messages alike is none of the reader."""
+        dialect, turn = self.analysis.dialect, sample.turn
+        problem = read_back(dialect, sample.tools, turn, sample.message)
+        if problem:
+            got = dialect.parse(turn.output, sample.tools, turn.prompt)
+            alike = self.turns.of(got, sample.tools)
+            if not got.diagnostics and alike is not None and alike.output == turn.output:
+                raise _LossError(f"the template cannot tell: {problem}")
+        return problem
 
     def _ids(self, sample: _Sample) -> str:
         got = self.analysis.dialect.parse(sample.turn.output, sample.tools, sample.turn.prompt)
@@ -118,13 +145,14 @@ class _Checker:
         for sample in self.samples:
             problem = streams(self.analysis.dialect, sample.tools, sample.turn)
             if problem:
-                return Check("streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail")
+                return Check(
+                    "streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail"
+                )
         return Check("streaming", "passed", f"{len(self.samples)} turns, whole, in chunks and damaged")
 
     def _constraint(self) -> Check:
-        opened = self.turns.opened()
         for sample in self.samples:
-            problem = accepted(self.analysis.dialect, sample.tools, sample.turn, opened)
+            problem = accepted(self.analysis.dialect, sample.tools, sample.turn)
             if problem:
                 fix = "write the same white space and markers in history as the model is to write"
                 return Check("constraint", "failed", problem, sample.turn.output, fix)
@@ -143,15 +171,27 @@ class _Checker:
             for reasoning in (True, False) if dialect.reasoning else (False,):
                 fmt = dialect.format(tools, choice, reasoning, self.analysis.capabilities.parallel_calls)
                 for _ in range(_UTTERANCES):
-                    said = speaker.speak(fmt, max_tokens=500)
+                    said = speaker.speak(fmt.format, max_tokens=500)
                     if not said.complete:
                         continue
-                    got = dialect.parse(said.data, tools, reasoning=reasoning)
+                    got = dialect.parse(said.data, tools, _prompt(dialect, reasoning))
                     count += 1
                     if got.diagnostics or (choice == "required" and not got.tool_calls):
                         remark = got.diagnostics[0].problem if got.diagnostics else "there is no call"
                         return f"the format allows {said.data.decode()!r}, of which the reader remarks: {remark}", count
         return "" if count else "the speaker finds no way to end a turn", count
+
+
+def _prompt(dialect: Dialect, reasoning: bool) -> str | None:
+    """The prompt after which the format for a request begins."""
+    block, start = dialect.reasoning, dialect.turn.start
+    if not reasoning and dialect.content.prompt_opens:
+        return start + dialect.content.begins[0]
+    if block is not None and reasoning and not block.start:
+        return None
+    if block is None or block.opened_by == "model" or not reasoning:
+        return start + dialect.turn.opened
+    return start + block.start
 
 
 def _search() -> ToolCall:
@@ -164,4 +204,3 @@ def _speaker(analysis: Analysis) -> Speaker:
     plain = [token for token in embedded_tokens().tokens if not (len(token) > 2 and token.startswith(b"<"))]
     tokens = [*plain, *(token.encode() for token in special), b"<stop>"]
     return Speaker(7, Loaded(tokens, {token: len(plain) + i for i, token in enumerate(special)}, [len(tokens) - 1]))
-

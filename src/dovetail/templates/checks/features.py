@@ -14,14 +14,19 @@ from dovetail.parsing.layouts import ID
 _WEATHER = ToolCall.of("get_weather", {"city": "Paris", "days": 3})
 _TIME = ToolCall.of("get_time", {"zone": "Europe/Paris"})
 _NESTED = {
-    "filter": {"tags": ["a", "b"], "range": {"min": 1.5, "max": None}, "exact": True},
+    "filter": {"tags": ["a", "b"], "range": {"min": 1.5, "max": 1e3}, "exact": True},
     "empty": {},
     "none": [],
     "rows": [[1, 2], [3]],
     "limit": -10,
 }
-_UNICODE = {"text": "naïve 猫 🦊 — “quoted”", "punctuation": "\"double\" 'single' back\\slash {brace} [x] <b> a=b, c: d"}
-_BLANKS = {"code": "def f():\n    return 1\n\n\tx = 'y'", "spaced": "two  spaces"}
+_TEXTS = (
+    {"text": "naïve 猫 🦊 — “quoted”", "other": "Ω"},
+    {"text": "{brace} [x] (y) <b> a=b, c: d", "other": "100%"},
+    {"text": 'say "hello"', "path": "C:\\new"},
+    {"text": "it's", "other": "'"},
+)
+_BLANKS = {"code": "def f():\n    return 1\n\n\tx = y", "spaced": "two  spaces"}
 
 PROBES: dict[str, tuple[Message, ...]] = {
     "reasoning": (
@@ -41,9 +46,12 @@ PROBES: dict[str, tuple[Message, ...]] = {
         Message("", "", (_WEATHER, _TIME)),
         Message("", "", (_TIME, ToolCall.of("get_time", {"zone": "Asia/Tokyo"}), _WEATHER)),
     ),
-    "nested": (Message("", "", (ToolCall.of("search", _NESTED),)),),
+    "nested": (
+        Message("", "", (ToolCall.of("search", _NESTED),)),
+        Message("", "", (ToolCall.of("search", {"query": "x", "after": None, "page": {"next": None}}),)),
+    ),
     "unicode": (
-        Message("", "", (ToolCall.of("translate", _UNICODE),)),
+        *(Message("", "", (ToolCall.of("translate", texts),)) for texts in _TEXTS),
         Message("Grüße, 世界 🌍!"),
     ),
     "whitespace": (
@@ -75,12 +83,12 @@ def schema_of(value: Any) -> dict[str, Any]:
         case str():
             return {"type": "string"}
         case None:
-            return {"type": "null"}
+            return {"anyOf": [{"type": "string"}, {"type": "null"}]}
         case list():
             return {"type": "array", "items": schema_of(value[0]) if value else {}}
         case _:
             properties = {key: schema_of(item) | {"description": f"The {key}."} for key, item in value.items()}
-            return {"type": "object", "properties": properties, "required": list(value)}
+            return {"type": "object", "properties": properties, "required": [key for key in value if value[key] is not None]}
 
 
 def writes_ids(dialect: Dialect) -> bool:

@@ -10,13 +10,13 @@ from dovetail.dialects import Dialect
 from dovetail.engine import accepts
 from dovetail.messages import Message
 from dovetail.parsing import Event
-from dovetail.templates.checks.turns import Turn
+from dovetail.templates.analysis.verify import Rendered
 
 _CHUNKS = (1, 2, 3, 7, 16)  # bytes
 _FRAGMENTS = 24  # places at which an output is cut short or damaged
 
 
-def read_back(dialect: Dialect, tools: Any, turn: Turn, message: Message) -> str:
+def read_back(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> str:
     """Law 1, first half: the parser reads what the template wrote, and remarks on nothing."""
     got = dialect.parse(turn.output, tools, turn.prompt)
     for what, wanted, found in (
@@ -29,20 +29,14 @@ def read_back(dialect: Dialect, tools: Any, turn: Turn, message: Message) -> str
     return f"the reader remarks: {got.diagnostics[0].problem}" if got.diagnostics else ""
 
 
-def accepted(dialect: Dialect, tools: Any, turn: Turn, opened: str) -> str:
-    """Law 1, second half: the format that constrains the model allows what the template wrote.
-
-    `opened` is what the prompt writes of the turn; a model that goes on behind it writes the rest.
-    """
-    ways: list[tuple[str, str | bool]] = [(turn.output, "auto"), (turn.output, False)]
-    if opened and turn.output.startswith(opened):
-        ways += [(turn.output.removeprefix(opened), True), (turn.output.removeprefix(opened), False)]
-    if any(accepts(dialect.format(tools, reasoning=mode), text) for text, mode in ways):
+def accepted(dialect: Dialect, tools: Any, turn: Rendered) -> str:
+    """Law 1, second half: the format that constrains the model allows what the template wrote."""
+    if accepts(dialect.format(tools, reasoning=turn.reasoning).format, turn.output):
         return ""
     return "the format refuses what the template writes"
 
 
-def streams(dialect: Dialect, tools: Any, turn: Turn) -> str:
+def streams(dialect: Dialect, tools: Any, turn: Rendered) -> str:
     """Laws 2 to 4: no byte is lost or told twice, cuts do not matter, and damage does not stop the reader."""
     data = turn.output.encode()
     whole, events = _fed(dialect, tools, turn.prompt, [data])
@@ -67,16 +61,19 @@ def _calls(message: Message) -> list[tuple[str, Any]]:
 
 
 def _fed(
-    dialect: Dialect, tools: Any, prompt: str, chunks: Iterable[bytes], finish: Any = "stop"
+    dialect: Dialect, tools: Any, prompt: str | None, chunks: Iterable[bytes], finish: Any = "stop"
 ) -> tuple[Message, list[Event]]:
     parser = dialect.parser(tools, prompt)
-    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    events = list(parser.initial_events)
+    for chunk in chunks:
+        events += parser.feed(chunk)
     events += parser.close(finish)
     return parser.message, events
 
 
 def _tiles(events: list[Event], size: int) -> bool:
-    at = 0
+    """Whether the spans of the events tile prompt and output."""
+    at = min([0, *(event.start for event in events[:1])])
     for event in events:
         if event.start != at or event.end < at:
             return False
