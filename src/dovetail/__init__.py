@@ -40,6 +40,7 @@ from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
 from dovetail.templates.detect import analyze
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
+from dovetail.templates import check
 
 __version__ = "0.1.0"
 
@@ -74,6 +75,7 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "accepts",
+    "check",
     "compile",
     "dialects",
     "explain_schema",

@@ -16,7 +16,6 @@ from dovetail.templates.checks.features import PROBES, tools_of, with_ids, write
 from dovetail.templates.checks.laws import accepted, read_back, streams
 from dovetail.templates.checks.report import FEATURES, Check, Report
 from dovetail.templates.checks.turns import Turns
-from dovetail.templates.sources import find_template
 
 _UTTERANCES = 3  # of the random speaker, for each request
 _FIXES = {
@@ -37,17 +36,8 @@ _REMARKS = {
 }
 
 
-def check(chat_template: Any, bos_token: str = "", eos_token: str = "") -> Report:
-    """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature.
-
-    The template is given as text, or as the path of a file or folder, or as the tokenizer that holds it.
-    """
-    source = find_template(chat_template)
-    return check_template(source.text, bos_token or source.bos_token, eos_token or source.eos_token)
-
-
 def check_template(text: str, bos_token: str = "", eos_token: str = "") -> Report:
-    """The report of a template that is given as text."""
+    """The report on a template that is given as text."""
     analysis = analyse_template(text, bos_token, eos_token)
     return _Checker(analysis, Turns(text, analysis, bos_token, eos_token)).report()
 
@@ -100,6 +90,8 @@ class _Checker:
                 return Check(feature, "failed", problem, rendered, fix)
             notes += [note] if note and note not in notes else []
         if not rendered and not notes:
+            if feature == "content":
+                return Check(feature, "failed", "the template does not write content", "", _FIXES[feature])
             return Check(feature, "absent", "the template writes no such turn")
         return Check(feature, "passed", "; ".join(notes), rendered)
 
