@@ -38,9 +38,9 @@ from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
-from dovetail.templates.detect import analyze
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 from dovetail.templates import check
+from dovetail.templates.detect import analyze
 
 __version__ = "0.1.0"
 
@@ -75,6 +75,7 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "accepts",
+    "analyze",
     "check",
     "compile",
     "dialects",
