@@ -126,7 +126,9 @@ def _template(spec: Spec) -> str:
         source.append(f"{{%- if {shown} -%}}{{{{- {block} -}}}}{{%- endif -%}}")
     condition = {"plain": "false", "wrapped": "m.content", "wrapped with reasoning": "m.reasoning_content"}
     wrapped = f"{q(begin)} ~ m.content ~ {q(end)}"
-    source.append(f"{{%- if m.content -%}}{{{{- ({wrapped}) if {condition[spec.content]} else m.content -}}}}{{%- endif -%}}")
+    source.append(
+        f"{{%- if m.content -%}}{{{{- ({wrapped}) if {condition[spec.content]} else m.content -}}}}{{%- endif -%}}"
+    )
     source += ["{%- if m.tool_calls -%}", f"{{{{- {q(spec.lead)} -}}}}", _calls(spec), "{%- endif -%}"]
     source += [f"{{{{- {q(spec.end)} -}}}}", "{%- else -%}"]
     source += [f"{{{{- {q(user)} ~ m.content ~ {q(spec.end)} -}}}}", "{%- endif -%}", "{%- endfor -%}"]
@@ -213,7 +215,11 @@ def _tagged(spec: Spec) -> str:
         head, tail = f"<{key}=", f">{spec.lead}"
         close = f"</{key}>"
     else:
-        before, middle, behind = f"<{args}_key>", f"</{args}_key>{spec.lead}<{args}_value>", f"</{args}_value>{spec.lead}"
+        before, middle, behind = (
+            f"<{args}_key>",
+            f"</{args}_key>{spec.lead}<{args}_value>",
+            f"</{args}_value>{spec.lead}",
+        )
         head, tail, close = "", spec.lead, ""
     value = "(v if v is string else v | tojson)"
     open_name = f"{q(spec.call[0] + head)} ~ c.function.name ~ {q(tail)}"

@@ -58,7 +58,7 @@ def _tool_list(source: Source, dialect: Dialect) -> Dialect | None:
     return replace(dialect, calls=(way,))
 
 
-def _sectioned_calls(source: Source, dialect: Dialect) -> Dialect | None:
+def _sectioned_calls(_: Source, dialect: Dialect) -> Dialect | None:
     sections = any(way.begin == "<|tool_calls_section_begin|>" for way in dialect.calls)
     if not sections or dialect.reasoning:
         return None

@@ -135,7 +135,9 @@ def _bodies(prober: Prober, shape: Shape | None, user_ends: dict[Settings, str])
     messages = [assistant(CONTENT), assistant(CONTENT, REASONING)]
     if shape:
         messages += [assistant(calls=ONE_CALL, shape=shape), assistant("", REASONING, ONE_CALL, shape)]
-    turns = [(prober.turn(message, settings=setting), end) for message in messages for setting, end in user_ends.items()]
+    turns = [
+        (prober.turn(message, settings=setting), end) for message in messages for setting, end in user_ends.items()
+    ]
     earlier = prober.render([user(), assistant(CONTENT, REASONING), user(OTHER_USER)])
     if earlier and USER in earlier:
         turns.append((earlier.partition(USER)[2].partition(OTHER_USER)[0], user_ends[()]))

@@ -63,7 +63,10 @@ def user(text: str = USER) -> Wire:
     return {"role": "user", "content": text}
 
 
-def assistant(content: str = "", reasoning: str = "", calls: tuple[Call, ...] = (), shape: Shape = Shape()) -> Wire:
+PLAIN = Shape()
+
+
+def assistant(content: str = "", reasoning: str = "", calls: tuple[Call, ...] = (), shape: Shape = PLAIN) -> Wire:
     """A turn of the assistant in the shape that the template takes."""
     message: Wire = {"role": "assistant", "content": content}
     if calls:
@@ -98,9 +101,7 @@ class Prober:
     _free: ChatTemplate | None = None
     _memo: dict[str, str | None] = field(default_factory=dict)
 
-    def render(
-        self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()
-    ) -> str | None:
+    def render(self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
         key = json.dumps([messages, tools, prompt, list(settings)])
         if key not in self._memo:

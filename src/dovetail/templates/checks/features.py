@@ -88,7 +88,11 @@ def schema_of(value: Any) -> dict[str, Any]:
             return {"type": "array", "items": schema_of(value[0]) if value else {}}
         case _:
             properties = {key: schema_of(item) | {"description": f"The {key}."} for key, item in value.items()}
-            return {"type": "object", "properties": properties, "required": [key for key in value if value[key] is not None]}
+            return {
+                "type": "object",
+                "properties": properties,
+                "required": [key for key in value if value[key] is not None],
+            }
 
 
 def writes_ids(dialect: Dialect) -> bool:
