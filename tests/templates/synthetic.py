@@ -83,6 +83,7 @@ def spec(seed: int) -> Spec:
         ids = "none"
     role = words.pair("pipes" if words.style in ("xml", "colon") else "")
     line = draw.choice(("", "\n"))
+    headers = ("\n", role[1]) if reasoning == "delimiter" else ("", "\n", role[1])
     section = layout in ("json array", "keyed", "python") or draw.random() < 0.4
     call = words.pair()
     if (section and draw.random() < 0.3) or layout in ("json array", "keyed", "python"):
@@ -93,8 +94,8 @@ def spec(seed: int) -> Spec:
         layout=layout,
         ids=ids,
         section=section,
-        start=f"{role[0]}assistant{draw.choice((chr(10), role[1]) if reasoning == 'delimiter' else ('', chr(10), role[1]))}",
-        end=draw.choice((words.pair()[1], role[1] + "\n")) if "assistant" else "",
+        start=f"{role[0]}assistant{draw.choice(headers)}",
+        end=draw.choice((words.pair()[1], role[1] + "\n")),
         think=words.pair() if reasoning != "delimiter" else ("", words.pair()[0]),
         pad=draw.choice(("", "\n")),
         after=draw.choice(("", "\n", "\n\n")),
@@ -240,6 +241,7 @@ def _literals(spec: Spec) -> str:
         value = "spelled(v)"
     return (
         f"{{{{- {q(head)} ~ c.function.name ~ {q(opening)} -}}}}"
-        f"{{%- for k, v in c.function.arguments.items() -%}}{{%- if not loop.first -%}}{{{{- {q(gap)} -}}}}{{%- endif -%}}"
+        "{%- for k, v in c.function.arguments.items() -%}"
+        f"{{%- if not loop.first -%}}{{{{- {q(gap)} -}}}}{{%- endif -%}}"
         f"{{{{- k ~ {q(assign)} ~ ({value}) -}}}}{{%- endfor -%}}{{{{- {q(closing + spec.call[1])} -}}}}"
     )
