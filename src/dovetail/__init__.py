@@ -40,6 +40,7 @@ from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 from dovetail.response_templates.detect import Detection, detect
+from dovetail.templates import check
 from dovetail.templates.analyze import analyze
 
 __version__ = "0.1.0"
@@ -77,6 +78,7 @@ __all__ = [
     "VocabularyError",
     "accepts",
     "analyze",
+    "check",
     "compile",
     "detect",
     "dialects",

@@ -28,12 +28,18 @@ _FIXES = {
     "whitespace": "do not trim arguments: a value is what stands between its markers",
     "ids": "write the id of each call between fixed markers",
 }
+# What a reader may remark on, and what to change then.
+_REMARKS = {
+    "not closed by": "close the calls of every turn with the same marker, also where there is only one",
+    "behind the end of the turn": "write nothing behind the end of a turn",
+    "closes nothing": "open and close each block in the same turn",
+}
 
 
-def check(chat_template: str, bos_token: str = "", eos_token: str = "") -> Report:
-    """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature."""
-    analysis = analyse_template(chat_template, bos_token, eos_token)
-    return _Checker(analysis, Turns(chat_template, analysis, bos_token, eos_token)).report()
+def check_template(text: str, bos_token: str = "", eos_token: str = "") -> Report:
+    """The report on a template that is given as text."""
+    analysis = analyse_template(text, bos_token, eos_token)
+    return _Checker(analysis, Turns(text, analysis, bos_token, eos_token)).report()
 
 
 class _LossError(Exception):
@@ -80,9 +86,12 @@ class _Checker:
             except DovetailError as error:
                 problem, note = str(error), ""
             if problem:
-                return Check(feature, "failed", problem, rendered, _FIXES[feature])
+                fix = next((fix for words, fix in _REMARKS.items() if words in problem), _FIXES[feature])
+                return Check(feature, "failed", problem, rendered, fix)
             notes += [note] if note and note not in notes else []
         if not rendered and not notes:
+            if feature == "content":
+                return Check(feature, "failed", "the template does not write content", "", _FIXES[feature])
             return Check(feature, "absent", "the template writes no such turn")
         return Check(feature, "passed", "; ".join(notes), rendered)
 
@@ -93,7 +102,7 @@ class _Checker:
             return "the template knows no reasoning"
         if feature in ("call", "parallel", "nested", "ids") and not dialect.calls:
             return "the template writes no calls"
-        if feature == "parallel" and not able.parallel_calls:
+        if feature == "parallel" and able.tool_calls and not able.parallel_calls:
             return "the template writes one call at most"
         if feature == "ids" and not writes_ids(dialect):
             return "the template writes no ids"
@@ -101,7 +110,8 @@ class _Checker:
 
     def _can_call(self, probe: Message) -> bool:
         able = self.analysis.capabilities
-        return bool(self.analysis.dialect.calls) and (able.parallel_calls or len(probe.tool_calls) == 1)
+        several = able.parallel_calls or not able.tool_calls
+        return bool(self.analysis.dialect.calls) and (several or len(probe.tool_calls) == 1)
 
     def _sample(self, message: Message) -> tuple[_Sample | None, str]:
         """The turn that says `message`: as the template writes it, or else as the dialect does; and a note."""
@@ -111,8 +121,8 @@ class _Checker:
         except DialectError as error:
             raise _LossError(f"{error.problem}, so that no reader could tell") from None
         turn, note = self.turns.of(message, tools), ""
-        if turn is None and message.reasoning:
-            # Many templates leave reasoning out of history: then no turn of theirs can show it.
+        if turn is None and (message.reasoning or (message.tool_calls and not self.analysis.capabilities.tool_calls)):
+            # Many templates leave reasoning or calls out of history: then no turn of theirs can show it.
             turn = Rendered(dialect.turn.start, spelled, "auto")
             note = "the template leaves it out of history; tried as the model writes it"
         if turn is None:
