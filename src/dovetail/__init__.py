@@ -39,13 +39,15 @@ from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
+from dovetail.response_templates.detect import Detection, detect
 from dovetail.templates import check
-from dovetail.templates.detect import analyze
+from dovetail.templates.analyze import analyze
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CompiledGrammar",
+    "Detection",
     "Diagnostic",
     "Dialect",
     "DialectError",
@@ -78,6 +80,7 @@ __all__ = [
     "analyze",
     "check",
     "compile",
+    "detect",
     "dialects",
     "explain_schema",
     "fill_masks",
