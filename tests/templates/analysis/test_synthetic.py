@@ -54,7 +54,9 @@ def check(made: Spec) -> None:
     prober = Prober(source)
     turn = frame(prober, read_source(source), call_shape(prober))
     assert turn is not None
-    rows = list(Verifier(prober, turn, dialect, analysis.shape, analysis.capabilities.content_with_calls).verify(PROBES))
+    rows = list(
+        Verifier(prober, turn, dialect, analysis.shape, analysis.capabilities.content_with_calls).verify(PROBES)
+    )
     assert [(row.feature, row.problem) for row in rows if not row.passed] == []
     assert {"content", "one call", "parallel calls", "content and calls"} <= {row.feature for row in rows}
 
