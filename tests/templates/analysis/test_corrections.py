@@ -17,7 +17,7 @@ CALLS = (
 ROWS = {
     "thoughts between tags": "Write your thoughts between <ponder></ponder> and your response between <reply></reply>."
     + TURNS,
-    "a marker followed by a JSON list": "To use tools respond only with <|use|> followed by a JSON list of them." + TURNS,
+    "a marker followed by a JSON list": "Answer with <|use|> followed by a JSON list of calls." + TURNS,
     "a tool list between <|tool_list_start|> and <|tool_list_end|>": "Tools: <|tool_list_start|>[]<|tool_list_end|>"
     + TURNS,
     "sections of calls that begin with <|tool_calls_section_begin|>": CALLS,
@@ -46,9 +46,10 @@ def test_tags_that_a_template_talks_about_are_read() -> None:
 
 
 def test_calls_that_a_template_talks_about_are_read() -> None:
+    tool_list = "a tool list between <|tool_list_start|> and <|tool_list_end|>"
     for name, output in (
         ("a marker followed by a JSON list", '<|use|>[{"name": "f", "arguments": {"a": 1}}]'),
-        ("a tool list between <|tool_list_start|> and <|tool_list_end|>", "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"),
+        (tool_list, "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"),
     ):
         message = analyse_template(ROWS[name]).dialect.parse(output, prompt="<|assistant|>")
         assert [("f", {"a": 1})] == [(call.name, call.value) for call in message.tool_calls]

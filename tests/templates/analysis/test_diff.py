@@ -25,7 +25,7 @@ LISTS = [
     ("(", ", ", ")", ListLayout("(", "", "", ", ", ")")),
     # A marker that both would take opens the next item, unless the item would end in the middle of a tag.
     ('"><m><', "<m></k><m><", "<m></k><m></f>", ListLayout('">', "<m><", "<m></k>", "", "<m></f>")),
-    ("i<|s|><|o|>k", "<|c|>a<|s|><|o|>k", "<|c|>a<|s|><|c|>b", ListLayout("i<|s|>", "<|o|>k", "<|c|>a<|s|>", "", "<|c|>b")),
+    ("i<s><o>k", "<c>a<s><o>k", "<c>a<s><c>b", ListLayout("i<s>", "<o>k", "<c>a<s>", "", "<c>b")),
 ]
 
 
