@@ -266,6 +266,11 @@ def _brackets(tape: Tape, stops: Stops) -> Steps[bool]:
             yield
             continue
         byte = tape.data[tape.look]
+        if quote and byte == 0x5C:
+            if tape.final:
+                return False
+            yield  # half of an escape
+            continue
         if not quote and stops.find.match(tape.data, tape.look):
             return False
         if not quote and not tape.final and stops.held(tape.data, tape.look) == tape.look:

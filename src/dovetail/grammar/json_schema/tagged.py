@@ -51,7 +51,8 @@ object ::= "{" (string ": " value (", " string ": " value)*)? "}"
 array ::= "[" (value (", " value)*)? "]"
 value ::= object | array | string | number | "True" | "False" | "None"
 string ::= "'" ([^'\\\n] | escape)* "'" | "\"" ([^"\\\n] | escape)* "\""
-escape ::= "\\" (['"\\nrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex)
+escape ::= "\\" (['"\\nrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex | wide)
+wide ::= "U00" ("0" [1-9a-f] | "10") hex hex hex hex
 hex ::= [0-9a-f]
 number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" [+-] [0-9]+)?
 """

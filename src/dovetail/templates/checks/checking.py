@@ -63,7 +63,7 @@ class _Checker:
 
     def report(self) -> Report:
         checks = [self._feature(feature) for feature in FEATURES if feature in PROBES]
-        checks += [self._streaming(), self._constraint()]
+        checks += [self._streaming(), self._constraint_or_error()]
         return Report(self.analysis, tuple(checks))
 
     def _feature(self, feature: str) -> Check:
@@ -73,7 +73,7 @@ class _Checker:
         notes: list[str] = []
         rendered = ""
         for probe in PROBES[feature]:
-            if probe.tool_calls and not self._can_call(probe):
+            if probe.tool_calls and not self.analysis.dialect.calls:
                 continue
             try:
                 sample, note = self._sample(with_ids(probe, self.analysis.dialect))
@@ -102,16 +102,16 @@ class _Checker:
             return "the template knows no reasoning"
         if feature in ("call", "parallel", "nested", "ids") and not dialect.calls:
             return "the template writes no calls"
-        if feature == "parallel" and able.tool_calls and not able.parallel_calls:
+        if feature == "parallel" and able.tool_calls and not able.parallel_calls and not self._writes_several():
             return "the template writes one call at most"
         if feature == "ids" and not writes_ids(dialect):
             return "the template writes no ids"
         return ""
 
-    def _can_call(self, probe: Message) -> bool:
-        able = self.analysis.capabilities
-        several = able.parallel_calls or not able.tool_calls
-        return bool(self.analysis.dialect.calls) and (several or len(probe.tool_calls) == 1)
+    def _writes_several(self) -> bool:
+        """Whether two calls are in the turn, in whatever way."""
+        probe = with_ids(PROBES["parallel"][0], self.analysis.dialect)
+        return self.turns.of(probe, tools_of(probe)) is not None
 
     def _sample(self, message: Message) -> tuple[_Sample | None, str]:
         """The turn that says `message`: as the template writes it, or else as the dialect does; and a note."""
@@ -159,6 +159,12 @@ class _Checker:
                     "streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail"
                 )
         return Check("streaming", "passed", f"{len(self.samples)} turns, whole, in chunks and damaged")
+
+    def _constraint_or_error(self) -> Check:
+        try:
+            return self._constraint()
+        except DovetailError as error:
+            return Check("constraint", "failed", str(error), "", "open calls with a marker that stands nowhere else")
 
     def _constraint(self) -> Check:
         for sample in self.samples:
