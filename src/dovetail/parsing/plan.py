@@ -141,7 +141,7 @@ class Plan:
     def _channels(self) -> Channels | None:
         if not self.between or not self.reasoning_start or not self.content_begins:
             return None
-        recipients = [way.call_begin[-1] for way in self.ways]
+        recipients = [way.call_begin[-1] if way.call_begin else b"" for way in self.ways]
         begins = [b"".join(begin) for begin in self.content_begins]
         return Channels(b"".join(self.reasoning_start), begins, recipients)
 

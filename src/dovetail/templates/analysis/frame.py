@@ -139,7 +139,7 @@ def _appended(prompted: str, before: str, after: str) -> str:
     if len(common) in (len(prompted), len(after)):
         # It cannot be all: the turn before it has an end too.
         first = next((part for part in segments(common) if part.strip()), "")
-        common = common[common.find(first) + len(first) :] if first else ""
+        common = common[common.find(first) + len(first) :].lstrip() if first else ""
     return common if common.strip() and before.endswith(common[: len(common) // 2]) | (common in before + after) else ""
 
 
