@@ -64,6 +64,7 @@ AGREED = [
     "{% block a %}x{% endblock %}{{ self.a() }}{% raw %}{{ x }}{% endraw %}{# note #}{{ '<' | e }}{{ '<b>'|safe }}",
     "{{ '<b>x</b>'|striptags }}{{ 'a/b c'|urlencode }}{{ {'a': 1}|xmlattr }}{{ [1, 'a']|pprint }}"
     "{{ 1234|filesizeformat }}",
+    "{{ ('<{}>'|safe).format('<') }}{{ '<{}>'.format('<'|safe) }}{{ 'banana'.rfind('an') }}{{ 'xxaxx'.strip('x') }}",
     "{{ cycler('a', 'b').next() }}{% set j = joiner('|') %}{{ j() }}{{ j() }}{{ 7 // 2 }}"
     "{{ -7 % 3 }}{{ 7 / 2 }}{{ 'ab' * 2 }}",
 ]

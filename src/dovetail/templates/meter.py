@@ -12,8 +12,8 @@ from jinja2.utils import Namespace
 from dovetail.errors import LimitError
 
 # A step is about a node of the syntax tree, 50 ns; a template that is given more may work more.
-_STEPS, _STEPS_PER_NODE, _MOST_STEPS = 2_000_000, 400, 20_000_000
-_ROOM, _ROOM_PER_CHARACTER = 1 << 24, 64
+_STEPS, _STEPS_PER_NODE, _MOST_STEPS = 2_000_000, 2_000, 100_000_000
+_ROOM, _ROOM_PER_CHARACTER = 1 << 22, 64
 _MAX_BITS = 1 << 14
 _POINTER = 8  # bytes, beside characters of one byte or more
 _FIX = "is the template to be trusted? Real ones use a small part of what is allowed"
@@ -104,6 +104,7 @@ class Meter:
                     if isinstance(item, dict):
                         below.extend(item.values())
             level = below
+        self.scan(characters)  # who weighs a value is about to read, compare or hash its texts
         return Weight(nodes, characters, depth)
 
 
