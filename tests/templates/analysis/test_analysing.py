@@ -45,6 +45,12 @@ def test_calls_that_nothing_tells_from_text_are_noted_and_left_out() -> None:
     assert any("no marker" in note for note in analysis.notes)
 
 
+def test_a_template_that_fails_on_tools_is_analysed_without() -> None:
+    analysis = analyse_template("{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + CHATML)
+    assert "<|im_start|>assistant\n" == analysis.dialect.turn.start
+    assert not analysis.capabilities.tools
+
+
 def test_tokens_of_the_tokenizer_are_part_of_the_turn() -> None:
     source = (
         "{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}"

@@ -33,7 +33,7 @@ from dovetail.templates.analysis.spelling import find_spelling
 FIRST = Call(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])
 SECOND = Call(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1])
 _ARGS, _INDEX = "\ue001", "\ue002"  # stand for the arguments of a call, and for its place among the calls
-_ID_PATTERN = "[A-Za-z0-9_.:-]+"
+_ID_PATTERN = "[A-Za-z0-9_.:-]{1,64}"
 _SHORT_PATTERN = "[a-zA-Z0-9]{9}"
 
 
