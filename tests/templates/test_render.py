@@ -142,6 +142,38 @@ def test_any_value_is_spelled_as_transformers_spells_it(value: Any) -> None:
     assert theirs(source, [], x=value) == ChatTemplate(source).render([], x=value)
 
 
+TURNS = (
+    "{% for m in messages %}<{{ m.role }}>{% if m.thinking %}({{ m.thinking }}){% endif %}"
+    "{{ m.content }}</>{% endfor %}"
+)
+CONTINUED: list[tuple[str, dict[str, Any], bool | str]] = [
+    (TURNS, {"content": "Hello, "}, True),
+    (TURNS.replace("m.content }}", "m.content | trim }}"), {"content": "Hello, "}, True),
+    (TURNS, {"content": "", "reasoning_content": "I think "}, "reasoning_content"),
+    (TURNS, {"content": "", "reasoning": "I think"}, "thinking"),
+    (TURNS.replace("m.content }}", "m.content[0].text }}"), {"content": [{"type": "text", "text": "Hel"}]}, "content"),
+]
+
+
+@pytest.mark.parametrize(("source", "message", "field"), CONTINUED)
+def test_a_message_is_continued_where_transformers_continues_it(
+    source: str, message: dict[str, Any], field: bool | str
+) -> None:
+    chat = [{"role": "assistant", **message}]
+    assert theirs(source, chat, continue_final_message=field) == ChatTemplate(source).render(
+        chat, continue_final_message=field
+    )
+
+
+def test_what_a_template_leaves_out_cannot_be_continued() -> None:
+    for source, message, words in (
+        (TURNS, {"role": "assistant"}, "no content to continue"),
+        ("{{ messages[0].role }}", {"role": "assistant", "content": "Hel"}, "leaves out"),
+    ):
+        with pytest.raises(dt.TemplateError, match=words):
+            ChatTemplate(source).render([message], continue_final_message=True)
+
+
 @pytest.mark.parametrize(("source", "path", "words"), REFUSED)
 def test_a_failing_template_is_told_with_its_line(source: str, path: str, words: str) -> None:
     with pytest.raises(dt.TemplateError, match=words) as caught:
