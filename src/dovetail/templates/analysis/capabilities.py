@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 from typing import Literal
 
-from dovetail.templates.analysis.calls import FIRST, FoundCalls
+from dovetail.templates.analysis.calls import FoundCalls
+from dovetail.templates.analysis.cores import FIRST
 from dovetail.templates.analysis.evidence import Capabilities
 from dovetail.templates.analysis.frame import Frame
 from dovetail.templates.analysis.probes import (
