@@ -161,6 +161,11 @@ def test_capabilities_are_found_by_what_is_rendered(conformance: Path) -> None:
     assert plain.arguments == "none"
 
 
+def test_a_switch_for_reasoning_in_history_is_found(conformance: Path) -> None:
+    able = analysed(conformance, "GLM-4.7-Flash").capabilities
+    assert (False, "clear_thinking") == (able.reasoning_in_history, able.history_switch)
+
+
 def test_what_transformers_refuses_is_analysed_and_noted(conformance: Path) -> None:
     notes = analysed(conformance, "Kimi-K2-Thinking").notes
     assert any("append" in note for note in notes)

@@ -46,7 +46,7 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     return Analysis(
         dialect,
         _modes(found, dialect),
-        find_capabilities(prober, turn, reasoning, calls, shape or Shape()),
+        find_capabilities(prober, facts, turn, reasoning, calls, shape or Shape()),
         (*found.findings(prober), *(_corrected(row) for row in corrections)),
         verifications,
         tuple(notes),

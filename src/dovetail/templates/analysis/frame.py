@@ -59,9 +59,9 @@ def call_shape(prober: Prober) -> Shape | None:
     What Transformers refuses is taken into account only where it refuses all there is to see.
     """
     if prober.turn(assistant(CONTENT)) is None:
-        prober.takes_tools = False
+        prober.lenient = True
         if prober.turn(assistant(CONTENT)) is None:
-            prober.takes_tools = prober.lenient = True
+            prober.lenient = prober.takes_tools = False
     shape = _strict_shape(prober)
     if shape is None and not prober.lenient:
         prober.lenient = True
