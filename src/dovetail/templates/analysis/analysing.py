@@ -42,7 +42,7 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
     found = _Found(turn, reasoning, content, calls)
     verifications = _verified(prober, turn, dialect, shown, calls)
-    notes = _notes(prober, verifications, shape, dialect)
+    notes = [*_notes(prober, verifications, shape, dialect), *(calls.notes() if calls else ())]
     return Analysis(
         dialect,
         _modes(found, dialect),

@@ -59,6 +59,16 @@ class FoundCalls:
     indented: bool  # the arguments are JSON over several lines
     evidence: tuple[str, str, str]  # what was varied, and the two renders
 
+    def notes(self) -> list[str]:
+        """What the template does to calls that no reader can undo."""
+        found = []
+        if self.end.strip() and self.end.strip() not in self.evidence[1]:
+            found.append(f"one call alone is not closed by {self.end.strip()}")
+        style = self.call.arguments if isinstance(self.call, TaggedCall) else "json"
+        if isinstance(style, Literals) and style.raw_lines:
+            found.append("strings are written without escapes, so that a quote or a backslash in one is misread")
+        return found
+
     def rows(self) -> list[tuple[str, str, tuple[str, str, str]]]:
         """The parts of the layout that are there, by name, with what showed them."""
         found = [
