@@ -45,6 +45,17 @@ def test_calls_that_nothing_tells_from_text_are_noted_and_left_out() -> None:
     assert any("no marker" in note for note in analysis.notes)
 
 
+def test_arguments_that_nothing_tells_apart_are_noted_and_left_out() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
+        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %} {{ k }} {{ v }}{% endfor %}</do>{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    analysis = analyse_template(source)
+    assert () == analysis.dialect.calls
+    assert any("arguments from each other" in note for note in analysis.notes)
+
+
 def test_a_dialect_is_repaired_where_calls_follow_reasoning_otherwise_than_content() -> None:
     source = (
         "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<mull>{{ m.reasoning_content }}</mull>"

@@ -144,7 +144,7 @@ def _repairs(dialect: Dialect) -> Iterator[Dialect]:
 def _notes(prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None, dialect: Dialect) -> list[str]:
     notes = [f"{row.feature}: {row.problem}" for row in verifications if not row.passed]
     if shape and not dialect.calls:
-        notes.append("calls begin with no marker, so that nothing tells them from text")
+        notes.append("calls have no marker that tells them from text, or their arguments from each other")
     messages = [assistant(CONTENT), *([assistant(calls=ONE_CALL, shape=shape)] if shape else [])]
     refusals = dict.fromkeys(prober.refusal([user(), message]) for message in messages)
     return notes + [f"Transformers refuses to render this template: {why}" for why in refusals if why]
