@@ -48,7 +48,8 @@ def test_calls_that_nothing_tells_from_text_are_noted_and_left_out() -> None:
 def test_arguments_that_nothing_tells_apart_are_noted_and_left_out() -> None:
     source = (
         "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
-        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %} {{ k }} {{ v }}{% endfor %}</do>{% endfor %}<|end|>{% endfor %}"
+        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %} {{ k }} {{ v }}{% endfor %}</do>"
+        "{% endfor %}<|end|>{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     analysis = analyse_template(source)
