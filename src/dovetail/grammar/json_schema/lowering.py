@@ -22,6 +22,7 @@ from dovetail.grammar.ir import (
     Repeat,
     Rule,
     Seq,
+    Spelled,
     Without,
     alt,
     is_nothing,
@@ -41,7 +42,7 @@ from .facts import (
     read_scalar,
 )
 from .formats import UNSUPPORTED
-from .keys import json_key, quoted_key
+from .keys import json_key, other_member, quoted_key
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .reading import ANNOTATIONS, Reader
@@ -293,6 +294,9 @@ class Lowering:
             if any(word in plain for word in self.pieces.excludes):
                 return None
             return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
+        end = self.pieces.key_ends.get(id(value))
+        if end is not None and key.isascii():
+            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.whole), required)
         return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
 
     def _object(self, parts: Parts) -> Node:
@@ -343,7 +347,7 @@ class Lowering:
             elif required:
                 return NOTHING
         names = [name for name, _, _ in shape.declared]
-        # Where the member is written several times, its key is a rule of its own.
+        # Where the member is written several times, it is a rule of its own.
         once = not self.free_order and any(member.required for member in members) and not shape.witnesses
         extra = self._extra(names, shape.extra, once) if shape.extra else ()
         witnesses = [self._extra(names, [witness], False) for witness in shape.witnesses]
@@ -362,15 +366,23 @@ class Lowering:
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
-        ways: list[tuple[Node, ...]] = []
+        ways: list[Node] = []
         for group in groups:
             value = self.value(group.nodes) if group.nodes else self.pieces.value
-            if not is_nothing(value):
-                key = quoted_key(group.keys) if group.keys is not None else json_key(names, self.pieces)
-                if not once and not isinstance(key, Call):
-                    key = Call(Rule("key", key))
-                ways.append((key, self.pieces.colon, value, *self.pieces.ws))
-        return ways[0] if len(ways) == 1 else (Alt(tuple(map(Seq, ways))),) if ways else ()
+            if is_nothing(value):
+                continue
+            behind = (self.pieces.colon, value, *self.pieces.ws)
+            if group.keys is not None:
+                ways.append(concat(quoted_key(group.keys), *behind))
+            elif self.pieces.excludes:
+                ways.append(concat(json_key(names, self.pieces), *behind))
+            else:
+                end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
+                ways.append(other_member(names, end))
+        if not ways:
+            return ()
+        member = alt(*ways)
+        return (member,) if once else (Call(Rule("member", member)),)
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)

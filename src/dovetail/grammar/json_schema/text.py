@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -26,6 +26,7 @@ from dovetail.grammar.ir import (
     Spellings,
     Without,
     alt,
+    complement,
     optional,
     seq,
     star,
@@ -153,6 +154,14 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
+class _Others(dict[str, Rule]):
+    """The escapes, without their backslash, of all characters but some letters; made when first needed."""
+
+    def __missing__(self, letters: str) -> Rule:
+        self[letters] = Rule("escape", alt(*escapes(complement((ord(char), ord(char)) for char in letters).ranges)))
+        return self[letters]
+
+
 class _Escapes(Spellings):
     """The spellings of ASCII characters in a JSON string, made when first needed; all grammars share their rules."""
 
@@ -162,7 +171,7 @@ class _Escapes(Spellings):
         return self[char]
 
 
-ESCAPES = _Escapes(BACKSLASH.data)
+ESCAPES = _Escapes(BACKSLASH.data, Chars(_RAW), _Others())
 
 
 def spell_text(text: str) -> Node:
@@ -216,6 +225,21 @@ BOOLEAN = Alt((TRUE, FALSE))
 COMMA, COLON = Lit(b","), Lit(b":")
 
 
+class KeyEnd(NamedTuple):
+    """The end of a member of an object."""
+
+    quote: Node  # from the quote behind its key
+    inside: Node  # from anywhere inside its key
+    whole: Node  # from the quote behind its key, as one call
+
+
+def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
+    """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
+    behind = Call(Rule("behind_key", concat(colon, value, *ws)))
+    quote = concat(QUOTE, behind)
+    return KeyEnd(quote, Call(Rule("key_tail", concat(STRING_TAIL, behind))), Call(Rule("key_end", quote)))
+
+
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """The shared rules for one setting of whitespace and excludes."""
@@ -229,6 +253,7 @@ class Pieces:
     array: Node
     excludes: tuple[bytes, ...]
     by_type: dict[str, Node]
+    key_ends: dict[int, KeyEnd]  # of the values above, by identity
     lists: dict[str, Node]  # arrays of these types
     scalars: dict[Any, Node]  # by what their schemas say
 
@@ -261,4 +286,6 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
         "object": anything,
         "array": array,
     }
-    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, by_type, {}, {})
+    any_value = Call(value)
+    key_ends = {id(node): key_end(colon, node, *ws) for node in (any_value, *by_type.values())}
+    return Pieces(ws, comma, colon, string, any_value, anything, array, excludes, by_type, key_ends, {}, {})

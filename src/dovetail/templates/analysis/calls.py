@@ -59,6 +59,16 @@ class FoundCalls:
     indented: bool  # the arguments are JSON over several lines
     evidence: tuple[str, str, str]  # what was varied, and the two renders
 
+    def notes(self) -> list[str]:
+        """What the template does to calls that no reader can undo."""
+        found = []
+        if self.end.strip() and self.end.strip() not in self.evidence[1]:
+            found.append(f"one call alone is not closed by {self.end.strip()}")
+        style = self.call.arguments if isinstance(self.call, TaggedCall) else "json"
+        if isinstance(style, Literals) and style.raw_lines:
+            found.append("strings are written without escapes, so that a quote or a backslash in one is misread")
+        return found
+
     def rows(self) -> list[tuple[str, str, tuple[str, str, str]]]:
         """The parts of the layout that are there, by name, with what showed them."""
         found = [
@@ -81,8 +91,8 @@ class FoundCalls:
 
 def find_calls(
     prober: Prober, frame: Frame, reasoning: FoundReasoning, content: FoundContent, shape: Shape
-) -> FoundCalls:
-    """The layout of calls of a template that renders them."""
+) -> FoundCalls | None:
+    """The layout of calls of a template that renders them; None where nothing tells their arguments apart."""
     return _Calls(prober, frame, reasoning, content, shape).found()
 
 
@@ -123,7 +133,7 @@ class _Calls:
         turn = self.prober.turn(assistant(content, "", calls, self.shape))
         return self.frame.body(turn) if turn else ""
 
-    def found(self) -> FoundCalls:
+    def found(self) -> FoundCalls | None:
         text = self.two or self.one
         spelled = find_spelling(text, dict(FIRST.arguments))
         cores = cut(marked(text) if spelled else text)
@@ -134,6 +144,8 @@ class _Calls:
             call, begin, end = _call(TaggedCall(cores.parts, style), layout.begin, layout.end)
         else:
             found = find_arguments(self._turn, cores.parts, layout.end)
+            if found is None:
+                return None
             tagged = TaggedCall(found.parts, found.style, found.pad, found.after)
             call, begin, end = _call(tagged, layout.begin, found.rest)
         ids = self._ids(call, begin, cores.first_index)
