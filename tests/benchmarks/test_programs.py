@@ -77,6 +77,12 @@ def test_response_templates_are_reported_beside_transformers(tmp_path: Path) -> 
     assert len([line for line in printed.splitlines() if line.startswith(("PASS  ", "FAIL  "))]) == 3
 
 
+def test_the_analysis_of_templates_is_reported_with_a_verdict_on_each_promise(tmp_path: Path) -> None:
+    printed, written = figures("bench_analyze.py", tmp_path / "out.json")
+    assert all(cost > 0 for cost in (*written["times"].values(), written["first"], written["cached"]))
+    assert len([line for line in printed.splitlines() if line.startswith(("  PASS  ", "  FAIL  "))]) == 2
+
+
 @pytest.mark.parametrize("program", sorted(path.name for path in BENCHMARKS.glob("bench_*.py")))
 def test_help_teaches(program: str) -> None:
     done = run(program, "--help")

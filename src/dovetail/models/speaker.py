@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +166,25 @@ def _class_of(data: bytes) -> int:
 
 def _exits(source: Source) -> list[bytes]:
     """The strings at which some free text of the grammar ends."""
-    root = source if isinstance(source, ir.Rule) else lower(load_format(source))
+    if isinstance(source, ir.Rule):
+        root, ends = source, []
+    else:
+        format = load_format(source)
+        # Where what ends a text overlaps with what it excludes, its rule has no stops of its own.
+        root, ends = lower(format), list(_ends(format.model_dump(mode="json")))
     texts = [node for rule in ir.reachable(root) for node in ir.walk(rule.body) if isinstance(node, ir.Text)]
-    return list(dict.fromkeys(text for node in texts for text, _ in node.stops))
+    return list(dict.fromkeys([*(text for node in texts for text, _ in node.stops), *ends]))
+
+
+def _ends(format: Any) -> Iterator[bytes]:
+    """The ends of tags, wherever they are in a format."""
+    if isinstance(format, dict):
+        ends = format.get("end") if format.get("type") == "tag" else None
+        yield from (
+            end.encode() for end in (ends if isinstance(ends, list) else [ends]) if end and isinstance(end, str)
+        )
+        for part in format.values():
+            yield from _ends(part)
+    elif isinstance(format, list):
+        for part in format:
+            yield from _ends(part)
