@@ -1,0 +1,220 @@
+"""From an Ask to what a model says: the prompt, the one grammar of the turn, and the answers as they grow."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dovetail.dialects import Dialect
+from dovetail.engine import Matcher, compile
+from dovetail.errors import InputError
+from dovetail.formats import JsonSchemaFormat
+from dovetail.grammar.lower import lower
+from dovetail.messages import Wire
+from dovetail.models import Model, Prompt, Sampling, Step
+from dovetail.models.model import Finish
+from dovetail.serving.asks import Ask, ReasoningMode
+from dovetail.serving.constraints import relocated
+from dovetail.serving.errors import RequestError
+from dovetail.serving.turns import Odds, Said, Turn
+
+_WAITING = 8  # pieces of one choice that wait for a slow reader before the model does
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may use."""
+
+    max_body: int = 2 << 20
+    max_tokens: int = 4096
+    max_tools: int = 1024
+    body_timeout_s: float = 30.0
+    answer_timeout_s: float = 600.0
+
+
+class Piece(NamedTuple):
+    """Something that a choice says; `turn` stands in the last piece of the choice."""
+
+    index: int
+    said: Said
+    turn: Turn | None = None
+    spent_s: float = 0.0  # by the reader, for the token behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request that is ready to run."""
+
+    ask: Ask
+    model: Model
+    dialect: Dialect
+    prompt: Prompt
+    prompt_ids: list[int]
+    matcher: Matcher  # at the place where the prompt ends
+    mode: ReasoningMode
+    limits: Limits
+
+    @property
+    def tools(self) -> list[Wire] | None:
+        """The tools as templates, formats and parsers take them."""
+        return _wires(self.ask)
+
+    def turn(self) -> Turn:
+        """A reader for one answer."""
+        ask = self.ask
+        parser = self.dialect.parser(
+            self.tools,
+            self.prompt.text,
+            inline_reasoning=ask.inline_reasoning,
+            response_format=ask.answer.format if ask.answer else None,
+            reasoning=self.mode,
+        )
+        return Turn(parser, ask.stops, ask.show_reasoning)
+
+    def steps(self, index: int) -> AsyncGenerator[Step, None]:
+        """The tokens of one choice."""
+        ask = self.ask
+        sampling = Sampling(
+            temperature=1.0 if ask.temperature is None else ask.temperature,
+            top_p=1.0 if ask.top_p is None else ask.top_p,
+            seed=None if ask.seed is None else (ask.seed + index) % 2**63,
+            max_tokens=min(ask.max_tokens or self.limits.max_tokens, self.limits.max_tokens),
+            logprobs=ask.top_logprobs,
+        )
+        return self.model.generate(self.prompt_ids, self.matcher, sampling)
+
+
+def prepare(ask: Ask, model: Model, limits: Limits) -> Job:
+    """Render the prompt and compile the grammar; what is wrong with the request is told with its place in it."""
+    if len(ask.tools or ()) > limits.max_tools:
+        raise RequestError(f"there are {len(ask.tools or ())} tools", "/tools", f"send at most {limits.max_tools}")
+    dialect = model.dialect
+    tools = None if ask.tool_choice == "none" else _wires(ask)
+    block = dialect.reasoning
+    mode = "enabled" if ask.reasoning == "auto" and block and block.opened_by == "prompt" else ask.reasoning
+    prompt = model.render(
+        ask.messages,
+        tools,
+        reasoning=mode != "disabled",
+        continue_final=ask.continues,
+        options=ask.template_kwargs,
+    )
+    try:
+        matcher, mode = _matcher(ask, model, mode, prompt.prefix)
+    except InputError as error:
+        raise _placed(ask, error) from None
+    return Job(ask, model, dialect, prompt, model.encode(prompt.text), matcher, mode, limits)
+
+
+def _wires(ask: Ask) -> list[Wire] | None:
+    return None if ask.tools is None else [tool.wire for tool in ask.tools]
+
+
+def _matcher(ask: Ask, model: Model, mode: ReasoningMode, prefix: str) -> tuple[Matcher, ReasoningMode]:
+    """The one grammar of the turn behind what the prompt holds of it already."""
+    options: dict[str, Any] = {
+        "tool_choice": "auto" if ask.tool_choice is None else ask.tool_choice,
+        "parallel_tool_calls": ask.parallel_tool_calls,
+        "response_format": ask.answer.format if ask.answer else None,
+    }
+    # A prompt may decide what the request left open: whether there is to be a block of reasoning.
+    modes: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled") if mode == "auto" else (mode,)
+    for mode in modes:
+        made = model.dialect.format(_wires(ask), reasoning=mode, **options)
+        matcher = compile(made.format, model.vocabulary).matcher()
+        if not prefix or matcher.accept_bytes(prefix):
+            return matcher, mode
+    where = f"/messages/{len(ask.messages) - 1}" if ask.continues else "/messages"
+    fix = "change the text that is to be continued, or what is asked of the answer"
+    raise RequestError("the format of the answer does not allow its beginning in the prompt", where, fix)
+
+
+def _placed(ask: Ask, error: InputError) -> InputError:
+    """The same error with the place in the request that it comes from, which a grammar no longer knows.
+
+    Each schema is tried alone: this costs time, but only where a request has failed already.
+    """
+    if isinstance(error, RequestError) or error.path.startswith(("/tools", "/tool_choice", "/parallel", "/reasoning")):
+        return error
+    if ask.answer is not None and (found := ask.answer.error()) is not None:
+        return found
+    for tool in ask.tools or ():
+        schema = tool.wire["function"].get("parameters", True)
+        try:
+            lower(JsonSchemaFormat(json_schema=schema))
+        except InputError as alone:
+            return relocated(alone, tool.place + alone.path.removeprefix("/json_schema"))
+    return relocated(error, "/tools" if ask.tools else "")
+
+
+async def run(job: Job) -> AsyncGenerator[Piece, None]:
+    """All choices, side by side; closing the generator stops them."""
+    deadline = asyncio.get_running_loop().time() + job.limits.answer_timeout_s
+    several = _several if job.ask.choices > 1 else _choice
+    async with aclosing(several(job, 0, deadline)) as pieces:
+        async for piece in pieces:
+            yield piece
+
+
+async def _several(job: Job, first: int, deadline: float) -> AsyncGenerator[Piece, None]:
+    queue: asyncio.Queue[Piece | Exception] = asyncio.Queue(_WAITING)
+    still_open = job.ask.choices - first
+    tasks = [asyncio.create_task(_fill(queue, job, first + i, deadline)) for i in range(still_open)]
+    try:
+        while still_open:
+            piece = await queue.get()
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+            still_open -= piece.turn is not None
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _fill(queue: asyncio.Queue[Piece | Exception], job: Job, index: int, deadline: float) -> None:
+    try:
+        async with aclosing(_choice(job, index, deadline)) as pieces:
+            async for piece in pieces:
+                await queue.put(piece)
+    except Exception as error:  # told where the choices come together
+        await queue.put(error)
+
+
+async def _choice(job: Job, index: int, deadline: float) -> AsyncGenerator[Piece, None]:
+    """One choice: what it says, and at last its turn."""
+    turn = job.turn()
+    if opened := turn.start():
+        yield Piece(index, Said(opened, []))
+    finish: Finish = "length"
+    async with aclosing(job.steps(index)) as steps:
+        while (step := await _next(steps, deadline)) is not None:
+            started = time.perf_counter()
+            said = turn.feed(step.data, _odds(job, step)) if step.data else turn.skip()
+            finish = step.finish or finish
+            if said.events:
+                yield Piece(index, said, spent_s=time.perf_counter() - started)
+            if turn.done:
+                break
+    yield Piece(index, turn.close(finish), turn)
+
+
+async def _next(steps: AsyncGenerator[Step, None], deadline: float) -> Step | None:
+    """The next step, or None at the end; the time is a limit like that on tokens, and ends the answer too."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await anext(steps, None)
+    except TimeoutError:
+        return None
+
+
+def _odds(job: Job, step: Step) -> Odds | None:
+    if job.ask.top_logprobs is None:
+        return None
+    spelled = job.model.vocabulary.token_bytes
+    return Odds(spelled(step.token), step.logprob, tuple((spelled(token), logprob) for token, logprob in step.top))
