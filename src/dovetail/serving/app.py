@@ -112,7 +112,7 @@ class Answering:
         self._server.metrics.tokens.add(len(job.prompt_ids), kind="prompt")
         async with aclosing(self._written(job, writer, started)) as written:
             if ask.stream:
-                await _send_stream(written, writer, scope, send)
+                await _send_stream(written, writer, send)
             else:
                 async for _ in written:
                     pass
@@ -126,9 +126,9 @@ class Answering:
         async with aclosing(run(job)) as pieces:
             async for piece in pieces:
                 begun = time.perf_counter()
-                wires = writer.said(piece.index, piece.said)
+                wires = writer.said(piece.choice, piece.said)
                 if piece.turn is not None:
-                    wires += writer.ended(piece.index, piece.turn)
+                    wires += writer.ended(piece.choice, piece.turn)
                     self._count(piece)
                 if before:
                     metrics.first_s.observe(time.perf_counter() - started)
@@ -156,7 +156,7 @@ class Json(Response):
         return to_json(content).encode()
 
 
-async def _send_stream(written: AsyncGenerator[str, None], writer: Writer, scope: Scope, send: Send) -> None:
+async def _send_stream(written: AsyncGenerator[str, None], writer: Writer, send: Send) -> None:
     """Send events as they come; what fails before the first one is answered with a status of its own."""
     text = await anext(written)
     headers = [
@@ -223,7 +223,7 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
     settings = settings or Settings()
     server = Server(models, settings)
 
-    async def list_models(request: Request) -> Response:
+    async def list_models(_: Request) -> Response:
         return Json({"object": "list", "data": [_model(name) for name in models.names], "has_more": False})
 
     async def one_model(request: Request) -> Response:
@@ -232,10 +232,10 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
             raise HTTPException(404)
         return Json(_model(name))
 
-    async def health(request: Request) -> Response:
+    async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    async def metrics(request: Request) -> Response:
+    async def metrics(_: Request) -> Response:
         return PlainTextResponse(server.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def count_tokens(request: Request) -> Response:
@@ -244,7 +244,7 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
         return Json({"input_tokens": len(job.prompt_ids)})
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
+    async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
         yield
         server.close()
 
@@ -258,13 +258,11 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
         Route("/health", health),
         Route("/metrics", metrics),
     ]
-    guard = Middleware(
-        Guard, keys=settings.api_keys, metrics=server.metrics, routes=[route.path for route in routes]
-    )
+    guard = Middleware(Guard, keys=settings.api_keys, metrics=server.metrics, routes=[route.path for route in routes])
     return Starlette(routes=routes, middleware=[guard], lifespan=lifespan, exception_handlers={HTTPException: _raise})
 
 
-async def _raise(request: Request, error: Exception) -> Response:
+async def _raise(_: Request, error: Exception) -> Response:
     """Let the guard answer, which knows the shape that the client reads."""
     raise error
 

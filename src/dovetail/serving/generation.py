@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dovetail.dialects import Dialect
-from dovetail.engine import Matcher, compile
+from dovetail.engine import compile
 from dovetail.errors import InputError
-from dovetail.formats import JsonSchemaFormat
+from dovetail.formats import Format, JsonSchemaFormat
 from dovetail.grammar.lower import lower
 from dovetail.messages import Wire
 from dovetail.models import Model, Prompt, Sampling, Step
@@ -39,7 +39,7 @@ class Limits:
 class Piece(NamedTuple):
     """Something that a choice says; `turn` stands in the last piece of the choice."""
 
-    index: int
+    choice: int
     said: Said
     turn: Turn | None = None
     spent_s: float = 0.0  # by the reader, for the token behind it
@@ -54,7 +54,7 @@ class Job:
     dialect: Dialect
     prompt: Prompt
     prompt_ids: list[int]
-    matcher: Matcher  # at the place where the prompt ends
+    format: Format
     mode: ReasoningMode
     limits: Limits
 
@@ -85,7 +85,7 @@ class Job:
             max_tokens=min(ask.max_tokens or self.limits.max_tokens, self.limits.max_tokens),
             logprobs=ask.top_logprobs,
         )
-        return self.model.generate(self.prompt_ids, self.matcher, sampling)
+        return self.model.generate(self.prompt_ids, self.format, sampling, prefix=self.prompt.prefix)
 
 
 def prepare(ask: Ask, model: Model, limits: Limits) -> Job:
@@ -104,18 +104,40 @@ def prepare(ask: Ask, model: Model, limits: Limits) -> Job:
         options=ask.template_kwargs,
     )
     try:
-        matcher, mode = _matcher(ask, model, mode, prompt.prefix)
+        made, mode = _format(ask, model, mode, prompt.prefix)
     except InputError as error:
-        raise _placed(ask, error) from None
-    return Job(ask, model, dialect, prompt, model.encode(prompt.text), matcher, mode, limits)
+        if not _is_lenient(ask):
+            raise _placed(ask, error) from None
+        try:
+            made, mode = _format(ask, model, mode, prompt.prefix, loosely=True)
+        except InputError as again:
+            raise _placed(ask, again) from None
+    return Job(ask, model, dialect, prompt, model.encode(prompt.text), made, mode, limits)
 
 
 def _wires(ask: Ask) -> list[Wire] | None:
     return None if ask.tools is None else [tool.wire for tool in ask.tools]
 
 
-def _matcher(ask: Ask, model: Model, mode: ReasoningMode, prefix: str) -> tuple[Matcher, ReasoningMode]:
-    """The one grammar of the turn behind what the prompt holds of it already."""
+def _is_lenient(ask: Ask) -> bool:
+    return any(tool.wire["function"].get("strict") is False for tool in ask.tools or ())
+
+
+def _held(tool: Wire, loosely: bool) -> Wire:
+    """A tool as the format holds to it: with its schema, or any object where it is not strict and that is too much."""
+    function = dict(tool["function"])
+    # What is not strict need not fit its schema, but nobody minds if it does.
+    lenient = function.pop("strict", None) is False
+    if lenient and loosely:
+        function["parameters"] = {"type": "object"}
+    return {"type": "function", "function": {"parameters": {"type": "object"}} | function}
+
+
+def _format(
+    ask: Ask, model: Model, mode: ReasoningMode, prefix: str, loosely: bool = False
+) -> tuple[Format, ReasoningMode]:
+    """The one format of the turn, which has to allow what the prompt holds of it already."""
+    tools = None if ask.tools is None else [_held(tool.wire, loosely) for tool in ask.tools]
     options: dict[str, Any] = {
         "tool_choice": "auto" if ask.tool_choice is None else ask.tool_choice,
         "parallel_tool_calls": ask.parallel_tool_calls,
@@ -124,10 +146,9 @@ def _matcher(ask: Ask, model: Model, mode: ReasoningMode, prefix: str) -> tuple[
     # A prompt may decide what the request left open: whether there is to be a block of reasoning.
     modes: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled") if mode == "auto" else (mode,)
     for mode in modes:
-        made = model.dialect.format(_wires(ask), reasoning=mode, **options)
-        matcher = compile(made.format, model.vocabulary).matcher()
-        if not prefix or matcher.accept_bytes(prefix):
-            return matcher, mode
+        made = model.dialect.format(tools, reasoning=mode, **options).format
+        if compile(made, model.vocabulary).matcher().accept_bytes(prefix):
+            return made, mode
     where = f"/messages/{len(ask.messages) - 1}" if ask.continues else "/messages"
     fix = "change the text that is to be continued, or what is asked of the answer"
     raise RequestError("the format of the answer does not allow its beginning in the prompt", where, fix)

@@ -77,6 +77,8 @@ class Guard:
             return  # the answer had begun; nothing can take its status back
         interface: Interface = "anthropic" if scope["path"].startswith("/v1/messages") else "openai"
         headers = {"retry-after": "1"} if told.status in (429, 503) else {}
+        if told.status in (408, 413):
+            headers["connection"] = "close"  # the rest of the body is not wanted
         response = JSONResponse(told.body(interface, sent.request_id), told.status, headers)
         await response(scope, receive, sent)
 
@@ -105,8 +107,9 @@ def log_failure(error: BaseException, request_id: str) -> None:
 
 
 def _http(error: HTTPException) -> Refusal:
-    known = {404: "there is nothing at this path", 405: "this path does not take this method"}
-    return Refusal(error.status_code if error.status_code in known else 400, known.get(error.status_code, "bad request"))
+    told = {404: "there is nothing at this path", 405: "this path does not take this method"}
+    status = error.status_code if error.status_code in told else 400
+    return Refusal(status, told.get(status, "this is no request that can be served"))
 
 
 def _digest(key: str) -> bytes:

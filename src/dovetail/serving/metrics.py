@@ -66,7 +66,7 @@ class Metrics:
         self.cancelled = Counter("dovetail_requests_cancelled_total", "Answers whose reader went away.")
         self.tokens = Counter("dovetail_tokens_total", "Tokens by kind: prompt, completion, reasoning.")
         self.finished = Counter("dovetail_answers_total", "Answers by the reason for which they ended.")
-        self.first_s = Histogram("dovetail_first_piece_seconds", "Time from a request to the first piece of its answer.")
+        self.first_s = Histogram("dovetail_first_piece_seconds", "Time from a request to the start of its answer.")
         self.answer_s = Histogram("dovetail_answer_seconds", "Time from a request to the end of its answer.")
         self.token_s = Histogram(
             "dovetail_token_seconds",

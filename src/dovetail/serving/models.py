@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from dovetail import dialects
 from dovetail.models import Model, Speaker
@@ -55,3 +56,11 @@ def speakers(dialect: str | None = None, seed: int = 0, pace_s: float = 0.0) -> 
 
     first = dialects.get(dialect or "qwen_3").name
     return Models({"speaker": maker(first)} | {f"speaker/{name}": maker(name) for name in dialects.names()})
+
+
+def directory(path: Path, name: str | None = None, dialect: str | None = None) -> Models:
+    """A Transformers model directory, loaded at once."""
+    from dovetail.models.transformers import TransformersModel
+
+    model = TransformersModel(path, dialect=dialect, name=name)
+    return Models({model.name: lambda: model})

@@ -96,7 +96,9 @@ class Turn:
         self._stops = StopStrings(stops) if stops else None
         self._show_reasoning = show_reasoning
         self._told = _Told()
-        self._ids: dict[int, str] = {}
+        self._opening: Event | None = None
+        self._ids: set[str] = set()
+        self._id = ""  # of the last call
         self._pending: deque[tuple[int, Odds | None]] = deque()
         self._position = 0
         self._region = ""
@@ -161,8 +163,8 @@ class Turn:
     def _filtered(self, event: Event) -> list[Event]:
         if not event.region or (event.region == "reasoning" and not self._show_reasoning):
             return []
-        if event.call is not None:
-            return [event._replace(call=replace(event.call, id=self._id(event)))]
+        if event.region == "tool_call":
+            return self._called(event)
         if event.region != "content" or self._stops is None:
             return [event]
         return self._stopped(event, self._stops)
@@ -177,10 +179,21 @@ class Turn:
                 return [Event("text", "content", event.start, event.start, held), event]
         return [event]
 
-    def _id(self, event: Event) -> str:
-        """The id that the model wrote, or one that no other call has."""
-        assert event.call is not None
-        return event.call.id or self._ids.setdefault(event.call_index, f"call_{secrets.token_hex(12)}")
+    def _called(self, event: Event) -> list[Event]:
+        """The events of a call; its opening waits for the next one, because some families write the id behind the name."""
+        if event.kind == "open":
+            self._opening = event
+            return []
+        opening, self._opening = self._opening, None
+        told: list[Event] = []
+        if opening is not None and opening.call is not None:
+            call = event.call or self._parser.message.tool_calls[event.call_index]
+            self._id = call.id if call.id and call.id not in self._ids else f"call_{secrets.token_hex(12)}"
+            self._ids.add(self._id)
+            told.append(opening._replace(call=replace(opening.call, id=self._id)))
+        if event.call is not None:
+            event = event._replace(call=replace(event.call, id=self._id))
+        return [*told, event]
 
     def _settle(self, events: list[Event]) -> list[Odds]:
         """Tell in which region each token begins, now that events cover it; the odds of those in the content."""

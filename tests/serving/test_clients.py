@@ -1,0 +1,105 @@
+"""The official clients against the running server: every interface, every dialect, whole and as a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+
+from dovetail import dialects
+from dovetail.errors import DialectError
+from dovetail.messages import Message, ToolCall
+from dovetail.serving import Models, speakers
+from tests.serving.asking import ANSWER, INTERFACES, TOOLS, Question, Reply, serving
+from tests.serving.echo import Echo, request
+
+every_dialect = pytest.mark.parametrize("dialect", dialects.names())
+every_interface = pytest.mark.parametrize("interface", INTERFACES)
+
+CALLS = (ToolCall.of("get_weather", {"city": "Rome"}, "a1b2c3d4e"), ToolCall.of("get_time", {"zone": "utc"}, "b1b2c3d4e"))
+
+
+@pytest.fixture(scope="module")
+def echo() -> Iterator[str]:
+    with serving(Models({name: lambda name=name: Echo(name) for name in dialects.names()})) as url:  # type: ignore[misc]
+        yield url
+
+
+def plain(message: Message) -> tuple[Any, ...]:
+    """A message without the ids of its calls, which nobody says twice."""
+    return message.content, message.reasoning, [(call.name, call.value, call.complete) for call in message.tool_calls]
+
+
+MESSAGES = [
+    Message("Hello, <b>wörld</b>!"),
+    Message("So it is.", "Let me see."),
+    Message("", "Hm.", CALLS[:1]),
+    Message("", "", CALLS),
+    Message("Both.", "Hm.", CALLS),
+]
+
+
+@every_interface
+@every_dialect
+def test_what_a_model_says_is_what_a_client_reads(echo: str, dialect: str, interface: str) -> None:
+    said = 0
+    for message in MESSAGES:
+        try:
+            dialects.get(dialect).render(message)
+        except DialectError:
+            continue  # the family has no way to say it
+        question = Question(TOOLS, text=request(message), reasoning=bool(message.reasoning))
+        for ask in INTERFACES[interface]:
+            reply = ask(echo, dialect, question)
+            assert plain(message) == plain(reply.message)
+            assert ("tool_calls" if message.tool_calls else "stop") == reply.finish
+        said += 1
+    assert said > 1
+
+
+def assert_calls_fit(reply: Reply) -> None:
+    assert reply.message.tool_calls
+    assert reply.finish == "tool_calls"
+    ids = [call.id for call in reply.message.tool_calls]
+    assert len(ids) == len(set(ids))
+    for call in reply.message.tool_calls:
+        jsonschema.validate(call.value, TOOLS[call.name])
+
+
+@every_interface
+@every_dialect
+def test_a_random_speaker_keeps_to_everything_that_is_asked(url: str, dialect: str, interface: str) -> None:
+    def ask(**asked: Any) -> Reply:
+        return INTERFACES[interface][1](url, f"speaker/{dialect}", Question(**asked))
+
+    for choice in ({}, {"tools": TOOLS, "choice": "none"}):
+        text = ask(**choice, reasoning=False)
+        assert ((), "stop", "") == (text.message.tool_calls, text.finish, text.message.reasoning)
+    assert_calls_fit(ask(tools=TOOLS, choice="required"))
+    named = ask(tools=TOOLS, choice="get_time", reasoning=False)
+    assert_calls_fit(named)
+    assert {"get_time"} == {call.name for call in named.message.tool_calls}
+    alone = ask(tools=TOOLS, choice="required", parallel=False)
+    assert_calls_fit(alone)
+    assert 1 == len(alone.message.tool_calls)
+    assert jsonschema.validate(json.loads(ask(schema=ANSWER).message.content), ANSWER) is None
+    both = ask(tools=TOOLS, schema=ANSWER, reasoning=True)
+    if both.message.tool_calls:
+        assert_calls_fit(both)
+    else:
+        jsonschema.validate(json.loads(both.message.content), ANSWER)
+    for cut in (ask(tools=TOOLS, choice="required", max_tokens=9), ask(schema=ANSWER, max_tokens=2)):
+        assert "length" == cut.finish
+        assert cut.tokens in (2, 9, None)
+
+
+@every_interface
+def test_the_same_seed_says_the_same_whole_and_as_a_stream(url: str, interface: str) -> None:
+    whole, stream = INTERFACES[interface]
+    for seed in range(5):
+        question = Question(TOOLS, "auto", reasoning=True, seed=seed)
+        one, other = whole(url, "speaker", question), stream(url, "speaker", question)
+        assert (plain(one.message), one.finish, one.tokens) == (plain(other.message), other.finish, other.tokens)
