@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import anthropic
+import httpx2
 import openai
 
 from dovetail.messages import Message
@@ -70,13 +71,18 @@ def anthropic_client(url: str) -> anthropic.Anthropic:
     return anthropic.Anthropic(api_key="none", base_url=url, max_retries=0, timeout=60)
 
 
+@cache
+def http_client(url: str) -> httpx2.Client:
+    return httpx2.Client(base_url=url, timeout=30)
+
+
 @contextmanager
 def serving(models: Models, settings: Settings | None = None) -> Iterator[str]:
     """The URL of a server; the clients that asked it are closed before it is."""
     with in_background(create_app(models, settings)) as url:
         yield url
-        openai_client(url).close()
-        anthropic_client(url).close()
+        for client in (openai_client(url), anthropic_client(url), http_client(url)):
+            client.close()
 
 
 def chat_request(model: str, question: Question) -> dict[str, Any]:
@@ -171,7 +177,9 @@ def _chat_reply(done: Any) -> Reply:
     choice = done.choices[0]
     extra = choice.message.model_extra or {}
     assert extra.get("reasoning") == extra.get("reasoning_content")
-    return Reply(Message.from_openai(choice.message.to_dict()), choice.finish_reason, done.usage and done.usage.completion_tokens)
+    return Reply(
+        Message.from_openai(choice.message.to_dict()), choice.finish_reason, done.usage and done.usage.completion_tokens
+    )
 
 
 def responses(url: str, model: str, question: Question) -> Reply:

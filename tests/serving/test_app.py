@@ -23,6 +23,7 @@ from tests.serving.asking import (
     Question,
     anthropic_client,
     chat_request,
+    http_client,
     messages_request,
     openai_client,
     responses_request,
@@ -39,12 +40,12 @@ HELLO = {"messages": [{"role": "user", "content": "Well?"}]}
 
 
 def post(url: str, body: Any, path: str = "/v1/chat/completions", **options: Any) -> httpx2.Response:
-    return httpx2.post(url + path, json=body, timeout=30, **options)
+    return http_client(url).post(path, json=body, **options)
 
 
 def count(url: str, name: str) -> float:
     """A number out of /metrics, summed over its labels."""
-    lines = httpx2.get(f"{url}/metrics").text.splitlines()
+    lines = http_client(url).get("/metrics").text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
 
@@ -57,7 +58,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 @pytest.fixture(scope="module")
 def slow() -> Iterator[str]:
     """A server whose speaker takes a while."""
-    with serving(speakers(pace_s=0.05)) as url:
+    with serving(speakers(pace_s=0.02)) as url:
         yield url
 
 
@@ -91,18 +92,38 @@ REFUSED = [
     ),
     (
         "chat",
-        {"tools": [{"type": "function", "function": {"name": "ok"}}, {"type": "function", "function": {"name": "f", "parameters": BAD}}]},
+        {
+            "tools": [
+                {"type": "function", "function": {"name": "ok"}},
+                {"type": "function", "function": {"name": "f", "parameters": BAD}},
+            ]
+        },
         "/tools/1/function/parameters",
         "no value",
     ),
     ("chat", {"continue_final_message": True}, "/messages/0", "no answer to continue"),
     ("responses", {"tools": [{"type": "function", "name": "f", "parameters": BAD}]}, "/tools/0/parameters", "no value"),
-    ("responses", {"text": {"format": {"type": "json_schema", "name": "x", "schema": BAD}}}, "/text/format/schema", "no value"),
+    (
+        "responses",
+        {"text": {"format": {"type": "json_schema", "name": "x", "schema": BAD}}},
+        "/text/format/schema",
+        "no value",
+    ),
     ("responses", {"previous_response_id": "resp_1"}, "/previous_response_id", "not supported"),
     ("responses", {"input": [{"type": "item_reference", "id": "x"}]}, "/input/0/type", "not known"),
     ("messages", {"tools": [{"name": "f", "input_schema": BAD}]}, "/tools/0/input_schema", "no value"),
-    ("messages", {"output_config": {"format": {"type": "json_schema", "schema": BAD}}}, "/output_config/format/schema", "no value"),
-    ("messages", {"tool_choice": {"type": "tool", "name": "g"}, "tools": [{"name": "f", "input_schema": {}}]}, "/tool_choice", "'g'"),
+    (
+        "messages",
+        {"output_config": {"format": {"type": "json_schema", "schema": BAD}}},
+        "/output_config/format/schema",
+        "no value",
+    ),
+    (
+        "messages",
+        {"tool_choice": {"type": "tool", "name": "g"}, "tools": [{"name": "f", "input_schema": {}}]},
+        "/tool_choice",
+        "'g'",
+    ),
 ]
 
 
@@ -119,7 +140,7 @@ def test_a_wrong_request_is_told_where_it_is_wrong(
 
 def test_a_body_that_is_no_json_is_refused(url: str) -> None:
     for body in (b"", b"[]", b"{", b"\xff", b'{"messages": NaN}', b'{"a": "\\ud800"}', b"[" * 5000):
-        response = httpx2.post(f"{url}/v1/chat/completions", content=body)
+        response = http_client(url).post("/v1/chat/completions", content=body)
         assert 400 == response.status_code
         assert "body" in response.json()["error"]["message"]
 
@@ -127,9 +148,9 @@ def test_a_body_that_is_no_json_is_refused(url: str) -> None:
 def test_unknown_models_and_paths_are_not_found(url: str) -> None:
     response = post(url, HELLO | {"model": "parrot"})
     assert (404, "model_not_found") == (response.status_code, response.json()["error"]["code"])
-    assert 404 == httpx2.get(f"{url}/v1/models/parrot").status_code
-    assert 404 == httpx2.get(f"{url}/v2").status_code
-    assert 405 == httpx2.get(f"{url}/v1/chat/completions").status_code
+    assert 404 == http_client(url).get("/v1/models/parrot").status_code
+    assert 404 == http_client(url).get("/v2").status_code
+    assert 405 == http_client(url).get("/v1/chat/completions").status_code
 
 
 def test_errors_have_the_shape_of_their_interface(url: str) -> None:
@@ -148,7 +169,7 @@ def test_the_models_are_the_speaker_in_every_dialect(url: str) -> None:
 
 
 def test_health_and_metrics(url: str) -> None:
-    assert {"status": "ok"} == httpx2.get(f"{url}/health").json()
+    assert {"status": "ok"} == http_client(url).get("/health").json()
     before = count(url, "dovetail_answers_total")
     post(url, HELLO)
     assert before + 1 == count(url, "dovetail_answers_total")
@@ -160,8 +181,8 @@ def test_a_key_is_asked_for() -> None:
         for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "first"}, {"x-api-key": ""}):
             response = post(url, HELLO, headers=headers)
             assert (401, "invalid_api_key") == (response.status_code, response.json()["error"]["code"])
-        assert 401 == httpx2.get(f"{url}/metrics").status_code
-        assert 200 == httpx2.get(f"{url}/health").status_code
+        assert 401 == http_client(url).get("/metrics").status_code
+        assert 200 == http_client(url).get("/health").status_code
         for headers in ({"authorization": "Bearer first"}, {"authorization": "bearer second"}, {"x-api-key": "second"}):
             assert 200 == post(url, HELLO, headers=headers).status_code
 
@@ -175,7 +196,7 @@ def test_a_body_that_is_too_long_is_refused_before_it_is_read() -> None:
                 yield b" " * 100
 
         try:
-            response = httpx2.post(f"{url}/v1/chat/completions", content=endless())
+            response = http_client(url).post("/v1/chat/completions", content=endless())
         except httpx2.TransportError:
             return  # the server has hung up
         assert 413 == response.status_code
@@ -198,7 +219,7 @@ def test_time_is_a_limit_like_tokens() -> None:
 
 def test_a_server_that_is_full_says_so_at_once() -> None:
     with serving(speakers(pace_s=0.2), Settings(max_requests=1)) as url:
-        with httpx2.stream("POST", f"{url}/v1/chat/completions", json=HELLO | {"stream": True}) as first:
+        with http_client(url).stream("POST", "/v1/chat/completions", json=HELLO | {"stream": True}) as first:
             assert 200 == first.status_code
             response = post(url, HELLO)
             assert (429, "1") == (response.status_code, response.headers["retry-after"])
@@ -212,7 +233,7 @@ def test_a_reader_who_goes_away_ends_the_answer(slow: str, dialect: str, interfa
     question = Question(TOOLS, "required", reasoning=True)
     body = REQUESTS[interface](f"speaker/{dialect}", question) | {"stream": True}
     cancelled = count(slow, "dovetail_requests_cancelled_total")
-    with httpx2.stream("POST", slow + PATHS[interface], json=body) as response:
+    with http_client(slow).stream("POST", PATHS[interface], json=body) as response:
         next(response.iter_lines())
     wait_until(lambda: count(slow, "dovetail_requests_running") == 0)
     assert cancelled + 1 == count(slow, "dovetail_requests_cancelled_total")
@@ -234,13 +255,14 @@ def test_a_client_that_cancels_a_stream_or_gives_up_waiting_ends_the_answer(slow
 def test_an_answer_that_is_being_written_outlives_the_call_to_stop() -> None:
     read: list[str] = []
     with in_background(create_app(speakers(pace_s=0.02)), shutdown_s=30) as url:
-        response = httpx2.Client().stream("POST", f"{url}/v1/chat/completions", json=HELLO | {"stream": True, "seed": 3})
+        response = http_client(url).stream("POST", "/v1/chat/completions", json=HELLO | {"stream": True, "seed": 3})
         stream = response.__enter__()
         reader = threading.Thread(target=lambda: read.extend(stream.iter_lines()))
         reader.start()
         wait_until(lambda: bool(read))
     reader.join()
     response.__exit__(None, None, None)
+    http_client(url).close()
     assert "data: [DONE]" in read
 
 
@@ -248,7 +270,7 @@ def test_the_log_tells_nothing_of_what_is_said(url: str, caplog: pytest.LogCaptu
     with caplog.at_level(logging.DEBUG, "dovetail"):
         post(url, {"messages": [{"role": "user", "content": "a secret"}], "model": "speaker"})
         post(url, {"messages": [{"role": "a secret", "content": "a secret"}], "stop": {"a secret": 1}})
-        httpx2.get(f"{url}/a%20secret?a=secret")
+        http_client(url).get("/a%20secret?a=secret")
         wait_until(lambda: len([record for record in caplog.records if record.name == "dovetail.serving"]) >= 3)
     assert "secret" not in caplog.text
 

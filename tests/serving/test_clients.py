@@ -12,14 +12,17 @@ import pytest
 from dovetail import dialects
 from dovetail.errors import DialectError
 from dovetail.messages import Message, ToolCall
-from dovetail.serving import Models, speakers
+from dovetail.serving import Models
 from tests.serving.asking import ANSWER, INTERFACES, TOOLS, Question, Reply, serving
 from tests.serving.echo import Echo, request
 
 every_dialect = pytest.mark.parametrize("dialect", dialects.names())
 every_interface = pytest.mark.parametrize("interface", INTERFACES)
 
-CALLS = (ToolCall.of("get_weather", {"city": "Rome"}, "a1b2c3d4e"), ToolCall.of("get_time", {"zone": "utc"}, "b1b2c3d4e"))
+CALLS = (
+    ToolCall.of("get_weather", {"city": "Rome"}, "a1b2c3d4e"),
+    ToolCall.of("get_time", {"zone": "utc"}, "b1b2c3d4e"),
+)
 
 
 @pytest.fixture(scope="module")

@@ -210,15 +210,16 @@ async def _fill(queue: asyncio.Queue[Piece | Exception], job: Job, index: int, d
 async def _choice(job: Job, index: int, deadline: float) -> AsyncGenerator[Piece, None]:
     """One choice: what it says, and at last its turn."""
     turn = job.turn()
-    if opened := turn.start():
-        yield Piece(index, Said(opened, []))
+    opened = turn.start()
     finish: Finish = "length"
     async with aclosing(job.steps(index)) as steps:
         while (step := await _next(steps, deadline)) is not None:
             started = time.perf_counter()
             said = turn.feed(step.data, _odds(job, step)) if step.data else turn.skip()
             finish = step.finish or finish
-            if said.events:
+            # The first step is told even if it says nothing yet: the reader knows then that the answer has begun.
+            if said.events or turn.counts.completion == 1:
+                said = Said(opened + said.events, said.odds) if turn.counts.completion == 1 else said
                 yield Piece(index, said, spent_s=time.perf_counter() - started)
             if turn.done:
                 break
