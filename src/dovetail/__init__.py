@@ -32,12 +32,14 @@ from dovetail.errors import (
     ResponseError,
     ResponseTemplateError,
     SchemaError,
+    TemplateError,
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
+from dovetail.templates.detect import analyze
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 
 __version__ = "0.1.0"
@@ -69,6 +71,7 @@ __all__ = [
     "SchemaReport",
     "StreamParser",
     "StructuralTag",
+    "TemplateError",
     "ToolCall",
     "Vocabulary",
     "VocabularyError",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dovetail.dialects.literals import spell_arguments
 from dovetail.dialects.making import call_pieces
 from dovetail.errors import DialectError
-from dovetail.grammar.json_schema.layouts import LAYOUTS, Layout
+from dovetail.grammar.json_schema.layouts import Layout, layout_of
 from dovetail.messages import Message, ToolCall, to_json
-from dovetail.parsing.layouts import ID, NAME, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import ID, NAME, Literals, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect
@@ -106,10 +106,10 @@ def _arguments(way: ToolCalls, call: ToolCall, path: str) -> str:
         return to_json(value) if call.complete else call.arguments
     if not isinstance(value, dict):
         raise DialectError("the arguments are no object", f"{path}/arguments", "pass an object")
-    if not isinstance(style, str):
+    if isinstance(style, Literals):
         _check_strings(value, () if style.escapes else style.quotes, f"{path}/arguments")
         return spell_arguments(value, style)
-    layout = LAYOUTS[style]
+    layout = layout_of(style)
     assert isinstance(way.call, TaggedCall)
     _check_strings(value, (layout.stop, *way.call.excludes), f"{path}/arguments")
     return _parameters(value, layout, way.call.pad, way.call.after)
@@ -126,7 +126,7 @@ def _element(head: str, value: Any, key: str, layout: Layout, pad: str) -> str:
     """One value in its markup."""
     match value:
         case str():
-            kind, text = "string", value
+            kind, text = "string", to_json(value) if layout.quoted else value
         case bool():
             kind, text = "boolean", to_json(value)
         case None:

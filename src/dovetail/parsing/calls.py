@@ -62,16 +62,30 @@ class _Reader:
         if not (yield from phrase(self.tape, self.way.call_begin)):
             return False
         match self.way.call:
-            case JsonCall() as shape:
-                known = yield from _JsonObject(self, shape).read()
+            case JsonCall() as fields:
+                known = yield from _JsonObject(self, fields).read()
             case KeyedCall():
                 known = yield from self._keyed()
-            case Head() as head:
-                known = yield from self._headed(head)
+            case Head() as shape:
+                known = yield from self._headed(shape)
         if not known:
             return False
-        yield from self.end(self.way.call.after if isinstance(self.way.call, Head) else self.way.call_end)
+        head = self.way.call
+        if isinstance(head, Head) and head.id_after and (yield from self.takes(head.id_after[0])):
+            yield from self._late_id()
+            yield from self.end(head.id_after[1])
+        else:
+            yield from self.end(head.after if isinstance(head, Head) else self.way.call_end)
         return True
+
+    def _late_id(self) -> Steps[None]:
+        """The id behind the arguments."""
+        call = self.teller.call
+        assert call is not None
+        yield from space(self.tape)
+        found = (yield from run(self.tape, _NAME, MAX_NAME)).decode("utf-8", "replace")
+        call.id = self.way.id_template.format(id=found, name=call.name) if found else ""
+        self.teller.markup()
 
     def end(self, after: Phrase) -> Steps[None]:
         """What closes the open call."""

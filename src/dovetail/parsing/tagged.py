@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dovetail.grammar.json_schema.layouts import LAYOUTS, Layout
+from dovetail.grammar.json_schema.layouts import Layout, layout_of
 from dovetail.messages import to_json
 from dovetail.parsing import json_text
 from dovetail.parsing.declared import Declared
@@ -31,11 +31,12 @@ Phrase = tuple[bytes, ...]
 class Tags:
     """The markup of one style, ready to be searched for."""
 
-    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "stops")
+    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
 
     def __init__(self, layout: Layout, pad: str) -> None:
         self.layout = layout
         self.pad = pad
+        self.python = frozenset(layout.python)
         self.begin = tuple(layout.begin.encode().split())
         self.item = tuple(layout.item.encode().split())
         middles = sorted({tuple(middle) for middle in layout.middle.values()}, key=lambda middle: -len(middle[0]))
@@ -72,9 +73,9 @@ def _spaced(parts: tuple[str, ...]) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def tags(style: str, pad: str) -> Tags:
+def tags(style: str | Layout, pad: str) -> Tags:
     """The tags of a style, by the name that formats know it by."""
-    return Tags(LAYOUTS[style], pad)
+    return Tags(layout_of(style), pad)
 
 
 def arguments(teller: Teller, tags: Tags, declared: Declared, ends: tuple[Phrase, ...]) -> Steps[bool]:
@@ -147,9 +148,10 @@ class _Reader:
             if shape:
                 return (yield from self._nested(shape, declared, end, depth))
             kinds = kinds - _COMPOSITE or _STRING
-        if kinds == _STRING:
+        quoted = self.tags.layout.quoted
+        if kinds == _STRING and not quoted:
             closed = yield from self._text()
-        elif "string" in kinds:
+        elif "string" in kinds and not quoted:
             closed = yield from self._held(declared, kinds)
         else:
             closed = yield from self._json(declared, kinds)
@@ -203,7 +205,7 @@ class _Reader:
         start = tape.look - tape.at
         size = yield from look_for(tape, self.tags.stops)
         raw = teller.decode(tape.data[tape.at + start : tape.look - size])
-        told, as_declared = declared.as_json(raw, kinds)
+        told, as_declared = declared.as_json(raw, kinds, self.tags.python)
         if not as_declared:
             teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
         teller.json(told)
@@ -214,7 +216,8 @@ class _Reader:
         offset = tape.look - tape.at
         yield from space(tape)
         first = yield from peek(tape)
-        if first not in _BRACKETS or not kinds & _COMPOSITE:
+        nested = first in _BRACKETS and kinds & _COMPOSITE and not self.tags.python & _COMPOSITE
+        if not nested and not (first == 0x22 and self.tags.layout.quoted and "string" in kinds):
             tape.look = tape.at + offset
             return (yield from self._held(declared, kinds))
         teller.markup()
