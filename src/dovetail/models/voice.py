@@ -60,11 +60,12 @@ class Voice:
         mask = np.zeros(self.vocabulary.mask_words, dtype=np.int32)
         matcher.fill_mask(mask)
         bits = np.unpackbits(mask.view(np.uint8), bitorder="little", count=self.vocabulary.size)
-        return np.asarray(np.flatnonzero(bits), dtype=np.intp)
+        return np.flatnonzero(bits)
 
     def stops(self, allowed: Ids) -> Ids:
         """Those that end the output."""
-        return allowed[self.classes[allowed] == _STOP]
+        stops: Ids = allowed[self.classes[allowed] == _STOP]
+        return stops
 
     def spelling(self, text: bytes, allowed: Ids) -> int | None:
         """The place of the longest allowed token with which `text` begins."""
