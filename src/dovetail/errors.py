@@ -11,6 +11,7 @@ DovetailError
 │   ├── MessageError      a chat message in the shape of some interface
 │   ├── ResponseTemplateError  a response template, or a tokenizer without one
 │   ├── ResponseError     an output that its response template cannot read; has the message so far
+│   ├── ModelError        a local model, its prompt or its sampling
 │   └── LimitError        a budget of time, memory, depth or size ran out
 ├── ParseError            output that a strict reader cannot read; has .position in bytes
 └── MatcherError          a matcher used against its rules
@@ -93,6 +94,10 @@ class ResponseError(InputError):
         self.raw = raw
         self.message = message or {}
         self.events = events or []
+
+
+class ModelError(InputError):
+    """A local model cannot be loaded, or cannot answer what it was asked."""
 
 
 class LimitError(InputError):
