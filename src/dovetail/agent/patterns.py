@@ -32,16 +32,16 @@ def matches_text(pattern: str, text: str) -> bool:
     return _run(tuple(_ANY if char == "*" else char for char in pattern), text)
 
 
-def matches_path(pattern: str, path: str, *, ignore_case: bool = False) -> bool:
+def matches_path(pattern: str, path: str, *, ignore_case: bool = False, braces: bool = True) -> bool:
     """Whether a glob with `*`, `**`, `?`, `[...]` and `{a,b}` takes the whole path."""
     if ignore_case:
         pattern, path = pattern.lower(), path.lower()
-    return any(_run(steps, path) for steps in _globs(pattern))
+    return any(_run(steps, path) for steps in _globs(pattern, braces))
 
 
 @lru_cache(maxsize=512)
-def _globs(pattern: str) -> tuple[tuple[object, ...], ...]:
-    return tuple(_glob(one) for one in expand_braces(pattern))
+def _globs(pattern: str, braces: bool) -> tuple[tuple[object, ...], ...]:
+    return tuple(_glob(one) for one in (expand_braces(pattern) if braces else [pattern]))
 
 
 def expand_braces(pattern: str) -> list[str]:
