@@ -91,7 +91,7 @@ def _rules(flags: Flags, stdin_is_terminal: bool) -> Iterable[tuple[bool, str]]:
     )
     yield (
         flags.continue_ and flags.resume is not None,
-        "Cannot use both --continue and --resume together. Use --continue for the latest session, --resume for another.",
+        "Cannot use both --continue and --resume together. --continue is the latest session, --resume any other.",
     )
     yield (
         flags.session_id is not None and resumes and not flags.fork_session,
