@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,25 @@ _POLL_S = 0.005
 MARK = "DOVETAIL_CALL"
 
 
-def marked(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with a mark of its own."""
-    return {**environment, MARK: uuid.uuid4().hex}
-
-
 @asynccontextmanager
-async def reaped(process: asyncio.subprocess.Process, mark: str = "") -> AsyncIterator[None]:
-    """Whatever happens inside, the process and its group, started as a session of its own, are gone afterwards.
+async def running(
+    *command: str, env: Mapping[str, str] | None = None, **options: Any
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process in a session of its own; whatever happens inside, everything that it started is gone afterwards.
 
-    With a mark, so are descendants that left the group, where /proc tells which they are.
+    Also gone are descendants that left the session, where /proc tells which carry the mark in their environment.
     """
+    mark = uuid.uuid4().hex
+    start = asyncio.create_subprocess_exec(
+        *command, env={**(os.environ if env is None else env), MARK: mark}, start_new_session=True, **options
+    )
+    starting = asyncio.ensure_future(start)
     try:
-        yield
+        await _to_the_end(starting)
+        yield starting.result()
     finally:
-        await _to_the_end(_end(process, mark))
+        if starting.done() and not starting.cancelled() and starting.exception() is None:
+            await _to_the_end(asyncio.ensure_future(_end(starting.result(), mark)))
 
 
 async def exited(process: asyncio.subprocess.Process) -> int:
@@ -43,9 +47,8 @@ async def exited(process: asyncio.subprocess.Process) -> int:
     return process.returncode
 
 
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for short work that a cancellation must not cut short."""
-    task = asyncio.ensure_future(work)
+async def _to_the_end(task: asyncio.Future[Any]) -> None:
+    """Wait for short work that a cancellation must not cut short, and only then be cancelled."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
@@ -64,7 +67,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str) -> None:
             await asyncio.wait_for(exited(process), GRACE_S)
     # The leader is gone or will be now; others of its group, left behind by `&`, go with it.
     _signal_group(process.pid, signal.SIGKILL)
-    for pid in _carriers(mark) if mark else ():
+    for pid in _carriers(mark):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     await exited(process)

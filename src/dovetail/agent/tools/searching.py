@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import re
 import shutil
+import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import regex
 from dovetail.agent.patterns import matches_path
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, whole
-from dovetail.agent.tools.processes import reaped
+from dovetail.agent.tools.processes import running
 from dovetail.agent.tools.text import clean, open_regular, sniff
 from dovetail.agent.tools.walking import walk
 from dovetail.agent.types import ToolError, ToolOutput
@@ -92,10 +94,11 @@ async def _ripgrep(
     try:
         async with asyncio.timeout(context.limits.timeout_s):
             for batch in _batches(files):
-                async for file_matches in _ripgrep_files([*command, *batch]):
-                    found += file_matches
-                    if len(found) > limit:
-                        return found
+                async with contextlib.aclosing(_ripgrep_files([*command, *batch])) as matches:
+                    async for one in matches:
+                        found += one
+                        if len(found) > limit:
+                            return found
     except TimeoutError:
         raise ToolError("the search took too long; narrow it") from None
     except _Refused:
@@ -107,18 +110,11 @@ class _Refused(Exception):  # noqa: N818 - it is caught a few lines above and no
     """ripgrep does not take the pattern."""
 
 
-async def _ripgrep_files(command: Sequence[str]) -> AsyncIterator[list[Match]]:
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-        limit=MAX_FILE_BYTES * 2,
-    )
-    assert process.stdout is not None
+async def _ripgrep_files(command: Sequence[str]) -> AsyncGenerator[list[Match], None]:
     matches: list[Match] = []
-    async with reaped(process):
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    async with running(*command, limit=MAX_FILE_BYTES * 2, **pipes) as process:
+        assert process.stdout is not None
         async for line in process.stdout:
             message = json.loads(line)
             data = message["data"]

@@ -7,14 +7,14 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
 from collections import deque
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.tools.base import Builtin, parameters, permitted, text, whole, why
-from dovetail.agent.tools.processes import MARK, exited, marked, reaped
+from dovetail.agent.tools.processes import exited, running
 from dovetail.agent.types import ToolError, ToolOutput
 
 MAX_TIMEOUT_MS = 600_000
@@ -65,30 +65,22 @@ async def _shell(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     folder = permitted(context, args.get("directory", "."))
     timeout_s = args["timeout"] / 1000 if "timeout" in args else context.limits.timeout_s
     output = Capped(context.limits.max_output_bytes)
-    process, mark = await _start(command, folder)
-    ended = "exit"
-    async with reaped(process, mark):
-        ended = await _follow(process, output, timeout_s, context.cancel)
-    return _told(process.returncode or 0, output.text(), ended, timeout_s)
-
-
-async def _start(command: str, folder: Path) -> tuple[asyncio.subprocess.Process, str]:
-    environment = marked({**os.environ, "DOVETAIL": "1", "PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb"})
+    started = running(
+        shutil.which("bash") or "/bin/sh",
+        "-c",
+        command,
+        cwd=folder,
+        env={**os.environ, "DOVETAIL": "1", "PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     try:
-        process = await asyncio.create_subprocess_exec(
-            shutil.which("bash") or "/bin/sh",
-            "-c",
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
+        async with started as process:
+            ended = await _follow(process, output, timeout_s, context.cancel)
     except OSError as error:
         raise ToolError(f"the command cannot be started: {why(error)}") from error
-    return process, environment[MARK]
+    return _told(process.returncode or 0, output.text(), ended, timeout_s)
 
 
 async def _follow(process: asyncio.subprocess.Process, output: Capped, timeout_s: float, cancel: asyncio.Event) -> str:
