@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.agent.permissions import Rule, Rules, ToolFlags
 from dovetail.agent.protocols import Permissions
-from dovetail.agent.settings import PermissionSettings, Settings, SettingsError, ToolSettings
+from dovetail.agent.settings import PermissionSettings, ServerSettings, Settings, SettingsError, ToolSettings
 from dovetail.agent.types import ApprovalMode
 
 
@@ -45,8 +45,8 @@ SHELL_DENIED = [
     ("Bash(rm *)", "/bin/rm x", "deny"),
     ("Bash(rm *)", "bash -c 'rm x'", "deny"),
     ("Bash(rm *)", "echo 'rm x'", "allow"),
-    ("Bash(rm *)", "$X x", "ask"),
-    ("Bash(rm *)", "echo 'open", "ask"),
+    ("Bash(rm *)", "$X x", "deny"),
+    ("Bash(rm *)", "echo 'open", "deny"),
     ("Bash(git push *)", "git push --force", "deny"),
     ("Bash(* --force)", "git push --force", "deny"),
     ("Bash", "ls", "deny"),
@@ -187,6 +187,21 @@ def test_rules_on_the_tools_of_servers(rule: str, tool: str, verdict: str) -> No
     assert verdict == rules(deny=(rule,)).registers(tool, "srv").verdict
 
 
+def test_rules_find_a_tool_of_a_server_under_its_short_name() -> None:
+    made = rules(mode="default", allow=("mcp__srv__do",), deny=("mcp__srv__undo",))
+    assert "allow" == made.registers("do", "srv").verdict
+    assert "deny" == made.registers("undo", "srv").verdict
+    assert "allow" == made.decide("do", {}, False).verdict
+    assert "ask" == rules(mode="default", allow=("mcp__srv__do",)).decide("do", {}, False).verdict
+
+
+def test_the_tools_of_a_trusted_server_need_no_approval() -> None:
+    settings = Settings(mcp_servers={"srv": ServerSettings(command="x", trust=True)})
+    made = Rules.of(settings, ToolFlags(approval_mode="default"), Path("/w"))
+    assert "allow" == made.decide("mcp__srv__do", {}, False).verdict
+    assert "ask" == made.decide("mcp__other__do", {}, False).verdict
+
+
 def test_a_pattern_on_a_tool_that_has_no_patterns_forbids_and_never_allows() -> None:
     assert "deny" == rules(deny=("mcp__srv__do(x)",)).decide("mcp__srv__do", {}, False).verdict
     assert "ask" == rules(mode="default", allow=("mcp__srv__do(x)",)).decide("mcp__srv__do", {}, False).verdict
@@ -242,8 +257,9 @@ def test_a_disabled_name_is_checked_as_it_stands_after_a_rename() -> None:
 
 def test_a_denial_names_its_rule() -> None:
     decision = rules(deny=("Bash(rm *)",)).decide("run_shell_command", shell("rm x"), False)
-    assert "Bash(rm *)" == decision.rule
-    assert "Bash(rm *)" in decision.reason
+    assert ("Bash(rm *)", "") == (decision.rule, decision.reason)
+    unreadable = rules(deny=("Bash(rm *)",)).decide("run_shell_command", shell("echo 'open"), False)
+    assert "cannot be checked" in unreadable.reason
 
 
 def test_an_untrusted_folder_brings_the_mode_down() -> None:

@@ -132,6 +132,7 @@ class Rules:
     home: Path = field(default_factory=Path.home)
     outside: tuple[Path, ...] = ()
     web_fetch: bool = False
+    servers: dict[str, str] = field(default_factory=dict)  # of each tool that was registered under a short name
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -144,11 +145,12 @@ class Rules:
             core = ()
             notes.append(f"Warning: --core-tools is ignored with {'--bare' if flags.bare else '--safe-mode'}.")
         rules = listed.permissions
+        trusted = [f"mcp__{name}" for name, server in listed.mcp_servers.items() if server.trust]
         exclude = (*listed.tools.exclude, *flags.exclude)
         return cls(
             workspace=workspace.resolve(),
             mode=_mode(settings, flags, notes),
-            allow=_parsed((*rules.allow, *listed.tools.allowed, *flags.allowed), "permissions.allow"),
+            allow=_parsed((*rules.allow, *listed.tools.allowed, *flags.allowed, *trusted), "permissions.allow"),
             ask=_parsed(rules.ask, "permissions.ask"),
             deny=_parsed((*rules.deny, *exclude), "permissions.deny"),
             core=frozenset(tool for name in core for tool in Rule.parse(name, "tools.core").tools),
@@ -162,10 +164,12 @@ class Rules:
 
     def registers(self, name: str, mcp_server: str = "") -> Decision:
         """Whether the tool may be offered to the model at all: "deny" names the rule that removes it."""
+        if mcp_server:
+            self.servers[name] = mcp_server
         if name in self.disabled:
             return Decision("deny", name, f"tools.disabled lists {name!r}")
         for rule in self.deny:
-            if rule.specifier is None and rule.names(name):
+            if rule.specifier is None and self._names(rule, name):
                 return Decision("deny", rule.text, f"the deny rule {rule.text!r} removes the tool")
         if mcp_server or name == STRUCTURED_OUTPUT:
             return Decision("allow")
@@ -181,7 +185,10 @@ class Rules:
         return Decision("allow")
 
     def decide(self, name: str, args: Mapping[str, Any], read_only: bool) -> Decision:
-        """Whether this call may run; "ask" means that a person would have to say so."""
+        """Whether this call may run; "ask" means that a person would have to say so.
+
+        A reason is given only where the rule and the verdict do not say it all.
+        """
         if name == SHELL and isinstance(command := args.get("command"), str):
             decision = self._shell(command)
         else:
@@ -191,7 +198,9 @@ class Rules:
         if name in _HARMLESS or (read_only and name != FETCH):
             return decision or Decision("allow")
         if self.mode == "plan":
-            return Decision("deny", "plan", "plan mode allows no changes")
+            return Decision(
+                "deny", "plan", f'Plan mode is active: "{name}" may not be used, because it changes things.'
+            )
         return decision or self._by_mode(name)
 
     def allows_path(self, path: Path, write: bool) -> Decision:
@@ -209,19 +218,24 @@ class Rules:
             return Decision("allow", rule.text)
         return Decision("deny", "", f"{path} is outside the workspace {self.workspace}")
 
+    def _names(self, rule: Rule, tool: str) -> bool:
+        """Whether a rule is about the tool, which rules may name with its server in front."""
+        server = self.servers.get(tool)
+        return rule.names(tool) or (server is not None and rule.names(f"mcp__{server}__{tool}"))
+
     def _forbids(self) -> tuple[_Listed, _Listed]:
         return _Listed("deny", self.deny), _Listed("ask", self.ask)
 
     def _by_mode(self, name: str) -> Decision:
         if self.mode == "yolo" or (self.mode == "auto-edit" and name in EDIT_TOOLS):
             return Decision("allow", self.mode)
-        return Decision("ask", "", f"approval mode {self.mode!r} asks before {name}")
+        return Decision("ask")
 
     def _by_rules(self, name: str, args: Mapping[str, Any]) -> Decision | None:
         for verdict, rules in (*self._forbids(), _Listed("allow", self.allow)):
             for rule in rules:
-                if rule.names(name) and self._means(rule, name, args, follow=verdict != "allow"):
-                    return Decision(verdict, rule.text, f"the {verdict} rule {rule.text!r} matches")
+                if self._names(rule, name) and self._means(rule, name, args, follow=verdict != "allow"):
+                    return Decision(verdict, rule.text)
         return None
 
     def _means(self, rule: Rule, name: str, args: Mapping[str, Any], *, follow: bool) -> bool:
@@ -266,10 +280,11 @@ class Rules:
             problem = ""
         for verdict, rules in self._forbids():
             if rule := self._forbidding(rules, text, commands):
-                return Decision(verdict, rule.text, f"the {verdict} rule {rule.text!r} matches")
+                return Decision(verdict, rule.text)
         restricted = any(rule.specifier is not None for rule in (*self.deny, *self.ask) if rule.names(SHELL))
         if restricted and (problem or any(command.dynamic for command in commands)):
-            return Decision("ask", "", problem or "the name of the command is only known when it runs")
+            why = problem or "the name of a command in it is only known when it runs"
+            return Decision("deny", "", f"This command cannot be checked against the rules for commands: {why}.")
         allowing = [rule for rule in self.allow if rule.names(SHELL)]
         whole = next((rule for rule in allowing if rule.specifier in (None, "*")), None)
         if whole is not None:
