@@ -229,8 +229,7 @@ def _tools(options: RunOptions) -> list[Tool]:
     from dovetail.agent.tools import function_tool
 
     return [
-        cast("Tool", tool) if hasattr(tool, "parameters") else function_tool(tool)
-        for tool in options.get("tools", ())
+        cast("Tool", tool) if hasattr(tool, "parameters") else function_tool(tool) for tool in options.get("tools", ())
     ]
 
 

@@ -15,17 +15,22 @@ from pathlib import Path
 from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
 from dovetail.agent.flags import Flags
+from dovetail.agent.hooks import CommandHooks, HookSession
 from dovetail.agent.loop import Limits, Parts, Plan, Run
 from dovetail.agent.loop.budget import parse_count, parse_duration
-from dovetail.agent.loop.nothing import NoHooks, NoRecorder, NoTelemetry
+from dovetail.agent.loop.nothing import NoRecorder
+from dovetail.agent.loop.run import unexpected
 from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.output.writers import Format
 from dovetail.agent.permissions import Rules, ToolFlags
+from dovetail.agent.protocols import Recorder
 from dovetail.agent.providers import connect
+from dovetail.agent.recording import SessionError, Sessions
 from dovetail.agent.settings import Settings, load_settings
+from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
-from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ProviderOptions, ToolLimits
+from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ProviderOptions, ToolLimits, Turn
 from dovetail.errors import DovetailError, InputError
 
 CLOSING_S = 5.0
@@ -50,8 +55,12 @@ async def execute(flags: Flags, prompt: str) -> int:
                 ending = _stillborn(Ending(halt.reason, halt.message), form, sink)
             except AuthenticationError as error:
                 ending = _stillborn(Ending("authentication", error.problem), form, sink)
+            except SessionError as error:
+                ending = _stillborn(Ending("session_error", str(error)), form, sink)
             except DovetailError as error:
                 ending = _stillborn(Ending("configuration", str(error)), form, sink)
+            except Exception as error:
+                ending = _stillborn(unexpected(error), form, sink)
             interrupt.over = True
             await _closed(stack)
     _tell(ending, form)
@@ -178,14 +187,16 @@ class _Assembly:
         prompt = expand_mentions(self.prompt, self.workspace, self.rules)
         provider = connect(self._provider_options())
         stack.push_async_callback(provider.close)
-        session_id = self.flags.session_id or str(uuid.uuid4())
+        recorder, history = self._session()
+        stack.callback(recorder.close)
+        session = HookSession(recorder.session_id, recorder.path, self.workspace, self.rules.mode)
         parts = Parts(
             provider=provider,
             permissions=self.rules,
-            hooks=NoHooks(),
-            recorder=NoRecorder(session_id),
-            telemetry=NoTelemetry(),
-            output=Output(self.form, sink, session_id, provider.model, self.flags.include_partial_messages),
+            hooks=CommandHooks(self.settings, session),
+            recorder=recorder,
+            telemetry=telemetry_of(self.settings, recorder.session_id, provider.model),
+            output=Output(self.form, sink, recorder.session_id, provider.model, self.flags.include_partial_messages),
             warn=warn,
         )
         plan = Plan(
@@ -196,8 +207,25 @@ class _Assembly:
             tool_limits=self._tool_limits(),
             system_prompt=self.flags.system_prompt,
             append_system_prompt=self.flags.append_system_prompt,
+            history=tuple(history),
         )
         return Run(plan, parts, builtin_tools(self.limits.max_subagent_depth))
+
+    def _session(self) -> tuple[Recorder, list[Turn]]:
+        """The transcript to write, and the turns of the session that goes on."""
+        flags, sessions, redacts = self.flags, Sessions(self.workspace), self.contract is not None
+        records = self.settings.general.chat_recording if flags.chat_recording is None else flags.chat_recording
+        known = sessions.find(flags.resume) if flags.resume is not None else None
+        if flags.continue_:
+            known = sessions.latest()
+        if known is not None and not records:
+            raise SessionError("a session that is not recorded cannot go on", "--no-chat-recording", "leave it out")
+        if not records:
+            return NoRecorder(flags.session_id or str(uuid.uuid4())), []
+        if known is None:
+            return sessions.new(flags.session_id, redacts=redacts), []
+        copy = (flags.session_id or str(uuid.uuid4())) if flags.fork_session else None
+        return sessions.resume(known, redacts=redacts, fork=copy)
 
     def _provider_options(self) -> ProviderOptions:
         flags, model = self.flags, self.settings.model

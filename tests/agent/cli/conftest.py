@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,14 @@ def warm() -> Iterator[Warm]:
     warm = Warm()
     yield warm
     warm.close()
+
+
+def until(happened: Callable[[], object], limit_s: float = 30.0) -> None:
+    """Wait for something that is about to happen."""
+    end = time.monotonic() + limit_s
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 class Bench:
@@ -89,9 +98,7 @@ class Bench:
         arguments = ["run", "--provider", "openai", "--model", "scripted", "--base-url", server.base_url("openai")]
         arguments += ["-p", prompt, "-o", form]
         arguments += ["--json-schema", json.dumps(schema)] if schema is not None else []
-        return self.warm.start(
-            *arguments, *flags, env=self.env, cwd=self.workspace, stdin=stdin, stdout=stdout
-        )
+        return self.warm.start(*arguments, *flags, env=self.env, cwd=self.workspace, stdin=stdin, stdout=stdout)
 
     @property
     def transcripts(self) -> list[Path]:

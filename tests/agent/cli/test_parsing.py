@@ -74,7 +74,10 @@ def test_a_bad_schema_ends_with_52_and_one_result(bench: Bench, form: str) -> No
     bench.write("secret", "SECRET_TOKEN hello")
     bench.write("huge", "{}" + " " * ((4 << 20) - 1))
     started = [
-        (words, bench.warm.start("run", "-p", "x", "--json-schema", raw, "-o", form, env=bench.env, cwd=bench.workspace))
+        (
+            words,
+            bench.warm.start("run", "-p", "x", "--json-schema", raw, "-o", form, env=bench.env, cwd=bench.workspace),
+        )
         for _, raw, words in BAD_SCHEMAS
     ]
     for words, running in started:
