@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -167,11 +168,15 @@ class Warm:
 
 def serve() -> None:
     """The zygote: import, then fork for each order; each child leaves this function and runs the command."""
-    import dovetail.agent.command
-    import dovetail.cli.run  # noqa: F401
+    import openai
+    import openai.resources.chat.completions
 
-    with contextlib.suppress(ImportError):
-        import openai  # noqa: F401
+    import dovetail.agent.command
+    import dovetail.cli.run
+    import dovetail.models.speaker  # noqa: F401
+
+    openai.AsyncOpenAI(api_key="none")  # the client imports its transport when the first one is made
+    gc.freeze()  # children need not collect what all of them share
     orders = socket.socket(fileno=int(sys.argv[1]))
     children: dict[int, socket.socket] = {}
     orders.settimeout(0.01)

@@ -10,7 +10,11 @@ import click
 
 from dovetail.agent.flags import ConflictError, Flags, check_conflicts, read_prompt, split_names
 
-_TOOLS = {"multiple": True, "metavar": "NAMES"}
+_TOOLS: Any = {"multiple": True, "metavar": "NAMES"}
+
+
+class _WrongUsage(click.UsageError):
+    exit_code = 1
 
 
 class _Command(click.Command):
@@ -20,8 +24,7 @@ class _Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            error.exit_code = 1
-            raise
+            raise _WrongUsage(error.message, error.ctx) from error
 
 
 @click.command(cls=_Command)
@@ -62,7 +65,7 @@ class _Command(click.Command):
 @click.option("--append-system-prompt", metavar="TEXT", default="", help="After the built-in instructions.")
 @click.option("--acp", "--experimental-acp", "acp", is_flag=True, hidden=True)
 @click.pass_context
-def run(context: click.Context, **options: Any) -> None:
+def run(context: click.Context, /, **options: Any) -> None:
     """Let a model work in a directory until its answer fits a schema.
 
     The model reads, searches and, where you allow it, changes files and runs commands. With --json-schema it must end
@@ -111,4 +114,8 @@ def run(context: click.Context, **options: Any) -> None:
         context.exit(1)
     from dovetail.agent.command import execute
 
-    context.exit(asyncio.run(execute(flags, prompt)))
+    try:
+        code = asyncio.run(execute(flags, prompt))
+    except KeyboardInterrupt:
+        code = 130
+    context.exit(code)

@@ -142,9 +142,7 @@ class Run:
         except ProviderError as error:
             return Ending("api_error", f"[API Error: {error.problem}]")
         except Exception as error:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(frame.filename).name}:{frame.lineno}"
-            return Ending("internal_error", f"An unexpected error occurred: {type(error).__name__}: {error} ({place})")
+            return unexpected(error)
 
     async def _work(self, tasks: RunTasks) -> Ending:
         state, plan = self._state, self._plan
@@ -184,6 +182,13 @@ class Run:
             "agents": ["general-purpose"],
             **self._plan.init,
         }
+
+
+def unexpected(error: Exception) -> Ending:
+    """The end of a run by a mistake of ours, with the place where it happened."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno}"
+    return Ending("internal_error", f"An unexpected error occurred: {type(error).__name__}: {error} ({place})")
 
 
 def _system(plan: Plan) -> str:
