@@ -33,11 +33,11 @@ async def running(
     )
     starting = asyncio.ensure_future(start)
     try:
-        await _to_the_end(starting)
+        await to_the_end(starting)
         yield starting.result()
     finally:
         if starting.done() and not starting.cancelled() and starting.exception() is None:
-            await _to_the_end(asyncio.ensure_future(_end(starting.result(), mark)))
+            await to_the_end(asyncio.ensure_future(_end(starting.result(), mark)))
 
 
 async def exited(process: asyncio.subprocess.Process) -> int:
@@ -47,7 +47,7 @@ async def exited(process: asyncio.subprocess.Process) -> int:
     return process.returncode
 
 
-async def _to_the_end(task: asyncio.Future[Any]) -> None:
+async def to_the_end(task: asyncio.Future[Any]) -> None:
     """Wait for short work that a cancellation must not cut short, and only then be cancelled."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
