@@ -14,6 +14,7 @@ _VERBS = {
     "demo": "Let a random speaker utter a few formats, live.",
     "grammar": "Translate a format or grammar, or try a text on it.",
     "parse": "Read what a model said: reasoning, content, tool calls.",
+    "run": "Let a model work in a directory until its answer fits a schema.",
 }
 
 

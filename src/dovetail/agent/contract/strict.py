@@ -103,14 +103,13 @@ def _unknown(schema: Mapping[str, Any], draft: str) -> Iterator[tuple[str, str, 
         for key in current:
             if key in known:
                 continue
-            near = difflib.get_close_matches(key, known, 1)
-            if near:
+            if key in _KEYWORDS[DRAFT_2020_12]:
+                yield where, f'unknown keyword "{key}"', f'declare "$schema": "{DRAFT_2020_12}" to use it'
+            elif near := difflib.get_close_matches(key, known, 1):
                 fix = f'did you mean "{near[0]}"?'
-            elif key in _KEYWORDS[DRAFT_2020_12]:
-                fix = f'declare "$schema": "{DRAFT_2020_12}" to use it'
+                yield where, f'unknown keyword "{key}" ({fix})', fix
             else:
-                fix = "remove it, or pass --allow-unknown-keywords"
-            yield where, f'unknown keyword "{key}"' + (f" ({fix})" if near else ""), fix
+                yield where, f'unknown keyword "{key}"', "remove it, or pass --allow-unknown-keywords"
 
 
 def _ignored(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

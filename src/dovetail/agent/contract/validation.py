@@ -16,6 +16,7 @@ from dovetail.messages import to_json
 MAX_ROUNDS = 16
 MAX_FINDINGS = 20
 MAX_SHOWN = 120
+MAX_DEPTH = 200  # of values; a deeper one could not be written by every JSON library
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -60,6 +61,8 @@ class Checked:
 
 def check(value: Any, validators: Sequence[jsonschema_rs.Validator]) -> Checked:
     """Whether all validators accept `value`; where only the types of leaves are off, repaired."""
+    if _depth(value) > MAX_DEPTH:
+        return Checked(value, (Finding("", f"the arguments are nested more than {MAX_DEPTH} deep", "/"),))
     errors = _errors(value, validators)
     if not errors:
         return Checked(value)
@@ -67,6 +70,20 @@ def check(value: Any, validators: Sequence[jsonschema_rs.Validator]) -> Checked:
     if repairs and not _errors(repaired, validators):
         return Checked(repaired, (), tuple(repairs))
     return Checked(value, tuple(_findings(errors)))
+
+
+def _depth(value: Any) -> int:
+    """How deep a value is nested, as far as it matters; without recursion."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        level = [
+            part
+            for whole in level
+            if isinstance(whole, dict | list)
+            for part in (whole.values() if isinstance(whole, dict) else whole)
+        ]
+        depth += 1
+    return depth
 
 
 def _errors(value: Any, validators: Sequence[jsonschema_rs.Validator]) -> list[Any]:
