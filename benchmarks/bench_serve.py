@@ -64,7 +64,16 @@ def _arguments() -> argparse.Namespace:
 def _run(arguments: argparse.Namespace) -> dict[str, Any]:
     server = _Server(arguments.pace)
     each = max(1, arguments.streams // PROCESSES)
-    command = [sys.executable, __file__, "--url", server.url, "--streams", str(each), "--seconds", str(arguments.seconds)]
+    command = [
+        sys.executable,
+        __file__,
+        "--url",
+        server.url,
+        "--streams",
+        str(each),
+        "--seconds",
+        str(arguments.seconds),
+    ]
     readers = [
         subprocess.Popen([*command, "--reader", str(number)], stdout=subprocess.PIPE, text=True)
         for number in range(PROCESSES)
@@ -238,7 +247,9 @@ def _print(report: dict[str, Any]) -> None:
     print(f"answers of the readers that lived   {report['answers_of_survivors']}")
     print(f"errors                              {len(report['errors'])} {report['errors'][:1] or ''}")
     print(f"mixed streams                       {report['mixed']}")
-    print(f"running: most, after kill, at end   {report['most_running']:g}, {report['running_after_kill']:g}, {report['running_at_end']:g}")
+    print(
+        f"running: most, after kill, at end   {report['most_running']:g}, {report['running_after_kill']:g}, {report['running_at_end']:g}"
+    )
     print(f"pieces per second: all, half        {rate['all']:g}, {rate['half']:g}")
     print(f"memory of the server, early, late   {memory['early']:g} MB, {memory['late']:g} MB")
     print(f"own time per token, p50, p90, p99   {own['p50']:.0f} us, {own['p90']:.0f} us, {own['p99']:.0f} us")

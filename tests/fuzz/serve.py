@@ -148,10 +148,16 @@ class Maker:
             case 0:
                 data = self.damaged(data)
             case 1:
-                path = r.choice(["/", "/v1", "/v1/models", "/v1/models/x", "/health", "/metrics", "/%00", "/playground/x"])
+                path = r.choice(
+                    ["/", "/v1", "/v1/models", "/v1/models/x", "/health", "/metrics", "/%00", "/playground/x"]
+                )
                 method = r.choice(["GET", "POST", "DELETE", "OPTIONS", "HEAD"])
             case 2:
-                headers |= {r.choice(["authorization", "x-api-key", "content-type", "accept"]): r.choice(["", "Bearer x", "é", "*"])}
+                headers |= {
+                    r.choice(["authorization", "x-api-key", "content-type", "accept"]): r.choice(
+                        ["", "Bearer x", "é", "*"]
+                    )
+                }
             case 3:
                 data = b"[" * r.choice([10, 100, 100_000]) + data
         return Sent(method, path, data, headers)
@@ -181,7 +187,9 @@ class Maker:
 
     def damaged(self, data: bytes) -> bytes:
         at = self.random.randrange(len(data) + 1)
-        return self.random.choice([data[:at], data[:at] + self.random.randbytes(3) + data[at:], self.random.randbytes(50), b""])
+        return self.random.choice(
+            [data[:at], data[:at] + self.random.randbytes(3) + data[at:], self.random.randbytes(50), b""]
+        )
 
 
 def check(host: str, port: int, sent: Sent) -> int:
@@ -202,7 +210,11 @@ def check(host: str, port: int, sent: Sent) -> int:
         assert json.loads(data)["error"]["message"]
     elif response.headers["content-type"].startswith("text/event-stream"):
         text = data.decode()
-        ends = {"/v1/chat/completions": "data: [DONE]", "/v1/messages": "event: message_stop", "/v1/responses": "event: response."}
+        ends = {
+            "/v1/chat/completions": "data: [DONE]",
+            "/v1/messages": "event: message_stop",
+            "/v1/responses": "event: response.",
+        }
         assert ends[sent.path] in text.rstrip().rpartition("\n\n")[2], text[-300:]
         for line in text.splitlines():
             if line.startswith("data: {"):
@@ -216,7 +228,15 @@ def garbage(host: str, port: int, seed: int) -> None:
     """Bytes that are no HTTP at all, and a connection that is closed in the middle."""
     r = random.Random(seed)
     with socket.create_connection((host, port), timeout=PATIENCE_S) as connection:
-        connection.sendall(r.choice([r.randbytes(100), b"POST /v1/messages HTTP/1.1\r\nContent-Length: 99\r\n\r\n{", b"GET / HTTP/9.9\r\n\r\n"]))
+        connection.sendall(
+            r.choice(
+                [
+                    r.randbytes(100),
+                    b"POST /v1/messages HTTP/1.1\r\nContent-Length: 99\r\n\r\n{",
+                    b"GET / HTTP/9.9\r\n\r\n",
+                ]
+            )
+        )
 
 
 def play(url: str, seed: int) -> int:
@@ -240,7 +260,9 @@ def main() -> None:
     logging.disable(logging.INFO)
     settings = Settings(limits=Limits(max_tokens=60, answer_timeout_s=10))
     with in_background(create_app(speakers(), settings)) as url:
-        seeds = [options.request] if options.request is not None else range(options.seed, options.seed + options.requests)
+        seeds = (
+            [options.request] if options.request is not None else range(options.seed, options.seed + options.requests)
+        )
         statuses = [play(url, seed) for seed in seeds]
     told = ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses)))
     print(f"{len(statuses)} requests, no finding: {told}")

@@ -45,6 +45,7 @@ class Question:
     reasoning: bool | None = None
     schema: dict[str, Any] | None = None
     max_tokens: int = 4000
+    soft_limit: int = 60
     seed: int = 0
     stop: tuple[str, ...] = ()
     text: str = "Well?"
@@ -91,6 +92,7 @@ def chat_request(model: str, question: Question) -> dict[str, Any]:
         "messages": [{"role": "user", "content": question.text}],
         "max_tokens": question.max_tokens,
         "seed": question.seed,
+        "extra_body": {"soft_limit": question.soft_limit},
     }
     if question.tools:
         functions = [{"name": name, "parameters": schema, "strict": True} for name, schema in question.tools.items()]
@@ -113,7 +115,7 @@ def responses_request(model: str, question: Question) -> dict[str, Any]:
         "model": model,
         "input": question.text,
         "max_output_tokens": question.max_tokens,
-        "extra_body": {"seed": question.seed} | ({"stop": list(question.stop)} if question.stop else {}),
+        "extra_body": {"seed": question.seed, "soft_limit": question.soft_limit},
     }
     if question.tools:
         request["tools"] = [
@@ -123,6 +125,8 @@ def responses_request(model: str, question: Question) -> dict[str, Any]:
         named = {"type": "function", "name": question.choice}
         request["tool_choice"] = named if question.choice in question.tools else question.choice
         request["parallel_tool_calls"] = question.parallel
+    if question.stop:
+        request["extra_body"]["stop"] = list(question.stop)
     if question.reasoning is not None:
         request["reasoning"] = {"effort": "high" if question.reasoning else "none"}
     if question.schema is not None:
@@ -137,7 +141,7 @@ def messages_request(model: str, question: Question) -> dict[str, Any]:
         "model": model,
         "messages": [{"role": "user", "content": question.text}],
         "max_tokens": question.max_tokens,
-        "extra_body": {"seed": question.seed},
+        "extra_body": {"seed": question.seed, "soft_limit": question.soft_limit},
     }
     if question.tools:
         request["tools"] = [{"name": name, "input_schema": schema} for name, schema in question.tools.items()]

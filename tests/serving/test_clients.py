@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -27,7 +28,7 @@ CALLS = (
 
 @pytest.fixture(scope="module")
 def echo() -> Iterator[str]:
-    with serving(Models({name: lambda name=name: Echo(name) for name in dialects.names()})) as url:  # type: ignore[misc]
+    with serving(Models({name: partial(Echo, name) for name in dialects.names()})) as url:
         yield url
 
 
@@ -63,6 +64,24 @@ def test_what_a_model_says_is_what_a_client_reads(echo: str, dialect: str, inter
     assert said > 1
 
 
+@pytest.fixture(scope="module")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Transformers model of random weights for each dialect, made when it is asked for."""
+    import torch
+
+    from dovetail.models import tiny
+    from dovetail.models.transformers import TransformersModel
+
+    folder = tmp_path_factory.mktemp("tiny")
+    torch.set_num_threads(1)  # a forward pass of this size is over before a second thread has woken up
+
+    def make(name: str) -> Model:
+        return TransformersModel(tiny.make(folder / name, name), dialect=name, device="cpu")
+
+    with serving(Models({name: partial(make, name) for name in dialects.names()})) as url:
+        yield url
+
+
 def assert_calls_fit(reply: Reply) -> None:
     assert reply.message.tool_calls
     assert reply.finish == "tool_calls"
@@ -75,8 +94,19 @@ def assert_calls_fit(reply: Reply) -> None:
 @every_interface
 @every_dialect
 def test_a_random_speaker_keeps_to_everything_that_is_asked(url: str, dialect: str, interface: str) -> None:
+    assert_keeps_to_what_is_asked(partial(INTERFACES[interface][1], url, f"speaker/{dialect}"))
+
+
+@every_dialect
+def test_a_tiny_model_keeps_to_everything_that_is_asked(tiny_models: str, dialect: str) -> None:
+    # One interface for each dialect: they differ in nothing that a model could notice.
+    interface = list(INTERFACES)[dialects.names().index(dialect) % 3]
+    assert_keeps_to_what_is_asked(partial(INTERFACES[interface][1], tiny_models, dialect), soft_limit=5)
+
+
+def assert_keeps_to_what_is_asked(put: Callable[[Question], Reply], **always: Any) -> None:
     def ask(**asked: Any) -> Reply:
-        return INTERFACES[interface][1](url, f"speaker/{dialect}", Question(**asked))
+        return put(Question(**always, **asked))
 
     for choice in ({}, {"tools": TOOLS, "choice": "none"}):
         text = ask(**choice, reasoning=False)

@@ -44,6 +44,7 @@ class Ask:
     continues: bool = False  # the last message is the beginning of the answer
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     max_tokens: int | None = None
+    soft_limit: int | None = None  # after so many tokens the answer is led to its end
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
@@ -67,6 +68,7 @@ def common(extras: Extras, response_format: Any, path: str = "/response_format")
         "temperature": extras.temperature,
         "top_p": extras.top_p,
         "seed": extras.seed,
+        "soft_limit": extras.soft_limit,
         "show_reasoning": extras.include_reasoning is not False,
         "inline_reasoning": extras.separate_reasoning is False,
     }

@@ -79,6 +79,7 @@ class Extras(Body):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Probability | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] | None = None
+    soft_limit: Annotated[int, Field(ge=1)] | None = None
     structured_outputs: dict[str, Any] | None = None
     regex: str | None = None
     ebnf: str | None = None

@@ -83,6 +83,7 @@ class Job:
             top_p=1.0 if ask.top_p is None else ask.top_p,
             seed=None if ask.seed is None else (ask.seed + index) % 2**63,
             max_tokens=min(ask.max_tokens or self.limits.max_tokens, self.limits.max_tokens),
+            soft_limit=ask.soft_limit,
             logprobs=ask.top_logprobs,
         )
         return self.model.generate(self.prompt_ids, self.format, sampling, prefix=self.prompt.prefix)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dovetail import dialects
-from dovetail.models import Model, Speaker
+from dovetail.models import Model, Speaker, load
 from dovetail.serving.errors import RequestError
 
 
@@ -60,7 +60,5 @@ def speakers(dialect: str | None = None, seed: int = 0, pace_s: float = 0.0) -> 
 
 def directory(path: Path, name: str | None = None, dialect: str | None = None) -> Models:
     """A Transformers model directory, loaded at once."""
-    from dovetail.models.transformers import TransformersModel
-
-    model = TransformersModel(path, dialect=dialect, name=name)
-    return Models({model.name: lambda: model})
+    model = load(path, dialect=dialect)
+    return Models({name or model.name: lambda: model})

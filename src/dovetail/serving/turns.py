@@ -180,7 +180,7 @@ class Turn:
         return [event]
 
     def _called(self, event: Event) -> list[Event]:
-        """The events of a call; its opening waits for the next one, because some families write the id behind the name."""
+        """The events of a call; its opening waits for the next one: some families write the id behind the name."""
         if event.kind == "open":
             self._opening = event
             return []
