@@ -13,6 +13,7 @@ import pytest
 from dovetail import dialects
 from dovetail.errors import DialectError
 from dovetail.messages import Message, ToolCall
+from dovetail.models import Model
 from dovetail.serving import Models
 from tests.serving.asking import ANSWER, INTERFACES, TOOLS, Question, Reply, serving
 from tests.serving.echo import Echo, request

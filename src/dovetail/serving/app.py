@@ -14,16 +14,16 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dovetail.messages import Wire, to_json
-from dovetail.serving import sse
+from dovetail.serving import playground, sse
 from dovetail.serving.anthropic import read_messages
 from dovetail.serving.asks import Ask
 from dovetail.serving.chat import read_chat
-from dovetail.serving.errors import RequestError, refusal
+from dovetail.serving.errors import Refusal, RequestError, refusal
 from dovetail.serving.fields import parse_body
 from dovetail.serving.generation import Job, Limits, Piece, prepare, run
 from dovetail.serving.guard import Guard, log_failure
@@ -112,7 +112,7 @@ class Answering:
         self._server.metrics.tokens.add(len(job.prompt_ids), kind="prompt")
         async with aclosing(self._written(job, writer, started)) as written:
             if ask.stream:
-                await _send_stream(written, writer, send)
+                await send_stream(written, lambda told: sse.encode(writer.failed(told), writer.named), send)
             else:
                 async for _ in written:
                     pass
@@ -146,6 +146,25 @@ class Answering:
         self._server.metrics.finished.add(reason=piece.turn.finish_reason or "stop")
 
 
+class Playing:
+    """A route that shows the playground an answer step by step."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        with self._server.slot():
+            body = parse_body(await read_body(Request(scope, receive), self._server.settings.limits))
+            await unless_gone(receive, self._answer(body, send))
+
+    async def _answer(self, body: dict[str, Any], send: Send) -> None:
+        server = self._server
+        job = await server.in_thread(lambda: playground.job(body, server.models, server.settings.limits))
+        async with aclosing(playground.steps(job)) as steps, aclosing(playground.encoded(steps)) as written:
+            await send_stream(written, _failed, send)
+
+
 class Json(Response):
     """A JSON object that UTF-8 can always carry."""
 
@@ -156,7 +175,7 @@ class Json(Response):
         return to_json(content).encode()
 
 
-async def _send_stream(written: AsyncGenerator[str, None], writer: Writer, send: Send) -> None:
+async def send_stream(written: AsyncGenerator[str, None], failed: Callable[[Refusal], str], send: Send) -> None:
     """Send events as they come; what fails before the first one is answered with a status of its own."""
     text = await anext(written)
     headers = [
@@ -173,9 +192,12 @@ async def _send_stream(written: AsyncGenerator[str, None], writer: Writer, send:
         told = refusal(error)
         if told.status >= 500:
             log_failure(error, "a stream")
-        failed = sse.encode(writer.failed(told), writer.named)
-        await send({"type": "http.response.body", "body": failed.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": failed(told).encode(), "more_body": True})
     await send({"type": "http.response.body", "body": b""})
+
+
+def _failed(told: Refusal) -> str:
+    return sse.encode([told.body("openai")], named=False)
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
@@ -258,8 +280,34 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
         Route("/health", health),
         Route("/metrics", metrics),
     ]
+    if settings.playground:
+        routes += _playground(server)
     guard = Middleware(Guard, keys=settings.api_keys, metrics=server.metrics, routes=[route.path for route in routes])
     return Starlette(routes=routes, middleware=[guard], lifespan=lifespan, exception_handlers={HTTPException: _raise})
+
+
+def _playground(server: Server) -> list[Route]:
+    async def page(_: Request) -> Response:
+        text, policy = playground.page(server.models)
+        return HTMLResponse(text, headers={"content-security-policy": policy, "cache-control": "no-store"})
+
+    async def described(request: Request) -> Response:
+        body = parse_body(await read_body(request, server.settings.limits))
+        with server.slot():
+            job = await server.in_thread(lambda: playground.job(body, server.models, server.settings.limits))
+            return Json(playground.described(job))
+
+    async def checked(request: Request) -> Response:
+        body = parse_body(await read_body(request, server.settings.limits))
+        with server.slot():
+            return Json(await server.in_thread(lambda: playground.checked(body)))
+
+    return [
+        Route("/", page),
+        Route("/playground/format", described, methods=["POST"]),
+        Route("/playground/stream", Playing(server), methods=["POST"]),
+        Route("/playground/check", checked, methods=["POST"]),
+    ]
 
 
 async def _raise(_: Request, error: Exception) -> Response:

@@ -17,6 +17,7 @@ from dovetail.grammar.lower import lower
 from dovetail.messages import Wire
 from dovetail.models import Model, Prompt, Sampling, Step
 from dovetail.models.model import Finish
+from dovetail.parsing import StreamParser
 from dovetail.serving.asks import Ask, ReasoningMode
 from dovetail.serving.constraints import relocated
 from dovetail.serving.errors import RequestError
@@ -63,17 +64,19 @@ class Job:
         """The tools as templates, formats and parsers take them."""
         return _wires(self.ask)
 
-    def turn(self) -> Turn:
-        """A reader for one answer."""
-        ask = self.ask
-        parser = self.dialect.parser(
+    def parser(self) -> StreamParser:
+        """A parser that begins where the prompt ends."""
+        return self.dialect.parser(
             self.tools,
             self.prompt.text,
-            inline_reasoning=ask.inline_reasoning,
-            response_format=ask.answer.format if ask.answer else None,
+            inline_reasoning=self.ask.inline_reasoning,
+            response_format=self.ask.answer.format if self.ask.answer else None,
             reasoning=self.mode,
         )
-        return Turn(parser, ask.stops, ask.show_reasoning)
+
+    def turn(self) -> Turn:
+        """A reader for one answer."""
+        return Turn(self.parser(), self.ask.stops, self.ask.show_reasoning)
 
     def steps(self, index: int) -> AsyncGenerator[Step, None]:
         """The tokens of one choice."""
