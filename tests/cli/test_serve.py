@@ -1,0 +1,57 @@
+"""`dovetail serve` as a process: it starts, answers, and ends when it is told to."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+from click.testing import CliRunner
+
+import dovetail
+from dovetail.cli import main
+
+
+def start(*options: str) -> tuple[subprocess.Popen[str], str]:
+    """A server, and its URL."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(dovetail.__file__).parent.parent)}
+    code = "from dovetail.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--port", "0", *options]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    found = re.search(r"http://\S+?:\d+", process.stderr.readline())
+    assert found
+    return process, found.group()
+
+
+def test_a_server_answers_and_ends_in_peace() -> None:
+    process, url = start("--dialect", "harmony", "--api-key", "secret", "--seed", "3")
+    with process, httpx2.Client(base_url=url, headers={"authorization": "Bearer secret"}, timeout=60) as client:
+        assert "speaker" == client.get("/v1/models").json()["data"][0]["id"]
+        body = {"messages": [{"role": "user", "content": "A secret wish?"}], "reasoning_effort": "high"}
+        done = client.post("/v1/chat/completions", json=body)
+        assert 200 == done.status_code
+        assert 401 == client.get("/metrics", headers={"authorization": "Bearer wrong"}).status_code
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+    assert process.returncode in (0, -signal.SIGTERM)
+    assert "POST /v1/chat/completions 200" in log
+    assert "secret" not in log.lower()
+
+
+def test_a_port_that_is_taken_is_told_as_such() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = CliRunner().invoke(main, ["serve", "--port", str(taken.getsockname()[1])])
+    assert 1 == result.exit_code
+    assert "choose another --host or --port" in result.output
+
+
+def test_a_dialect_that_is_none_and_a_model_that_is_none_are_refused() -> None:
+    assert "there is no dialect 'klingon'" in CliRunner().invoke(main, ["serve", "--dialect", "klingon"]).output
+    missing = CliRunner().invoke(main, ["serve", "--model", "no/such/folder"])
+    assert 1 == missing.exit_code
