@@ -87,8 +87,28 @@ MESSAGES: dict[str, Any] = {
     "max_tokens": 30,
     "stream": True,
 }
-GOOD = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}
-GOOD["/v1/messages/count_tokens"] = MESSAGES
+TEMPLATE = """{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+GOOD = {
+    "/v1/chat/completions": CHAT,
+    "/v1/responses": RESPONSES,
+    "/v1/messages": MESSAGES,
+    "/v1/messages/count_tokens": MESSAGES,
+    "/playground/format": CHAT,
+    "/playground/stream": CHAT,
+    "/playground/check": {"template": TEMPLATE},
+}
+ENDS = {
+    "/v1/chat/completions": "data: [DONE]",
+    "/v1/messages": "event: message_stop",
+    "/v1/responses": "event: response.",
+    "/playground/stream": "finish_reason",
+}
+RARE = ("/playground/format", "/playground/stream", "/playground/check")  # an analysis takes its time
 # What one interface knows another may be sent, too.
 EXTRA: dict[str, Any] = {
     "regex": "[a-z]+",
@@ -103,12 +123,13 @@ EXTRA: dict[str, Any] = {
 }
 ODD: list[Any] = [
     None, True, False, 0, 1, -1, 2, 1e308, -1e308, 2**31, 2**63, 2**64, 10**40, 0.5, "", " ", "a", "x" * 5000, "\x00",
-    "\ud800", "\u202e", "🦊", "<think>", "</think>", "<tool_call>", "<|im_start|>assistant\n", "<|im_end|>", "null", "{}",
+    "\ud800", "\u202e", "🦊", "<think>", "</think>", "<tool_call>", "<|im_start|>assistant\n", "<|im_end|>", "null",
     "none", "auto", "required", "text", "json_object", "json_schema", "structural_tag", "function", "user", "assistant",
     [], {}, [[]], [{}], [None], [""], {"type": "object"}, {"type": "any_text"}, {"type": "text"}, {"": {}}, True, False,
     {"type": "structural_tag", "format": {"type": "any_text"}}, {"$ref": "#"}, {"allOf": [{"$ref": "#"}]}, {"enum": []},
     {"type": "string", "pattern": "(a*)*b"}, {"pattern": "(?=a)b"}, {"minLength": 10**9, "type": "string"}, {"not": {}},
-    {"type": "array", "minItems": 10**6}, {"const": "x" * 2000}, {"anyOf": [{"type": "integer"}] * 50}, "(((((((a*)*)*)*)*)*)*)*",
+    {"type": "array", "minItems": 10**6}, {"const": "x" * 2000}, {"anyOf": [{"type": "integer"}] * 50},
+    "(((((((a*)*)*)*)*)*)*)*",
     "a{1000}{1000}", "[", "root ::= root", "root ::=", "{" * 300, {"properties": {f"p{i}": {} for i in range(60)}},
 ]  # fmt: skip
 
@@ -130,8 +151,10 @@ class Maker:
 
     def request(self) -> Sent:
         r = self.random
-        path = r.choice(list(GOOD))
+        path = r.choice(RARE if r.random() < 0.03 else [path for path in GOOD if path not in RARE])
         body = copy.deepcopy(GOOD[path])
+        if path in RARE and r.random() < 0.5:
+            body["template"] = self.damaged(TEMPLATE.encode()).decode("utf-8", "replace")
         body["model"] = r.choice(["speaker", f"speaker/{r.choice(dialects.names())}", "", "parrot"] + ["speaker"] * 3)
         body["stream"] = r.random() < 0.5
         for key in r.sample(list(body), r.randrange(len(body))):
@@ -210,15 +233,10 @@ def check(host: str, port: int, sent: Sent) -> int:
         assert json.loads(data)["error"]["message"]
     elif response.headers["content-type"].startswith("text/event-stream"):
         text = data.decode()
-        ends = {
-            "/v1/chat/completions": "data: [DONE]",
-            "/v1/messages": "event: message_stop",
-            "/v1/responses": "event: response.",
-        }
-        assert ends[sent.path] in text.rstrip().rpartition("\n\n")[2], text[-300:]
+        assert ENDS[sent.path] in text.rstrip().rpartition("\n\n")[2], text[-300:]
         for line in text.splitlines():
-            if line.startswith("data: {"):
-                assert "error" not in json.loads(line[6:]) or sent.path == "/v1/responses", line
+            wire = json.loads(line[6:]) if line.startswith("data: {") else {}
+            assert "error" not in (*wire, wire.get("type")), line
     else:
         assert isinstance(json.loads(data), dict)
     return status
