@@ -69,20 +69,13 @@ def _arguments() -> argparse.Namespace:
 def _run(arguments: argparse.Namespace) -> dict[str, Any]:
     server = _Server(arguments.pace)
     each = max(1, arguments.streams // PROCESSES)
-    command = [
-        sys.executable,
-        __file__,
-        "--url",
-        server.url,
-        "--streams",
-        str(each),
-        "--seconds",
-        str(arguments.seconds),
-    ]
+    command = [sys.executable, __file__, "--url", server.url, "--streams", str(each)]
     readers = [
         subprocess.Popen([*command, "--reader", str(number)], stdout=subprocess.PIPE, text=True)
         for number in range(PROCESSES)
     ]
+    while server.look(0).running < each * PROCESSES and all(reader.poll() is None for reader in readers):
+        time.sleep(0.05)
     readings: list[Reading] = []
     started = time.monotonic()
     killed = False
@@ -93,6 +86,8 @@ def _run(arguments: argparse.Namespace) -> dict[str, Any]:
                 reader.send_signal(signal.SIGKILL)
             killed = True
         time.sleep(min(1.0, arguments.seconds / 20))
+    for reader in readers[1::2]:
+        reader.send_signal(signal.SIGTERM)  # ask no more
     told = [reader.communicate()[0] for reader in readers]
     results = [json.loads(text) for text in told[1::2]]
     time.sleep(1)
@@ -195,15 +190,16 @@ def _mean(values: list[int]) -> float:
 
 
 async def _read_all(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The readers of one process, each asking again and again until the time is over."""
+    """The readers of one process, each asking again and again until a signal comes."""
     result: dict[str, Any] = {"answers": 0, "mixed": 0, "errors": []}
-    until = time.monotonic() + arguments.seconds
+    enough = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, enough.set)
     host, port = arguments.url.removeprefix("http://").split(":")
 
     async def reader(name: str) -> None:
-        while time.monotonic() < until:
+        while not enough.is_set():
             try:
-                text = await asyncio.wait_for(_ask(host, int(port), name), 60 + arguments.seconds)
+                text = await asyncio.wait_for(_ask(host, int(port), name), 120)
             except Exception as error:
                 result["errors"].append(f"{name}: {type(error).__name__} {error}")
                 return
