@@ -12,6 +12,7 @@ import anthropic
 import httpx2
 import openai
 
+from dovetail import dialects
 from dovetail.messages import Message
 from dovetail.serving import Models, Settings, create_app, in_background
 
@@ -214,6 +215,11 @@ def messages_stream(url: str, model: str, question: Question) -> Reply:
 def _messages_reply(done: Any) -> Reply:
     finish = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
     return Reply(Message.from_anthropic(done.to_dict()), finish[done.stop_reason], done.usage.output_tokens)
+
+
+def interface_for(dialect: str) -> str:
+    """One interface for each dialect, where asking through all of them would show nothing new."""
+    return list(INTERFACES)[dialects.names().index(dialect) % len(INTERFACES)]
 
 
 INTERFACES: dict[str, tuple[Ask, Ask]] = {

@@ -24,6 +24,7 @@ from tests.serving.asking import (
     anthropic_client,
     chat_request,
     http_client,
+    interface_for,
     messages_request,
     openai_client,
     responses_request,
@@ -227,9 +228,9 @@ def test_a_server_that_is_full_says_so_at_once() -> None:
         assert 400 == post(url, {}).status_code
 
 
-@pytest.mark.parametrize("interface", PATHS)
 @pytest.mark.parametrize("dialect", dialects.names())
-def test_a_reader_who_goes_away_ends_the_answer(slow: str, dialect: str, interface: str) -> None:
+def test_a_reader_who_goes_away_ends_the_answer(slow: str, dialect: str) -> None:
+    interface = interface_for(dialect)
     question = Question(TOOLS, "required", reasoning=True)
     body = REQUESTS[interface](f"speaker/{dialect}", question) | {"stream": True}
     cancelled = count(slow, "dovetail_requests_cancelled_total")
