@@ -39,13 +39,16 @@ from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
-from dovetail.templates.detect import analyze
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
+from dovetail.response_templates.detect import Detection, detect
+from dovetail.templates import check
+from dovetail.templates.analyze import analyze
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CompiledGrammar",
+    "Detection",
     "Diagnostic",
     "Dialect",
     "DialectError",
@@ -76,7 +79,10 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "accepts",
+    "analyze",
+    "check",
     "compile",
+    "detect",
     "dialects",
     "explain_schema",
     "fill_masks",

@@ -83,6 +83,7 @@ def spec(seed: int) -> Spec:
         ids = "none"
     role = words.pair("pipes" if words.style in ("xml", "colon") else "")
     line = draw.choice(("", "\n"))
+    headers = ("\n", role[1]) if reasoning == "delimiter" else ("", "\n", role[1])
     section = layout in ("json array", "keyed", "python") or draw.random() < 0.4
     call = words.pair()
     if (section and draw.random() < 0.3) or layout in ("json array", "keyed", "python"):
@@ -93,8 +94,8 @@ def spec(seed: int) -> Spec:
         layout=layout,
         ids=ids,
         section=section,
-        start=f"{role[0]}assistant{draw.choice((chr(10), role[1]) if reasoning == 'delimiter' else ('', chr(10), role[1]))}",
-        end=draw.choice((words.pair()[1], role[1] + "\n")) if "assistant" else "",
+        start=f"{role[0]}assistant{draw.choice(headers)}",
+        end=draw.choice((words.pair()[1], role[1] + "\n")),
         think=words.pair() if reasoning != "delimiter" else ("", words.pair()[0]),
         pad=draw.choice(("", "\n")),
         after=draw.choice(("", "\n", "\n\n")),
@@ -126,7 +127,9 @@ def _template(spec: Spec) -> str:
         source.append(f"{{%- if {shown} -%}}{{{{- {block} -}}}}{{%- endif -%}}")
     condition = {"plain": "false", "wrapped": "m.content", "wrapped with reasoning": "m.reasoning_content"}
     wrapped = f"{q(begin)} ~ m.content ~ {q(end)}"
-    source.append(f"{{%- if m.content -%}}{{{{- ({wrapped}) if {condition[spec.content]} else m.content -}}}}{{%- endif -%}}")
+    source.append(
+        f"{{%- if m.content -%}}{{{{- ({wrapped}) if {condition[spec.content]} else m.content -}}}}{{%- endif -%}}"
+    )
     source += ["{%- if m.tool_calls -%}", f"{{{{- {q(spec.lead)} -}}}}", _calls(spec), "{%- endif -%}"]
     source += [f"{{{{- {q(spec.end)} -}}}}", "{%- else -%}"]
     source += [f"{{{{- {q(user)} ~ m.content ~ {q(spec.end)} -}}}}", "{%- endif -%}", "{%- endfor -%}"]
@@ -213,7 +216,11 @@ def _tagged(spec: Spec) -> str:
         head, tail = f"<{key}=", f">{spec.lead}"
         close = f"</{key}>"
     else:
-        before, middle, behind = f"<{args}_key>", f"</{args}_key>{spec.lead}<{args}_value>", f"</{args}_value>{spec.lead}"
+        before, middle, behind = (
+            f"<{args}_key>",
+            f"</{args}_key>{spec.lead}<{args}_value>",
+            f"</{args}_value>{spec.lead}",
+        )
         head, tail, close = "", spec.lead, ""
     value = "(v if v is string else v | tojson)"
     open_name = f"{q(spec.call[0] + head)} ~ c.function.name ~ {q(tail)}"
@@ -234,6 +241,7 @@ def _literals(spec: Spec) -> str:
         value = "spelled(v)"
     return (
         f"{{{{- {q(head)} ~ c.function.name ~ {q(opening)} -}}}}"
-        f"{{%- for k, v in c.function.arguments.items() -%}}{{%- if not loop.first -%}}{{{{- {q(gap)} -}}}}{{%- endif -%}}"
+        "{%- for k, v in c.function.arguments.items() -%}"
+        f"{{%- if not loop.first -%}}{{{{- {q(gap)} -}}}}{{%- endif -%}}"
         f"{{{{- k ~ {q(assign)} ~ ({value}) -}}}}{{%- endfor -%}}{{{{- {q(closing + spec.call[1])} -}}}}"
     )

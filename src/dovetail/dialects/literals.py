@@ -223,7 +223,9 @@ name ::= [a-zA-Z_] [a-zA-Z0-9_]*
         lines = "" if self.syntax.raw_lines else "\\n\\r"
         ways = " | ".join(f"{json.dumps(q)} ([^{q}\\\\{lines}] | escape)* {json.dumps(q)}" for q in self.syntax.quotes)
         return f"""string ::= {ways}
-escape ::= "\\\\" (["'\\\\bfnrt] | "u" [0-9a-cefA-CEF] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F])
+escape ::= "\\\\" (["'\\\\bfnrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex | wide)
+wide ::= "U00" ("0" [1-9a-fA-F] | "10") hex hex hex hex
+hex ::= [0-9a-fA-F]
 """
 
     def _resolved(self, schema: Any, path: str, refs: tuple[str, ...]) -> tuple[Any, str, tuple[str, ...]]:

@@ -44,7 +44,8 @@ def _reasoning(dialect: Dialect, message: Message, opened: bool) -> list[str]:
     if not text:
         # A block that the prompt has opened is closed, empty.
         return [block.end + block.after] if is_open and not dialect.content.prompt_opens else []
-    _check_free(text, (block.start, block.end), "/reasoning")
+    triggers = [way.opens_with for way in dialect.calls] if block.ends_at_calls else []
+    _check_free(text, (block.start, block.end, *triggers), "/reasoning")
     return [("" if is_open else block.start) + block.pad + text + block.pad + block.end + block.after]
 
 

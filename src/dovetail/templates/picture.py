@@ -47,11 +47,12 @@ def regions(source: TemplateSource, analysis: Analysis) -> tuple[Region, ...]:
         if turn is not None:
             prompt = Region("prompt", dialect.turn.start + (turn.prompt or "").rpartition(dialect.turn.start)[2])
             end = [Region("end", dialect.turn.end)] if dialect.turn.end and not dialect.turn.between else []
-            return (prompt, *_cut(dialect, tools, turn.prompt, turn.output), *end)
+            return (prompt, *cut(dialect, tools, turn.prompt, turn.output), *end)
     return ()
 
 
-def _cut(dialect: Dialect, tools: Any, prompt: str | None, output: str) -> list[Region]:
+def cut(dialect: Dialect, tools: Any, prompt: str | None, output: str) -> list[Region]:
+    """An output in pieces, as the dialect reads it."""
     parser = dialect.parser(tools, prompt)
     data = output.encode()
     found: list[Region] = []

@@ -46,6 +46,18 @@ _ENUM = {"type", "enum"}
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
 
 
+_PYTHON = r"""
+object ::= "{" (string ": " value (", " string ": " value)*)? "}"
+array ::= "[" (value (", " value)*)? "]"
+value ::= object | array | string | number | "True" | "False" | "None"
+string ::= "'" ([^'\\\n] | escape)* "'" | "\"" ([^"\\\n] | escape)* "\""
+escape ::= "\\" (['"\\nrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex | wide)
+wide ::= "U00" ("0" [1-9a-f] | "10") hex hex hex hex
+hex ::= [0-9a-f]
+number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" [+-] [0-9]+)?
+"""
+
+
 class Tagged:
     """The rules of one schema in one layout."""
 
@@ -169,13 +181,13 @@ class Tagged:
     def _spelled(self, kind: Kind) -> Kind:
         """The kind with Python's spelling beside JSON's where the layout has it.
 
-        Python's objects and arrays have no rules of their own here: they are any text.
+        What objects and arrays in Python's spelling hold is not looked at: they may be any.
         """
         name, node, is_raw = kind
         if is_raw or name not in self._layout.python:
             return kind
         if name in ("object", "array"):
-            return name, self._raw, True
+            return name, alt(node, Call(_python_rule(name))), False
         words = {b"true": b"True", b"false": b"False"} if name == "boolean" else {b"null": b"None"}
         only = node.data if isinstance(node, Lit) else b""  # a single value has one other spelling
         return name, alt(node, *(Lit(word) for json, word in words.items() if only in (b"", json))), False
@@ -210,7 +222,7 @@ class Tagged:
         plain = ("integer", "number", "boolean", "null", *(("string",) if self._layout.quoted else ()))
         if name in plain or (name in ("object", "array") and not self._layout.item):
             node = self._json.value(((schema, where),))
-            return [] if node == NOTHING else [("number" if name == "integer" else name, node, False)]
+            return [] if node == NOTHING else [("number" if name == "integer" else str(name), node, False)]
         live = schema.keys() - ANNOTATIONS
         if name == "string" and live <= SCALAR_KEYWORDS and schema.get("format") not in UNSUPPORTED:
             node = self._string(read_scalar(schema, live, where))
@@ -300,6 +312,14 @@ def _only(facts: Facts, kind: int) -> Facts:
     part = copy.copy(facts)
     part.types = kind
     return part
+
+
+@lru_cache(maxsize=2)
+def _python_rule(kind: str) -> Rule:
+    """Any object or array as Python's repr writes it."""
+    from dovetail.grammar import ebnf  # which reads schemas itself
+
+    return ebnf.parse(_PYTHON, kind)
 
 
 @lru_cache(maxsize=64)

@@ -118,9 +118,7 @@ def _verified(
     return ()
 
 
-def _notes(
-    prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None, dialect: Dialect
-) -> list[str]:
+def _notes(prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None, dialect: Dialect) -> list[str]:
     notes = [f"{row.feature}: {row.problem}" for row in verifications if not row.passed]
     if shape and not dialect.calls:
         notes.append("calls begin with no marker, so that nothing tells them from text")

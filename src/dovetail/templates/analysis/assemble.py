@@ -12,7 +12,6 @@ from dovetail.templates.analysis.diff import markers
 from dovetail.templates.analysis.frame import Frame
 from dovetail.templates.analysis.reasoning import FoundReasoning
 
-
 _INDENT = 64  # blanks before a line of JSON that is written over several lines
 
 
@@ -27,7 +26,9 @@ def assemble(
         _reasoning(reasoning),
         _content(frame, reasoning, content, calls),
         _turn(frame, reasoning, content, calls),
-        excludes=(content.begin,) if reasoning.end and content.mode == "ALWAYS_WRAPPED" and not reasoning.between else (),
+        excludes=(content.begin,)
+        if reasoning.end and content.mode == "ALWAYS_WRAPPED" and not reasoning.between
+        else (),
     )
 
 

@@ -21,7 +21,6 @@ from dovetail.templates.analysis.probes import (
     IDS,
     KEYS,
     NAMES,
-    REASONING,
     VALUES,
     Call,
     Prober,
@@ -141,7 +140,7 @@ class _Calls:
         return after
 
     def _opening(self, layout: ListLayout) -> tuple[str, str, str, bool]:
-        """What opens the calls, the white space before it without and with content, and whether content stands there."""
+        """What opens the calls, the white space before it without and with content, and whether there is content."""
         both = self._turn(FIRST, content=CONTENT)
         opened = self._without_blocks(layout.open)
         section, spacing = opened.lstrip(), ""
@@ -228,7 +227,7 @@ class _Calls:
 
     def _indented(self) -> bool:
         found = find_spelling(self.one, dict(FIRST.arguments))
-        return bool(found) and "\n" in self.one[found[0] : found[1]] if found else False
+        return found is not None and "\n" in self.one[found[0] : found[1]]
 
     def _first_index(self) -> int:
         found = re.search(r"\d+", re.sub(f"{NAMES[0]}|{VALUES[0]}", "", self._index_text()))
@@ -378,34 +377,29 @@ def _shape(value: Any) -> JsonCall | KeyedCall | None:
 def _spelled(call: JsonCall | KeyedCall, whole: str) -> JsonCall | KeyedCall | None:
     """The call with the white space of its text, if it is regular."""
     if isinstance(call, JsonCall):
-        first, last = json.dumps(call.fields[0][0]), whole.rstrip("}\n\t ")
-        key = json.dumps(call.inside) if call.inside and call.fields[0][1] in (NAME, ARGUMENTS) else first
-        opening = whole[: whole.find(key)]
-        colon = re.match(r"\s*:\s*", whole[whole.find(key) + len(key) :])
-        gaps = re.search(r'[}"0-9](\s*,\s*)"', whole)
-        closing = whole[len(last) :].lstrip("}") if last else "}"
-        closing = re.search(r"\s*\}\Z", whole)[0] if re.search(r"\s*\}\Z", whole) else "}"
-        if not colon or not gaps:
+        first = call.inside if call.inside and call.fields[0][1] in (NAME, ARGUMENTS) else call.fields[0][0]
+        key = json.dumps(first)
+        at = whole.find(key)
+        colon, gap = re.match(r"\s*:\s*", whole[at + len(key) :]), re.search(r'[}"0-9](\s*,\s*)"', whole)
+        closing = re.search(r"\s*\}\Z", whole)
+        if not colon or not gap or not closing:
             return None
-        call = replace(call, spelling=(opening, gaps[1], colon[0], closing))
+        call = replace(call, spelling=(whole[:at], gap[1], colon[0], closing[0]))
+        return next((way for way in (call, replace(call, bare_id=True)) if _written(way) == whole), None)
+    return call if _written(call) == whole else None
+
+
+def _written(call: JsonCall | KeyedCall) -> str:
     names = {NAME: NAMES[0], ID: IDS[0], ARGUMENTS: json.dumps({_ARGS: 0})}
-    written = "".join(names[part] if isinstance(part, Field) else part for part in call_pieces(call))
-    if written == whole:
-        return call
-    if isinstance(call, JsonCall):
-        bare = replace(call, bare_id=True)
-        written = "".join(names[part] if isinstance(part, Field) else part for part in call_pieces(bare))
-        return bare if written == whole else None
-    return None
+    return "".join(names[part] if isinstance(part, Field) else part for part in call_pieces(call))
 
 
 def _id_template(call: CallLayout, call_begin: str) -> str:
     """The whole of what a number counts: where it shares an unbroken run of text with the name, that run is the id."""
     if not isinstance(call, TaggedCall):
         return "{id}"
-    text = call_begin
-    for part in call.parts:
-        text += {NAME: "{name}", ID: "{id}"}.get(part, "\n") if isinstance(part, Field) else part  # type: ignore[arg-type]
+    shown = {NAME: "{name}", ID: "{id}", ARGUMENTS: "\n"}
+    text = call_begin + "".join(shown[part] if isinstance(part, Field) else part for part in call.parts)
     run = next((piece for piece in re.split(r"[\s<>\[\]\"'|｜]+", text) if "{id}" in piece), "{id}")
     return run if "{name}" in run else "{id}"
 
@@ -414,6 +408,3 @@ def _tool_format(call: CallLayout) -> ToolFormat:
     if isinstance(call, JsonCall | KeyedCall):
         return "JSON_NATIVE"
     return "TAG_WITH_JSON" if call.arguments in ("json", PYTHON_DICT) else "TAG_WITH_TAGGED"
-
-
-__all__ = ["FIRST", "REASONING", "SECOND", "FoundCalls", "find_calls"]

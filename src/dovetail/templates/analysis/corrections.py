@@ -48,6 +48,7 @@ def _told_to_list(source: Source, dialect: Dialect) -> Dialect | None:
 def _tool_list(source: Source, dialect: Dialect) -> Dialect | None:
     if "<|tool_list_start|>" not in source.markers or dialect.calls:
         return None
+    dialect = replace(dialect, reasoning=dialect.reasoning or Reasoning("<think>", "</think>", "model"))
     way = ToolCalls(
         TaggedCall((NAME, ARGUMENTS), PYTHON),
         begin="<|tool_call_start|>[",
@@ -58,7 +59,7 @@ def _tool_list(source: Source, dialect: Dialect) -> Dialect | None:
     return replace(dialect, calls=(way,))
 
 
-def _sectioned_calls(source: Source, dialect: Dialect) -> Dialect | None:
+def _sectioned_calls(_: Source, dialect: Dialect) -> Dialect | None:
     sections = any(way.begin == "<|tool_calls_section_begin|>" for way in dialect.calls)
     if not sections or dialect.reasoning:
         return None
@@ -79,7 +80,7 @@ CORRECTIONS = (
     Correction(
         "a tool list between <|tool_list_start|> and <|tool_list_end|>",
         "the vocabulary that has these markers has <|tool_call_start|> and <|tool_call_end|> too, between which its"
-        " models call tools in Python's syntax; the template passes such turns through as content",
+        " models call tools in Python's syntax, and <think>; the template passes such turns through as content",
         _tool_list,
     ),
     Correction(

@@ -85,7 +85,7 @@ class ListLayout:
 def list_layout(before: str, between: str | None, after: str) -> ListLayout:
     """The layout of a list from the text before its first item, between two items and after the last.
 
-    White space at the edge of an item is the separator's. Where no second item was seen, everything belongs to the item.
+    White space at the edge of an item is the separator's. Where no second item was seen, all belongs to the item.
     """
     if between is None:
         return ListLayout("", before, after, "", "")

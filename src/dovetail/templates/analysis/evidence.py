@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dovetail.dialects import Dialect
-from dovetail.templates.analysis.probes import Shape
+from dovetail.templates.analysis.probes import PLAIN, Shape
 
 ReasoningMode = Literal["NONE", "TAG_BASED", "DELIMITER", "FORCED_OPEN", "FORCED_CLOSED", "TOOLS_ONLY"]
 ContentMode = Literal["PLAIN", "ALWAYS_WRAPPED", "WRAPPED_WITH_REASONING"]
@@ -87,5 +87,5 @@ class Analysis:
     notes: tuple[str, ...] = ()  # what could not be found or does not agree, in sentences
     generation_prompt: str = ""  # what the template writes to begin an assistant turn
     same_as: str = ""  # the built-in dialect that the result equals, or ""
-    shape: Shape = Shape()  # how messages must be passed so that the template renders all of them
+    shape: Shape = PLAIN  # how messages must be passed so that the template renders all of them
     prompts: tuple[tuple[tuple[tuple[str, Any], ...], str], ...] = ()  # the generation prompt by settings

@@ -54,7 +54,20 @@ class Frame:
 
 
 def call_shape(prober: Prober) -> Shape | None:
-    """How calls must be passed to be rendered, or None where they never are."""
+    """How calls must be passed to be rendered, or None where they never are.
+
+    What Transformers refuses is taken into account only where it refuses all there is to see.
+    """
+    prober.lenient = prober.turn(assistant(CONTENT)) is None
+    shape = _strict_shape(prober)
+    if shape is None and not prober.lenient:
+        prober.lenient = True
+        shape = _strict_shape(prober)
+        prober.lenient = shape is not None
+    return shape
+
+
+def _strict_shape(prober: Prober) -> Shape | None:
     found: list[tuple[int, int, Shape]] = []
     for arguments in ("object", "string"):
         for place, no_content in enumerate(("empty", "none", "absent")):
@@ -135,7 +148,9 @@ def _bodies(prober: Prober, shape: Shape | None, user_ends: dict[Settings, str])
     messages = [assistant(CONTENT), assistant(CONTENT, REASONING)]
     if shape:
         messages += [assistant(calls=ONE_CALL, shape=shape), assistant("", REASONING, ONE_CALL, shape)]
-    turns = [(prober.turn(message, settings=setting), end) for message in messages for setting, end in user_ends.items()]
+    turns = [
+        (prober.turn(message, settings=setting), end) for message in messages for setting, end in user_ends.items()
+    ]
     earlier = prober.render([user(), assistant(CONTENT, REASONING), user(OTHER_USER)])
     if earlier and USER in earlier:
         turns.append((earlier.partition(USER)[2].partition(OTHER_USER)[0], user_ends[()]))

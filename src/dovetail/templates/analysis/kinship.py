@@ -64,8 +64,10 @@ def _looks(dialect: Dialect, like: Dialect | None = None) -> Any:
 def _way(way: ToolCalls) -> Any:
     texts = [_bare(text) for text in (way.begin, way.call_begin, way.call_end, way.end, way.separator)]
     pieces = [_bare(piece) if isinstance(piece, str) else piece for piece in call_pieces(way.call)]
-    if isinstance(pieces[0], str):
-        texts[1] += pieces.pop(0)
+    first = pieces[0]
+    if isinstance(first, str):
+        texts[1] += first
+        del pieces[0]
     style: Any = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
     if isinstance(style, Literals):
         style = (style.begin, style.end, style.assign, style.separator.strip())

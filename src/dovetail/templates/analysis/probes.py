@@ -7,11 +7,12 @@ that the text around it is the template's own.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.errors import TemplateError
+from dovetail.errors import LimitError, TemplateError
 from dovetail.templates.render import ChatTemplate
 
 Wire = dict[str, Any]
@@ -25,6 +26,8 @@ NAMES = ("zq_first", "zq_second", "zq_third")
 KEYS = ("zqkeya", "zqkeyb", "zqkeyc")
 VALUES = ("Zqvaluea", "Zqvalueb", "Zqvaluec", "Zqvalued")
 IDS = ("zqida0001", "zqidb0002", "zqidc0003")  # nine letters and digits, as some templates demand
+
+_MAX_SECONDS = 20.0  # for all renders of one template; real ones take a few hundredths
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 
@@ -63,7 +66,10 @@ def user(text: str = USER) -> Wire:
     return {"role": "user", "content": text}
 
 
-def assistant(content: str = "", reasoning: str = "", calls: tuple[Call, ...] = (), shape: Shape = Shape()) -> Wire:
+PLAIN = Shape()
+
+
+def assistant(content: str = "", reasoning: str = "", calls: tuple[Call, ...] = (), shape: Shape = PLAIN) -> Wire:
     """A turn of the assistant in the shape that the template takes."""
     message: Wire = {"role": "assistant", "content": content}
     if calls:
@@ -88,23 +94,31 @@ def _call(call: Call, shape: Shape) -> Wire:
 
 @dataclass(slots=True)
 class Prober:
-    """Renders probes, each once; a template that refuses a probe gives None."""
+    """Renders probes, each once; a template that refuses a probe gives None.
+
+    Where `lenient`, what Transformers refuses is rendered as other runtimes would.
+    """
 
     source: str
     bos_token: str = ""
     eos_token: str = ""
+    lenient: bool = False
     refusals: dict[str, str] = field(default_factory=dict)  # what Transformers refuses, and why
+    _spent_s: float = 0.0
     _strict: ChatTemplate | None = None
     _free: ChatTemplate | None = None
     _memo: dict[str, str | None] = field(default_factory=dict)
 
-    def render(
-        self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()
-    ) -> str | None:
+    def render(self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
         key = json.dumps([messages, tools, prompt, list(settings)])
-        if key not in self._memo:
+        if self._memo.get(key) is None and (key not in self._memo or self.lenient):
+            start = time.monotonic()
             self._memo[key] = self._render(key, messages, tools, prompt, dict(settings))
+            self._spent_s += time.monotonic() - start
+            if self._spent_s > _MAX_SECONDS:
+                problem = f"the chat template took more than {_MAX_SECONDS:.0f} seconds for {len(self._memo)} renders"
+                raise LimitError(problem, "", "simplify its loops, or write the dialect by hand")
         return self._memo[key]
 
     def refusal(self, messages: list[Wire]) -> str:
@@ -119,6 +133,8 @@ class Prober:
             return self._strict.render(messages, tools, prompt, **settings)
         except TemplateError as error:
             self.refusals[key] = error.problem
+        if not self.lenient:
+            return None
         if self._free is None:
             self._free = ChatTemplate(self.source, self.bos_token, self.eos_token, lenient=True)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,33 +31,55 @@ class Source:
 @lru_cache(maxsize=16)
 def read_source(source: str) -> Source:
     """The facts of a template that compiles."""
-    tree = syntax_tree(source)
-    assigned = {node.name for node in tree.find_all(nodes.Name) if node.ctx in ("store", "param")}
-    read = dict.fromkeys(node.name for node in tree.find_all(nodes.Name) if node.ctx == "load")
-    tested = {node.node.name for node in tree.find_all(nodes.Test) if isinstance(node.node, nodes.Name)}
-    tested |= {node.node.name for node in tree.find_all(nodes.Filter) if isinstance(node.node, nodes.Name)}
+    walk = _Walk()
+    walk.over(syntax_tree(source))
     # A variable that is assigned somewhere is still the caller's where the template asks whether it is defined.
-    names = [name for name in read if name not in _STANDARD and (name not in assigned or name in tested)]
-    compared: dict[str, list[str]] = {name: [] for name in names}
-    for name, text in _comparisons(tree):
-        if name in compared and text not in compared[name]:
-            compared[name].append(text)
-    texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
-    texts += [node.data for node in tree.find_all(nodes.TemplateData)]
-    found = dict.fromkeys(marker for text in texts for marker in markers(text))
+    names = [name for name in walk.read if name not in _STANDARD and (name not in walk.assigned or name in walk.tested)]
+    found = dict.fromkeys(marker for text in walk.texts for marker in markers(text))
     return Source(
-        tuple((name, tuple(words)) for name, words in compared.items()),
+        tuple((name, tuple(walk.compared.get(name, ()))) for name in names),
         tuple(found)[:_MAX_CONSTANTS],
-        "\n".join(texts),
+        "\n".join(walk.texts),
     )
 
 
-def _comparisons(tree: nodes.Template) -> Iterator[tuple[str, str]]:
-    """Variables and the texts with which they are compared."""
-    for node in tree.find_all(nodes.Compare):
+class _Walk:
+    """One walk over the tree of a template, which is most of what reading it costs."""
+
+    def __init__(self) -> None:
+        self.assigned: set[str] = set()
+        self.tested: set[str] = set()
+        self.read: dict[str, None] = {}
+        self.compared: dict[str, dict[str, None]] = {}
+        self.texts: list[str] = []
+
+    def over(self, tree: nodes.Template) -> None:
+        """Collect what there is."""
+        waiting: list[nodes.Node] = [tree]
+        while waiting:
+            node = waiting.pop()
+            self._take(node)
+            waiting += reversed(list(node.iter_child_nodes()))
+
+    def _take(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Name(name=name, ctx="load"):
+                self.read[name] = None
+            case nodes.Name(name=name):
+                self.assigned.add(name)
+            case nodes.Test(node=nodes.Name(name=name)) | nodes.Filter(node=nodes.Name(name=name)):
+                self.tested.add(name)
+            case nodes.Compare():
+                self._compare(node)
+            case nodes.Const(value=str() as text) | nodes.TemplateData(data=text):
+                self.texts.append(text)
+
+    def _compare(self, node: nodes.Compare) -> None:
+        """A variable and the texts with which it is compared."""
         sides = [node.expr, *(operand.expr for operand in node.ops)]
-        names = [side.name for side in sides if isinstance(side, nodes.Name)]
-        words = [word.value for side in sides for word in side.find_all(nodes.Const)] + [
-            side.value for side in sides if isinstance(side, nodes.Const)
-        ]
-        yield from ((name, word) for name in names for word in words if isinstance(word, str))
+        words = [side for side in sides if isinstance(side, nodes.Const)]
+        words += [word for side in sides for word in side.find_all(nodes.Const)]
+        for side in sides:
+            if isinstance(side, nodes.Name):
+                known = self.compared.setdefault(side.name, {})
+                known.update(dict.fromkeys(word.value for word in words if isinstance(word.value, str)))

@@ -1,19 +1,19 @@
 """Whether a dialect holds what its template renders: probes that were not used to find it.
 
-What the template writes for a message is cut out of the turn, must be accepted by the format of the request, and must be
-read back as the same message without a diagnostic.
+What the template writes for a message is cut out of the turn, must be accepted by the format of the request, and must
+be read back as the same message without a diagnostic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dovetail.dialects import Dialect
 from dovetail.engine import accepts
 from dovetail.errors import DovetailError
-from dovetail.messages import Message, ToolCall
+from dovetail.messages import Message
 from dovetail.templates.analysis.evidence import Verification
 from dovetail.templates.analysis.frame import Frame, Settings
 from dovetail.templates.analysis.probes import Call, Prober, Shape, Wire, assistant
@@ -37,7 +37,7 @@ TOOLS: list[Wire] = [
 ]
 _FIRST = Call("lookup_weather", {"city": "São Paulo, north", "days": 3}, "qwert1234")
 _SECOND = Call("find_places", {"city": "Kyōto\nEast", "filter": {"tags": ["a b", "c"], "limit": 2}}, "qwert1235")
-_CONTENT = "Well, 5 is more than 4.\nLet me see: \"naïve\" is it?"
+_CONTENT = 'Well, 5 is more than 4.\nLet me see: "naïve" is it?'
 _REASONING = "They ask about two places.\n\nFirst the one, then the other."
 
 
@@ -74,9 +74,7 @@ class Rendered:
 class Verifier:
     """Probes of one template against one dialect."""
 
-    def __init__(
-        self, prober: Prober, frame: Frame, dialect: Dialect, shape: Shape | None, with_content: bool
-    ) -> None:
+    def __init__(self, prober: Prober, frame: Frame, dialect: Dialect, shape: Shape | None, with_content: bool) -> None:
         self.prober = prober
         self.frame = frame
         self.dialect = dialect
@@ -147,16 +145,16 @@ class Verifier:
             message = self.dialect.parse(rendered.output, tools, prompt=rendered.prompt)
         except DovetailError as error:
             return f"{type(error).__name__}: {error}"
-        return _difference(probe, message, self.dialect)
+        return _difference(probe, message)
 
 
 def _carried(turn: str, probe: Probe) -> bool:
-    """Whether the template renders all parts of a probe; their spelling may be changed, so only words are looked for."""
+    """Whether the template renders all parts of a probe; their spelling may change, so only words are looked for."""
     words = [word for text in (probe.content, probe.reasoning) if text for word in (text[:20], text[-8:])]
     return all(word in turn for word in (*words, *(call.name for call in probe.calls)))
 
 
-def _difference(probe: Probe, message: Message, dialect: Dialect) -> str:
+def _difference(probe: Probe, message: Message) -> str:
     if message.content.strip() != probe.content.strip():
         return f"the content is read as {message.content!r}"
     if message.reasoning.strip() != probe.reasoning.strip():
@@ -169,11 +167,3 @@ def _difference(probe: Probe, message: Message, dialect: Dialect) -> str:
     if message.diagnostics:
         return f"diagnostic: {message.diagnostics[0].problem}"
     return ""
-
-
-def calls_of(probe: Probe) -> tuple[ToolCall, ...]:
-    """The calls of a probe as a message has them."""
-    return tuple(ToolCall.of(call.name, dict(call.arguments), call.id) for call in probe.calls)
-
-
-__all__ = ["PROBES", "TOOLS", "Probe", "Rendered", "Verifier", "replace"]

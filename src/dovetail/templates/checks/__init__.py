@@ -3,7 +3,7 @@
 probe messages --template--> turns --dialect--> read back, accepted, streamed; and a random speaker --> read
 """
 
-from dovetail.templates.checks.checking import check, check_template
+from dovetail.templates.checks.checking import check_template
 from dovetail.templates.checks.report import FEATURES, Check, Report, markdown
 
-__all__ = ["FEATURES", "Check", "Report", "check", "check_template", "markdown"]
+__all__ = ["FEATURES", "Check", "Report", "check_template", "markdown"]

@@ -16,7 +16,6 @@ from dovetail.templates.checks.features import PROBES, tools_of, with_ids, write
 from dovetail.templates.checks.laws import accepted, read_back, streams
 from dovetail.templates.checks.report import FEATURES, Check, Report
 from dovetail.templates.checks.turns import Turns
-from dovetail.templates.sources import find_template
 
 _UTTERANCES = 3  # of the random speaker, for each request
 _FIXES = {
@@ -37,17 +36,8 @@ _REMARKS = {
 }
 
 
-def check(chat_template: Any, bos_token: str = "", eos_token: str = "") -> Report:
-    """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature.
-
-    The template is given as text, or as the path of a file or folder, or as the tokenizer that holds it.
-    """
-    source = find_template(chat_template)
-    return check_template(source.text, bos_token or source.bos_token, eos_token or source.eos_token)
-
-
 def check_template(text: str, bos_token: str = "", eos_token: str = "") -> Report:
-    """The report of a template that is given as text."""
+    """The report on a template that is given as text."""
     analysis = analyse_template(text, bos_token, eos_token)
     return _Checker(analysis, Turns(text, analysis, bos_token, eos_token)).report()
 
@@ -73,7 +63,7 @@ class _Checker:
 
     def report(self) -> Report:
         checks = [self._feature(feature) for feature in FEATURES if feature in PROBES]
-        checks += [self._streaming(), self._constraint()]
+        checks += [self._streaming(), self._constraint_or_error()]
         return Report(self.analysis, tuple(checks))
 
     def _feature(self, feature: str) -> Check:
@@ -83,7 +73,7 @@ class _Checker:
         notes: list[str] = []
         rendered = ""
         for probe in PROBES[feature]:
-            if probe.tool_calls and not self._can_call(probe):
+            if probe.tool_calls and not self.analysis.dialect.calls:
                 continue
             try:
                 sample, note = self._sample(with_ids(probe, self.analysis.dialect))
@@ -100,6 +90,8 @@ class _Checker:
                 return Check(feature, "failed", problem, rendered, fix)
             notes += [note] if note and note not in notes else []
         if not rendered and not notes:
+            if feature == "content":
+                return Check(feature, "failed", "the template does not write content", "", _FIXES[feature])
             return Check(feature, "absent", "the template writes no such turn")
         return Check(feature, "passed", "; ".join(notes), rendered)
 
@@ -110,16 +102,16 @@ class _Checker:
             return "the template knows no reasoning"
         if feature in ("call", "parallel", "nested", "ids") and not dialect.calls:
             return "the template writes no calls"
-        if feature == "parallel" and able.tool_calls and not able.parallel_calls:
+        if feature == "parallel" and able.tool_calls and not able.parallel_calls and not self._writes_several():
             return "the template writes one call at most"
         if feature == "ids" and not writes_ids(dialect):
             return "the template writes no ids"
         return ""
 
-    def _can_call(self, probe: Message) -> bool:
-        able = self.analysis.capabilities
-        several = able.parallel_calls or not able.tool_calls
-        return bool(self.analysis.dialect.calls) and (several or len(probe.tool_calls) == 1)
+    def _writes_several(self) -> bool:
+        """Whether two calls are in the turn, in whatever way."""
+        probe = with_ids(PROBES["parallel"][0], self.analysis.dialect)
+        return self.turns.of(probe, tools_of(probe)) is not None
 
     def _sample(self, message: Message) -> tuple[_Sample | None, str]:
         """The turn that says `message`: as the template writes it, or else as the dialect does; and a note."""
@@ -167,6 +159,12 @@ class _Checker:
                     "streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail"
                 )
         return Check("streaming", "passed", f"{len(self.samples)} turns, whole, in chunks and damaged")
+
+    def _constraint_or_error(self) -> Check:
+        try:
+            return self._constraint()
+        except DovetailError as error:
+            return Check("constraint", "failed", str(error), "", "open calls with a marker that stands nowhere else")
 
     def _constraint(self) -> Check:
         for sample in self.samples:

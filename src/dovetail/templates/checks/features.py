@@ -85,7 +85,8 @@ def schema_of(value: Any) -> dict[str, Any]:
         case None:
             return {"anyOf": [{"type": "string"}, {"type": "null"}]}
         case list():
-            return {"type": "array", "items": schema_of(value[0]) if value else {}}
+            kinds = [schema_of(item) for item in value]
+            return {"type": "array", "items": kinds[0] if kinds and all(kind == kinds[0] for kind in kinds) else {}}
         case _:
             properties = {key: schema_of(item) | {"description": f"The {key}."} for key, item in value.items()}
             return {

@@ -12,8 +12,8 @@ from dovetail.messages import Message
 from dovetail.parsing import Event
 from dovetail.templates.analysis.verify import Rendered
 
-_CHUNKS = (1, 2, 3, 7, 16)  # bytes
-_FRAGMENTS = 24  # places at which an output is cut short or damaged
+_CHUNKS = (1, 3, 7)  # bytes
+_FRAGMENTS = 8  # places at which an output is cut short or damaged
 
 
 def read_back(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> str:

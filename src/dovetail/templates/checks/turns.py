@@ -24,4 +24,6 @@ class Turns:
     def of(self, message: Message, tools: Any) -> Rendered | None:
         """The turn that says `message`, or None where the template does not write all of it."""
         calls = tuple(Call(call.name, call.value, call.id) for call in message.tool_calls)
-        return self._verifier.rendered(Probe("", message.content, message.reasoning, calls), tools)
+        probe = Probe("", message.content, message.reasoning, calls)
+        # Some templates fail where there are no tools at all.
+        return self._verifier.rendered(probe, tools) or (None if tools else self._verifier.rendered(probe, []))
