@@ -151,7 +151,7 @@ class Speaker:
         limit = sampling.max_tokens or _LONGEST_PLAN
         seed = 0 if sampling.temperature == 0 and sampling.seed is None else sampling.seed
         random = np.random.default_rng(int(self._random.integers(1 << 62)) if seed is None else abs(seed))
-        soft_limit = min(sampling.soft_limit or _SOFT_LIMIT, (limit + 1) // 2)
+        soft_limit = min(_SOFT_LIMIT, sampling.soft_limit or _SOFT_LIMIT, (limit + 1) // 2)
         planner = _Planner(self, _FREE if constraint is None else constraint, random, prefix)
         plan = await asyncio.to_thread(planner.plan, limit, soft_limit, sampling.logprobs)
         stops = StopTexts(sampling.stop)
