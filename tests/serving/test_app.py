@@ -188,6 +188,31 @@ def test_a_key_is_asked_for() -> None:
             assert 200 == post(url, HELLO, headers=headers).status_code
 
 
+def test_web_pages_of_other_sites_are_refused(url: str) -> None:
+    for origin in ("https://example.org", "null", "http://127.0.0.1:1"):
+        response = post(url, HELLO, headers={"origin": origin})
+        assert (403, "foreign_origin") == (response.status_code, response.json()["error"]["code"])
+    assert 200 == post(url, HELLO, headers={"origin": url}).status_code
+
+
+def test_a_reader_who_does_not_read_makes_only_its_own_answer_wait(url: str) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    body = json.dumps(HELLO | {"regex": "[0-9]{3500}", "reasoning_effort": "none", "stream": True}).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((host, int(port)))
+        connection.sendall(head.encode() + body)
+        for _ in range(5):
+            assert 200 == post(url, HELLO).status_code
+        data = b""
+        while piece := connection.recv(65536):
+            data += piece
+    assert b"data: [DONE]" in data
+    deltas = [json.loads(line[6:])["choices"] for line in data.splitlines() if line.startswith(b"data: {")]
+    assert 3500 == sum(len(choice["delta"].get("content") or "") for choices in deltas for choice in choices)
+
+
 def test_a_body_that_is_too_long_is_refused_before_it_is_read() -> None:
     with serving(speakers(), Settings(limits=Limits(max_body=1000))) as url:
         assert 413 == post(url, HELLO | {"user": "x" * 1000}).status_code

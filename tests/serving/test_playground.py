@@ -95,7 +95,6 @@ def test_a_dialect_speaks_in_regions_beside_its_message(page: Page) -> None:
     page.select_option("#model", "speaker/qwen_3")
     page.select_option("#choice", "required")
     page.select_option("#reasoning", "high")
-    page.fill("#seed", "3")
     page.click("#speak")
     page.get_by_text("Finished (tool_calls)").wait_for()
     assert {"reasoning", "tool_call", "markup"} <= regions(page) <= REGIONS
@@ -105,11 +104,18 @@ def test_a_dialect_speaks_in_regions_beside_its_message(page: Page) -> None:
     tree = page.locator("#format").inner_text()
     assert "json_schema" in tree
     assert page.locator("#format details").count() > 2
-    # A picture for people: from the top, at a step where the mask leaves little choice.
-    page.fill("#step", "5")
+
+
+def test_a_picture_of_the_page_is_kept(page: Page) -> None:
+    page.select_option("#model", "speaker/qwen_3")
+    page.select_option("#reasoning", "high")
+    page.click("#speak")
+    page.get_by_text("Finished").wait_for()
+    page.fill("#step", "12")
     page.evaluate("scrollTo(0, 0)")
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=ARTEFACTS / "playground.png")
+    assert 10_000 < (ARTEFACTS / "playground.png").stat().st_size
 
 
 def test_the_tokens_of_every_step_can_be_looked_at(page: Page) -> None:

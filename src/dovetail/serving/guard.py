@@ -44,8 +44,10 @@ class Guard:
         sent = _Sent(send, f"req_{secrets.token_hex(12)}")
         started = time.perf_counter()
         try:
+            headers = Headers(scope=scope)
+            _check_origin(headers)
             if scope["path"] not in OPEN_PATHS:
-                self._check_key(Headers(scope=scope))
+                self._check_key(headers)
             await self._app(scope, receive, sent)
         except ClientDisconnect:
             sent.status = sent.status or 499
@@ -81,6 +83,14 @@ class Guard:
             headers["connection"] = "close"  # the rest of the body is not wanted
         response = JSONResponse(told.body(interface, sent.request_id), told.status, headers)
         await response(scope, receive, sent)
+
+
+def _check_origin(headers: Headers) -> None:
+    """Refuse web pages of other sites: a browser lets them send requests to a server on its own machine."""
+    origin = headers.get("origin")
+    if origin is not None and origin.rpartition("//")[2] != headers.get("host"):
+        fix = "open the page that this server has at /, or use a client that is no web page"
+        raise RequestError("this is a request of another site", "", fix, status=403, code="foreign_origin")
 
 
 class _Sent:

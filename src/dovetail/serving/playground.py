@@ -109,7 +109,7 @@ class _Walk:
         return {
             "token": _shown(self._vocabulary.token_bytes(step.token)),
             "allowed": len(allowed),
-            "some": [_shown(self._vocabulary.token_bytes(int(token))) for token in _some(allowed, self._vocabulary)],
+            "some": [_shown(self._vocabulary.token_bytes(token)) for token in self._some(allowed, step.token)],
             "pieces": self._pieces(self._parser.feed(step.data) if step.data else []),
             "message": self._parser.message.to_openai(("reasoning",)),
         }
@@ -121,6 +121,15 @@ class _Walk:
         remarks = [remark.problem for remark in message.diagnostics]
         end = {"finish_reason": message.finish_reason, "diagnostics": remarks}
         return {"pieces": pieces, "message": message.to_openai(("reasoning",)), "end": end}
+
+    def _some(self, allowed: NDArray[np.intp], said: int) -> list[int]:
+        """A few of the allowed tokens: the one that was said, special ones, and the longest."""
+        special = {*self._vocabulary.special_tokens.values(), *self._vocabulary.stop_token_ids}
+
+        def rank(token: int) -> tuple[bool, bool, int, int]:
+            return token != said, token not in special, -len(self._vocabulary.token_bytes(token)), token
+
+        return sorted(allowed.tolist(), key=rank)[:SHOWN_TOKENS]
 
     def _pieces(self, events: list[Event]) -> list[Wire]:
         """The regions in which the bytes stand, as they were written."""
@@ -137,13 +146,6 @@ class _Walk:
 def _allowed(matcher: Matcher, mask: NDArray[np.int32], vocabulary: Vocabulary) -> NDArray[np.intp]:
     matcher.fill_mask(mask)
     return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little", count=vocabulary.size))
-
-
-def _some(allowed: NDArray[np.intp], vocabulary: Vocabulary) -> NDArray[np.intp]:
-    """A few of the allowed tokens: those that end the answer and other special ones, and the longest."""
-    special = {*vocabulary.special_tokens.values(), *vocabulary.stop_token_ids}
-    order = sorted(allowed, key=lambda token: (token not in special, -len(vocabulary.token_bytes(int(token))), token))
-    return np.array(order[:SHOWN_TOKENS], dtype=np.intp)
 
 
 def _shown(data: bytes) -> str:
