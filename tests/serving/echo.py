@@ -60,8 +60,10 @@ class Echo:
 
     def _output(self) -> str:
         block, content = self.dialect.reasoning, self.dialect.content
-        if block is None or self._reasons:
-            return self.dialect.render(self._said, block is not None and block.opened_by == "prompt")
+        if block is None or (self._reasons and block.opened_by != "prompt"):
+            return self.dialect.render(self._said)
+        if self._reasons:
+            return self.dialect.render(self._said, opened=True).removeprefix(block.pad)  # which the prompt holds
         said = self.dialect.render(self._said)
         return block.skipped + (said.removeprefix(content.begins[0]) if content.prompt_opens else said)
 

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dovetail.dialects import Dialect
+from dovetail.dialects import Dialect, Reasoning
 from dovetail.engine import compile
 from dovetail.errors import InputError
 from dovetail.formats import Format, JsonSchemaFormat
@@ -23,6 +23,7 @@ from dovetail.serving.constraints import relocated
 from dovetail.serving.errors import RequestError
 from dovetail.serving.turns import Odds, Said, Turn
 
+_MODES: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled")
 _WAITING = 8  # pieces of one choice that wait for a slow reader before the model does
 
 
@@ -108,15 +109,15 @@ def prepare(ask: Ask, model: Model, limits: Limits) -> Job:
         options=ask.template_kwargs,
     )
     try:
-        made, mode = _format(ask, model, mode, prompt.prefix)
+        made, mode, prefix = _format(ask, model, mode, prompt)
     except InputError as error:
         if not _is_lenient(ask):
             raise _placed(ask, error) from None
         try:
-            made, mode = _format(ask, model, mode, prompt.prefix, loosely=True)
+            made, mode, prefix = _format(ask, model, mode, prompt, loosely=True)
         except InputError as again:
             raise _placed(ask, again) from None
-    return Job(ask, model, dialect, prompt, model.encode(prompt.text), made, mode, limits)
+    return Job(ask, model, dialect, Prompt(prompt.text, prefix), model.encode(prompt.text), made, mode, limits)
 
 
 def _wires(ask: Ask) -> list[Wire] | None:
@@ -138,24 +139,47 @@ def _held(tool: Wire, loosely: bool) -> Wire:
 
 
 def _format(
-    ask: Ask, model: Model, mode: ReasoningMode, prefix: str, loosely: bool = False
-) -> tuple[Format, ReasoningMode]:
-    """The one format of the turn, which has to allow what the prompt holds of it already."""
+    ask: Ask, model: Model, mode: ReasoningMode, prompt: Prompt, loosely: bool = False
+) -> tuple[Format, ReasoningMode, str]:
+    """The one format of the turn, and what of it the prompt holds already.
+
+    A prompt may decide what the request left open, or asked of a template in vain: whether there is to be a block of
+    reasoning, and who opens it.
+    """
     tools = None if ask.tools is None else [_held(tool.wire, loosely) for tool in ask.tools]
     options: dict[str, Any] = {
         "tool_choice": "auto" if ask.tool_choice is None else ask.tool_choice,
         "parallel_tool_calls": ask.parallel_tool_calls,
         "response_format": ask.answer.format if ask.answer else None,
     }
-    # A prompt may decide what the request left open: whether there is to be a block of reasoning.
-    modes: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled") if mode == "auto" else (mode,)
-    for mode in modes:
+    asked: tuple[ReasoningMode, ...] = (mode, *(other for other in _MODES if other != mode))
+    begun = model.dialect.parser(prompt=prompt.text).begun
+    tries = [(mode, prefix) for mode in asked for prefix in _beginnings(model.dialect, mode, begun)]
+    for mode, prefix in [*tries, (asked[0], prompt.prefix)]:
         made = model.dialect.format(tools, reasoning=mode, **options).format
         if compile(made, model.vocabulary).matcher().accept_bytes(prefix):
-            return made, mode
+            return made, mode, prefix
     where = f"/messages/{len(ask.messages) - 1}" if ask.continues else "/messages"
     fix = "change the text that is to be continued, or what is asked of the answer"
     raise RequestError("the format of the answer does not allow its beginning in the prompt", where, fix)
+
+
+def _beginnings(dialect: Dialect, mode: ReasoningMode, begun: str) -> list[str]:
+    """What the prompt may hold of a format: all that it has begun, or less what the format leaves to prompts."""
+    found = [begun]
+    block, content = dialect.reasoning, dialect.content
+    if block and block.opened_by == "prompt" and begun.startswith(block.start.strip()) and mode in _inside(block):
+        found = [begun.removeprefix(block.start.strip()).removeprefix(block.pad)]
+    if content.prompt_opens and mode == "disabled":
+        found.append(begun.removeprefix(content.begins[0]))
+    if dialect.turn.opened:
+        found.append(begun.removeprefix(dialect.turn.opened))
+    return found
+
+
+def _inside(block: Reasoning) -> tuple[ReasoningMode, ...]:
+    """In which modes a format begins inside a block that the prompt opens: also where nothing is said there."""
+    return ("enabled", "disabled") if block.skipped.lstrip().startswith(block.end) else ("enabled",)
 
 
 def _placed(ask: Ask, error: InputError) -> InputError:
