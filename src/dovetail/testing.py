@@ -112,7 +112,7 @@ class TemplateTest:
         __tracebackhide__ = True
         tools = self.declared or None
         if not self.is_partial and not self.is_free:
-            self._same("remarks of the reader", [], [remark.problem for remark in got.diagnostics])
+            self._same("list of remarks of the reader", [], [remark.problem for remark in got.diagnostics])
             if not any(accepts(made, self.output) for made in self._formats()):
                 raise AssertionError(self._told("the format does not allow this output; is it .unconstrained()?"))
         problem = streams(self.dialect, tools, Rendered(self.prompt, self.output, None))
@@ -127,7 +127,7 @@ class TemplateTest:
     def _same(self, what: str, wanted: Any, found: Any) -> None:
         __tracebackhide__ = True
         if wanted != found:
-            raise AssertionError(self._told(f"the {what} differ\n  expected  {wanted!r}\n  read      {found!r}"))
+            raise AssertionError(self._told(f"the {what} differs\n  expected  {wanted!r}\n  read      {found!r}"))
 
     def _told(self, problem: str) -> str:
         """The problem with the output cut into the regions as they were read."""

@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.dialects import Dialect, JsonCall, KeyedCall, TaggedCall
 from dovetail.dialects.making import call_pieces
 from dovetail.formats.styles import Layout
-from dovetail.parsing.layouts import ARGUMENTS, NAME
+from dovetail.parsing.layouts import NAME
 from dovetail.templates.analysis import Analysis, analyse_template
 
 DIFFERENCES = tomllib.loads((Path(__file__).parent.parent / "known_differences.toml").read_text())["template_analysis"]
@@ -44,8 +44,8 @@ def theirs(found: dict[str, Any]) -> dict[str, Any]:
             facts["opening"] = bare(tools["section_start"] + tools["per_call_start"] + function["name_prefix"])
             facts["closing"] = bare(function["close"] + tools["per_call_end"] + tools["section_end"])
     if tools["mode"] == "TAG_WITH_TAGGED":
-        keys = ("name_prefix", "name_suffix", "value_prefix", "value_suffix")
-        facts["argument"] = bare("|".join((arguments[keys[0]], arguments[keys[1]] + arguments[keys[2]], arguments[keys[3]])))
+        middle = arguments["name_suffix"] + arguments["value_prefix"]
+        facts["argument"] = bare("|".join((arguments["name_prefix"], middle, arguments["value_suffix"])))
     return facts
 
 
@@ -76,10 +76,10 @@ def _calls(dialect: Dialect) -> dict[str, Any]:
             "keys": keys,
             "array": array,
         }
+    assert isinstance(way.call, TaggedCall)
     before = "".join(str(piece) for piece in pieces[: pieces.index(NAME)] if isinstance(piece, str))
     facts = {"opening": bare(way.begin + way.call_begin + before), "closing": closing}
     style = way.call.arguments
-    assert isinstance(way.call, TaggedCall) and ARGUMENTS in pieces
     if isinstance(style, Layout):
         facts["argument"] = bare("|".join((style.begin, "".join(style.middle["string"]), style.stop)))
     return facts

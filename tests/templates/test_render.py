@@ -64,6 +64,7 @@ AGREED = [
     "{% block a %}x{% endblock %}{{ self.a() }}{% raw %}{{ x }}{% endraw %}{# note #}{{ '<' | e }}{{ '<b>'|safe }}",
     "{{ '<b>x</b>'|striptags }}{{ 'a/b c'|urlencode }}{{ {'a': 1}|xmlattr }}{{ [1, 'a']|pprint }}"
     "{{ 1234|filesizeformat }}",
+    "{{ ('<{}>'|safe).format('<') }}{{ '<{}>'.format('<'|safe) }}{{ 'banana'.rfind('an') }}{{ 'xxaxx'.strip('x') }}",
     "{{ cycler('a', 'b').next() }}{% set j = joiner('|') %}{{ j() }}{{ j() }}{{ 7 // 2 }}"
     "{{ -7 % 3 }}{{ 7 / 2 }}{{ 'ab' * 2 }}",
 ]
@@ -139,6 +140,38 @@ def test_the_recorded_cases_render_as_transformers_renders_them(conformance: Pat
 def test_any_value_is_spelled_as_transformers_spells_it(value: Any) -> None:
     source = "{{ x }}{{ x|tojson }}{{ x|tojson(indent=1) }}{{ x ~ x }}{{ [x] == [x] }}{{ x|string }}"
     assert theirs(source, [], x=value) == ChatTemplate(source).render([], x=value)
+
+
+TURNS = (
+    "{% for m in messages %}<{{ m.role }}>{% if m.thinking %}({{ m.thinking }}){% endif %}"
+    "{{ m.content }}</>{% endfor %}"
+)
+CONTINUED: list[tuple[str, dict[str, Any], bool | str]] = [
+    (TURNS, {"content": "Hello, "}, True),
+    (TURNS.replace("m.content }}", "m.content | trim }}"), {"content": "Hello, "}, True),
+    (TURNS, {"content": "", "reasoning_content": "I think "}, "reasoning_content"),
+    (TURNS, {"content": "", "reasoning": "I think"}, "thinking"),
+    (TURNS.replace("m.content }}", "m.content[0].text }}"), {"content": [{"type": "text", "text": "Hel"}]}, "content"),
+]
+
+
+@pytest.mark.parametrize(("source", "message", "field"), CONTINUED)
+def test_a_message_is_continued_where_transformers_continues_it(
+    source: str, message: dict[str, Any], field: bool | str
+) -> None:
+    chat = [{"role": "assistant", **message}]
+    assert theirs(source, chat, continue_final_message=field) == ChatTemplate(source).render(
+        chat, continue_final_message=field
+    )
+
+
+def test_what_a_template_leaves_out_cannot_be_continued() -> None:
+    for source, message, words in (
+        (TURNS, {"role": "assistant"}, "no content to continue"),
+        ("{{ messages[0].role }}", {"role": "assistant", "content": "Hel"}, "leaves out"),
+    ):
+        with pytest.raises(dt.TemplateError, match=words):
+            ChatTemplate(source).render([message], continue_final_message=True)
 
 
 @pytest.mark.parametrize(("source", "path", "words"), REFUSED)

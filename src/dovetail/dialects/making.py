@@ -175,7 +175,10 @@ class _Maker:
         if reasoning is not None and self.request.reasoning != "disabled":
             inside = self._text("reasoning", self._words(reasoning.start), reasoning.end)
             before.append(_sequence([*self._literal(reasoning.start), inside]))
-        calls = [self._block(block) for block in self._call_blocks(one=not self._several())]
+        blocks = self._call_blocks(one=not self._several())
+        calls = [
+            self._run(block) if way.runs else self._block(block) for way, block in zip(self.ways, blocks, strict=True)
+        ]
         last = list(calls)
         if self.request.choice == "auto":
             last.append(self._content_block(content, self.answer))
@@ -249,6 +252,13 @@ class _Maker:
         if block.lead and block.spacing and block.lead != block.spacing:
             return [_either([_sequence(self._literal(text)) for text in (block.lead, block.spacing)])]
         return self._literal(block.lead) or _optional(self._literal(block.spacing))
+
+    def _run(self, block: Block) -> f.Format:
+        """One call, or several behind each other."""
+        one = self._block(block)
+        if not self._several() or block.separator is None:
+            return one
+        return _sequence([one, f.StarFormat(content=_sequence([*self._literal(block.separator), one]))])
 
     def _block(self, block: Block) -> f.Format:
         return _sequence([*self._literal(block.begin), block.content, *self._literal(block.end)])

@@ -31,7 +31,8 @@ def render(dialect: Dialect, message: Message, opened: bool) -> str:
         way = dialect.calls[0]
         calls = [way.spacing if message.content else way.lead, *calls]
         _check_begin(way, message.content)
-    return "".join([*reasoning, *content, *calls, dialect.turn.closing])
+    whole = "".join([*reasoning, *content, *calls, dialect.turn.closing])
+    return whole.removeprefix(dialect.turn.opened) if opened else whole
 
 
 def _reasoning(dialect: Dialect, message: Message, opened: bool) -> list[str]:
@@ -72,7 +73,9 @@ def _calls(dialect: Dialect, message: Message) -> list[str]:
         raise DialectError(f"{dialect.name} does not call tools", "/tool_calls", "leave the calls out")
     way = dialect.calls[0]
     calls = [_call(way, call, index) for index, call in enumerate(message.tool_calls)]
-    return calls if dialect.turn.between else [way.begin + way.separator.join(calls) + way.end]
+    if not dialect.turn.between or way.begin or way.runs:
+        return [way.begin + way.separator.join(calls) + way.end]
+    return [*(call + dialect.turn.closing for call in calls[:-1]), calls[-1]]
 
 
 def _call(way: ToolCalls, call: ToolCall, index: int) -> str:

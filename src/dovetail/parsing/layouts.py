@@ -125,6 +125,7 @@ class ToolCalls:
     id_pattern: str = ""  # a regular expression for the field ID
     id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
     first_id: int = 0  # calls without an id of their own are numbered from here
+    runs: bool = False  # calls follow each other in one block, where blocks are joined by `Turn.between`
     max_whitespace: int | None = None  # how much white space the JSON of the arguments holds in one place, at most
 
     @property

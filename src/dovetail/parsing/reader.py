@@ -139,8 +139,9 @@ class Reader:
 
     def _content_or_calls(self, offset: int) -> Steps[bool]:
         """A block of content, or calls."""
-        for begin in self.plan.content_begins:
+        for begin, pad in zip(self.plan.content_begins, self.plan.content_pads, strict=True):
             if (yield from self._at(offset, begin)):
+                yield from shared_start(self.tape, pad.encode())
                 self.teller.markup()
                 yield from self._wrapped()
                 return True

@@ -17,6 +17,7 @@ from dovetail.templates.analyze import analysis_of
 if TYPE_CHECKING:
     from dovetail.templates.analysis.evidence import Analysis
 
+_NO_TEMPLATE = "the tokenizer has no response template"
 _MIN_TOKENS = 2  # of a family, below which a vocabulary says nothing
 
 
@@ -62,12 +63,17 @@ def detect(source: Any, bos_token: str = "", eos_token: str = "") -> Detection:
 
 
 def _response_template(source: Any) -> ResponseTemplate | None:
-    if isinstance(source, str | os.PathLike) and not (Path(source).is_dir() if _is_path(source) else False):
-        return None
+    """The response template of a tokenizer or its folder, if it has one."""
+    if isinstance(source, str | os.PathLike):
+        if not _is_path(source) or not (Path(source) / "tokenizer_config.json").is_file():
+            return None
+        source = Path(source)
     try:
-        return ResponseTemplate.of_tokenizer(Path(source) if isinstance(source, str | os.PathLike) else source)
-    except ResponseTemplateError:
-        return None
+        return ResponseTemplate.of_tokenizer(source)
+    except ResponseTemplateError as error:
+        if error.problem == _NO_TEMPLATE:
+            return None
+        raise
 
 
 def _is_path(source: Any) -> bool:

@@ -141,15 +141,24 @@ def test_the_same_template_is_analysed_once(conformance: Path) -> None:
 
 def test_capabilities_are_found_by_what_is_rendered(conformance: Path) -> None:
     able = analysed(conformance, "Qwen-Qwen3-0.6B").capabilities
-    assert able.tools and able.tool_calls and able.parallel_calls and able.tool_role and able.system_role
-    assert able.content_with_calls and not able.call_ids and not able.reasoning_in_history
+    assert able.tools
+    assert able.tool_calls
+    assert able.parallel_calls
+    assert able.tool_role
+    assert able.system_role
+    assert able.content_with_calls
+    assert not able.call_ids
+    assert not able.reasoning_in_history
     assert (able.arguments, able.reasoning_field, able.thinking_switch) == (
         "either",
         "reasoning_content",
         "enable_thinking",
     )
     plain = analysed(conformance, "google-gemma-2-2b-it").capabilities
-    assert not plain.tools and not plain.tool_calls and not plain.system_role and plain.arguments == "none"
+    assert not plain.tools
+    assert not plain.tool_calls
+    assert not plain.system_role
+    assert plain.arguments == "none"
 
 
 def test_what_transformers_refuses_is_analysed_and_noted(conformance: Path) -> None:

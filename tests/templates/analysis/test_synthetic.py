@@ -23,11 +23,15 @@ MODES = {
 FORMATS = {
     "json": "JSON_NATIVE",
     "json array": "JSON_NATIVE",
+    "nested json": "JSON_NATIVE",
     "keyed": "JSON_NATIVE",
     "tag with json": "TAG_WITH_JSON",
+    "fenced": "TAG_WITH_JSON",
     "dict": "TAG_WITH_JSON",
     "tagged": "TAG_WITH_TAGGED",
     "key tags": "TAG_WITH_TAGGED",
+    "attributes": "TAG_WITH_TAGGED",
+    "named tags": "TAG_WITH_TAGGED",
     "python": "TAG_WITH_TAGGED",
     "quoted literals": "TAG_WITH_TAGGED",
 }
@@ -49,31 +53,39 @@ def check(made: Spec) -> None:
         assert (dialect.content.begins[0], dialect.content.ends[0]) == made.answer
     way = dialect.calls[0]
     if made.section:
-        assert way.begin.startswith(made.opening[0]) and way.end.endswith(made.opening[1])
+        assert way.begin.startswith(made.opening[0])
+        assert way.end.endswith(made.opening[1])
     check_call(made, way.call)
     prober = Prober(source)
     turn = frame(prober, read_source(source), call_shape(prober))
     assert turn is not None
-    rows = list(Verifier(prober, turn, dialect, analysis.shape, analysis.capabilities.content_with_calls).verify(PROBES))
+    rows = list(
+        Verifier(prober, turn, dialect, analysis.shape, analysis.capabilities.content_with_calls).verify(PROBES)
+    )
     assert [(row.feature, row.problem) for row in rows if not row.passed] == []
     assert {"content", "one call", "parallel calls", "content and calls"} <= {row.feature for row in rows}
 
 
 def check_call(made: Spec, call: JsonCall | KeyedCall | TaggedCall) -> None:
     match made.layout:
-        case "json" | "json array":
+        case "json" | "json array" | "nested json":
             assert isinstance(call, JsonCall)
+            assert call.inside == ("function" if made.layout == "nested json" else "")
             keys = [key for key, _ in call.fields if key != made.keys[2]]
             assert keys == list(made.keys[:2])
-            assert (made.ids != "none") == (ID in [value for _, value in call.fields])
+            if made.layout != "nested json":
+                assert (made.ids != "none") == (ID in [value for _, value in call.fields])
         case "keyed":
             assert isinstance(call, KeyedCall)
         case "dict":
-            assert isinstance(call, TaggedCall) and call.arguments == PYTHON_DICT
+            assert isinstance(call, TaggedCall)
+            assert call.arguments == PYTHON_DICT
         case "python" | "quoted literals":
-            assert isinstance(call, TaggedCall) and isinstance(call.arguments, Literals)
+            assert isinstance(call, TaggedCall)
+            assert isinstance(call.arguments, Literals)
         case "tag with json":
-            assert isinstance(call, TaggedCall) and (made.ids != "none") == (ID in call.parts)
+            assert isinstance(call, TaggedCall)
+            assert (made.ids != "none") == (ID in call.parts)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -61,10 +61,18 @@ def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments:
     layout = list_layout(head, between, call_end.replace(KEYS[1], _KEY))
     samples = {kind: _sample(turn, value) for kind, value in _SAMPLES.items()}
     number = samples["number"]
-    quote = middle.removeprefix(number.middle) if number and middle.startswith(number.middle) else ""
+    quote = _quote(middle, number.middle if number else middle, layout.end)
     if quote and layout.end == quote:
         return _literals(turn, parts[:place], layout, samples, quote)
     return _tagged(parts[:place], layout, middle, samples, quote)
+
+
+def _quote(middle: str, number: str, end: str) -> str:
+    """What stands around strings and not around numbers."""
+    if middle.startswith(number):
+        return middle.removeprefix(number)
+    # The markup tells the kinds apart, so that only quotes as such can be seen.
+    return next((mark for mark in "\"'" if middle.endswith(mark) and end.startswith(mark) and number[-1:] != mark), "")
 
 
 def _sample(turn: Turn, value: Any) -> _Sample | None:

@@ -22,7 +22,7 @@ def assemble(
     readable = calls is not None and (bool((calls.begin + calls.call_begin).strip()) or calls.format == "JSON_NATIVE")
     return Dialect(
         name,
-        (_tool_calls(calls),) if calls and readable else (),
+        (_tool_calls(calls, bool(reasoning.between)),) if calls and readable else (),
         _reasoning(reasoning),
         _content(frame, reasoning, content, calls),
         _turn(frame, reasoning, content, calls),
@@ -89,7 +89,7 @@ def _opened(frame: Frame, reasoning: FoundReasoning) -> str:
     return "" if is_reasoning or not text.strip() else text
 
 
-def _tool_calls(found: FoundCalls) -> ToolCalls:
+def _tool_calls(found: FoundCalls, in_blocks: bool) -> ToolCalls:
     opener = found.begin or found.call_begin
     head = call_pieces(found.call)[0]
     trigger = re.sub(r"(?<=[>\])])\s*\[\s*\Z", "", opener.rstrip()) if opener.strip() else ""
@@ -110,5 +110,6 @@ def _tool_calls(found: FoundCalls) -> ToolCalls:
         id_pattern=found.id_pattern,
         id_template=found.id_template,
         first_id=found.first_id,
+        runs=found.runs and in_blocks,
         max_whitespace=_INDENT if found.indented else None,
     )

@@ -33,7 +33,7 @@ from dovetail.templates.analysis.spelling import find_spelling
 FIRST = Call(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])
 SECOND = Call(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1])
 _ARGS, _INDEX = "\ue001", "\ue002"  # stand for the arguments of a call, and for its place among the calls
-_ID_PATTERN = "[A-Za-z0-9_.:-]+"
+_ID_PATTERN = "[A-Za-z0-9_.:-]{1,64}"
 _SHORT_PATTERN = "[a-zA-Z0-9]{9}"
 
 
@@ -54,6 +54,7 @@ class FoundCalls:
     with_content: bool
     empty_content: bool  # content stands in its markers even where there is none
     other_end: str
+    runs: bool  # calls follow each other without the header that joins other blocks
     joint: str  # what closes a call that another block follows, where blocks begin like turns
     id_position: CallIdPosition
     id_pattern: str
@@ -182,6 +183,7 @@ class _Calls:
         if end and not section.strip() and markers(end):
             end, other_end = "", end
         header = self.frame.start.strip()
+        runs = bool(self.two) and header not in separator
         if header and header in separator:
             joint, separator = separator.partition(header)[0], ""
         position, pattern, template, first = self._ids(call, parts, call_begin)
@@ -199,6 +201,7 @@ class _Calls:
             with_content=with_content,
             empty_content=bool(self.content.end) and self.content.begin + self.content.end in layout.open,
             other_end=other_end,
+            runs=runs,
             joint=joint,
             id_position=position,
             id_pattern=pattern,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 # Markers as models have them: in angle or square brackets of any kind, a name inside.
 _MARKER = re.compile(r"<[^<>\s][^<>\n]{0,80}>|\[/?[A-Za-z_][^\[\]{}\"'\n]{0,40}\]|\]<\][^<>\[\]\s]+\[>\[")
-_WORD = re.compile(r"(?:(?![Zz]q)\w)+")  # sentinels are no part of the words that they touch
+_WORD = re.compile(r"[Zz]q\w*|(?:(?![Zz]q)\w)+")  # sentinels are no part of the words that they touch
 _SEGMENT = re.compile(_MARKER.pattern + r"|\s+|\w+|[^\w\s]")
 
 

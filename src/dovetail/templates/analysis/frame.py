@@ -58,7 +58,10 @@ def call_shape(prober: Prober) -> Shape | None:
 
     What Transformers refuses is taken into account only where it refuses all there is to see.
     """
-    prober.lenient = prober.turn(assistant(CONTENT)) is None
+    if prober.turn(assistant(CONTENT)) is None:
+        prober.takes_tools = False
+        if prober.turn(assistant(CONTENT)) is None:
+            prober.takes_tools = prober.lenient = True
     shape = _strict_shape(prober)
     if shape is None and not prober.lenient:
         prober.lenient = True
@@ -69,9 +72,9 @@ def call_shape(prober: Prober) -> Shape | None:
 
 def _strict_shape(prober: Prober) -> Shape | None:
     found: list[tuple[int, int, Shape]] = []
-    for arguments in ("object", "string"):
+    for arguments, flat in (("object", False), ("string", False), ("object", True), ("string", True)):
         for place, no_content in enumerate(("empty", "none", "absent")):
-            shape = Shape(arguments, no_content)
+            shape = Shape(arguments, flat, no_content)
             turn = prober.turn(assistant(calls=ONE_CALL, shape=shape))
             if turn and NAMES[0] in turn and VALUES[0] in turn and not re.search(r"\bNone\b|\bnull\b", turn):
                 found.append((len(turn), place, shape))
@@ -139,7 +142,7 @@ def _appended(prompted: str, before: str, after: str) -> str:
     if len(common) in (len(prompted), len(after)):
         # It cannot be all: the turn before it has an end too.
         first = next((part for part in segments(common) if part.strip()), "")
-        common = common[common.find(first) + len(first) :] if first else ""
+        common = common[common.find(first) + len(first) :].lstrip() if first else ""
     return common if common.strip() and before.endswith(common[: len(common) // 2]) | (common in before + after) else ""
 
 

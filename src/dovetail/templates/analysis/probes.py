@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from dovetail.errors import LimitError, TemplateError
@@ -46,6 +47,7 @@ class Shape:
     """How messages must be passed so that a template renders them."""
 
     arguments: str = "object"  # or "string"
+    flat: bool = False  # name and arguments stand in the call itself, not under "function"
     no_content: str = "empty"  # what stands for no content beside calls: "empty", "none" or "absent"
     reasoning: str = ""  # a field of the message, or "parts" for typed content
     settings: tuple[tuple[str, Any], ...] = ()  # variables of the template that show what there is to see
@@ -89,7 +91,13 @@ def assistant(content: str = "", reasoning: str = "", calls: tuple[Call, ...] = 
 def _call(call: Call, shape: Shape) -> Wire:
     arguments = dict(call.arguments)
     written = json.dumps(arguments, ensure_ascii=False) if shape.arguments == "string" else arguments
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": written}}
+    named = {"name": call.name, "arguments": written}
+    return {"id": call.id, "type": "function", **(named if shape.flat else {"function": named})}
+
+
+def _clock() -> datetime:
+    """Noon of a day, whenever it is asked: two renders differ in nothing that passes by itself."""
+    return datetime(2025, 1, 15, 12)
 
 
 @dataclass(slots=True)
@@ -103,6 +111,7 @@ class Prober:
     bos_token: str = ""
     eos_token: str = ""
     lenient: bool = False
+    takes_tools: bool = True  # some templates fail on tools; then nothing is offered
     refusals: dict[str, str] = field(default_factory=dict)  # what Transformers refuses, and why
     _spent_s: float = 0.0
     _strict: ChatTemplate | None = None
@@ -111,6 +120,7 @@ class Prober:
 
     def render(self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
+        tools = tools if self.takes_tools else None
         key = json.dumps([messages, tools, prompt, list(settings)])
         if self._memo.get(key) is None and (key not in self._memo or self.lenient):
             start = time.monotonic()
@@ -124,11 +134,11 @@ class Prober:
     def refusal(self, messages: list[Wire]) -> str:
         """Why Transformers refuses a conversation, or nothing where it takes it."""
         self.render(messages)
-        return self.refusals.get(json.dumps([messages, TOOLS, False, []]), "")
+        return self.refusals.get(json.dumps([messages, TOOLS if self.takes_tools else None, False, []]), "")
 
     def _render(self, key: str, messages: list[Wire], tools: Any, prompt: bool, settings: Wire) -> str | None:
         if self._strict is None:
-            self._strict = ChatTemplate(self.source, self.bos_token, self.eos_token)
+            self._strict = ChatTemplate(self.source, self.bos_token, self.eos_token, clock=_clock)
         try:
             return self._strict.render(messages, tools, prompt, **settings)
         except TemplateError as error:
@@ -136,7 +146,7 @@ class Prober:
         if not self.lenient:
             return None
         if self._free is None:
-            self._free = ChatTemplate(self.source, self.bos_token, self.eos_token, lenient=True)
+            self._free = ChatTemplate(self.source, self.bos_token, self.eos_token, clock=_clock, lenient=True)
         try:
             return self._free.render(messages, tools, prompt, **settings)
         except TemplateError:

@@ -54,7 +54,7 @@ class _Shown:
 
 def find_reasoning(prober: Prober, source: Source, frame: Frame, shape: Shape | None) -> FoundReasoning:
     """The layout of reasoning, from a render that shows it or else from prompts and what the template cuts off."""
-    shown = _shown(prober, frame, shape)
+    shown = _shown(prober, frame, shape, ("reasoning_content", *source.reasoning, "parts"))
     found = _from_render(frame, shown) if shown else _from_prompts(prober, source, frame)
     if not found.end:
         return found
@@ -62,8 +62,8 @@ def find_reasoning(prober: Prober, source: Source, frame: Frame, shape: Shape | 
     return replace(found, opened_by=_opened_by(frame, found), mode=_mode(frame, found, shown is not None))
 
 
-def _shown(prober: Prober, frame: Frame, shape: Shape | None) -> _Shown | None:
-    for way in ("reasoning_content", "parts"):
+def _shown(prober: Prober, frame: Frame, shape: Shape | None, ways: tuple[str, ...]) -> _Shown | None:
+    for way in dict.fromkeys(ways):
         for settings in frame.switches:
             own = replace(shape or Shape(), reasoning=way)
             forms = [(assistant(CONTENT, REASONING, (), own), assistant(CONTENT), CONTENT)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ _STANDARD = frozenset(
     " builtin_tools custom_tools available_tools date_string controls".split()
 )
 _MAX_CONSTANTS = 64
+_REASONING = re.compile(r"reason|think|thought")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class Source:
     variables: tuple[tuple[str, tuple[str, ...]], ...]  # those a caller may set, with the texts they are compared with
     markers: tuple[str, ...]  # the markers among its texts
     texts: str  # everything that it may write, in one piece
+    reasoning: tuple[str, ...]  # the names of fields that may hold reasoning
 
 
 @lru_cache(maxsize=16)
@@ -40,6 +43,7 @@ def read_source(source: str) -> Source:
         tuple((name, tuple(walk.compared.get(name, ()))) for name in names),
         tuple(found)[:_MAX_CONSTANTS],
         "\n".join(walk.texts),
+        tuple(name for name in walk.fields if _REASONING.search(name)),
     )
 
 
@@ -52,6 +56,7 @@ class _Walk:
         self.read: dict[str, None] = {}
         self.compared: dict[str, dict[str, None]] = {}
         self.texts: list[str] = []
+        self.fields: dict[str, None] = {}
 
     def over(self, tree: nodes.Template) -> None:
         """Collect what there is."""
@@ -69,6 +74,10 @@ class _Walk:
                 self.assigned.add(name)
             case nodes.Test(node=nodes.Name(name=name)) | nodes.Filter(node=nodes.Name(name=name)):
                 self.tested.add(name)
+            case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str() as name)):
+                self.fields[name] = None
+            case nodes.Call(node=nodes.Getattr(attr="get"), args=[nodes.Const(value=str() as name), *_]):
+                self.fields[name] = None
             case nodes.Compare():
                 self._compare(node)
             case nodes.Const(value=str() as text) | nodes.TemplateData(data=text):
