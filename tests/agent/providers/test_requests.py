@@ -138,7 +138,7 @@ def test_further_fields_reach_the_service_and_thinking_gives_way_to_a_forced_cal
     assert "thinking" not in received[0].body
     _, _, received = ask("openai", ASKED, Reply("ok"), extra={"top_k": 5}, seed=9)
     assert (5, 9) == (received[0].body["top_k"], received[0].body["seed"])
-    _, _, received = ask("gemini", ASKED, Reply("ok"), extra={"thinking_config": {"include_thoughts": True}})
+    _, _, received = ask("gemini", ASKED, Reply("ok"), extra={"thinking_config": {"includeThoughts": True}})
     assert received[0].body["generationConfig"]["thinkingConfig"] == {"includeThoughts": True}
 
 
