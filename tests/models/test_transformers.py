@@ -171,6 +171,14 @@ def test_a_chat_goes_through_the_template_and_is_answered(tmp_path: Path, name: 
     model.close()
 
 
+def test_the_dialect_is_found_out_from_the_template(directory: Path) -> None:
+    model = TransformersModel(directory, device="cpu")
+    known = dt.dialects.get("qwen_3")
+    assert known.calls[0].call_begin == model.dialect.calls[0].call_begin
+    assert model.dialect.reasoning is not None
+    assert ("<think>", "model") == (model.dialect.reasoning.start, model.dialect.reasoning.opened_by)
+
+
 def test_what_cannot_be_loaded_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(dt.ModelError, match="no directory"):
         TransformersModel(tmp_path / "nowhere")
