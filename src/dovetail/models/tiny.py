@@ -14,6 +14,8 @@ try:
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from dovetail.models.quiet import quietly
 except ImportError as error:  # pragma: no cover
     raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
 
@@ -38,7 +40,7 @@ def make(
     layers: int = 2,
     width: int = 32,
     vocabulary_size: int = 512,
-    context: int = 4096,
+    context: int = 32_768,
 ) -> Path:
     """Write a Llama of random weights with a trained tokenizer and the chat markers of a dialect."""
     path = Path(directory)
@@ -61,8 +63,9 @@ def make(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    model.save_pretrained(path)
-    fast.save_pretrained(path)
+    with quietly():
+        model.save_pretrained(path)
+        fast.save_pretrained(path)
     return path
 
 

@@ -24,6 +24,7 @@ try:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from dovetail.models.batching import Batcher, Job
+    from dovetail.models.quiet import quietly
 except ImportError as error:  # pragma: no cover
     raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
 
@@ -143,8 +144,9 @@ def _load(path: Path, dtype: str) -> tuple[Any, Any]:
     if not path.is_dir():
         raise ModelError(f"there is no directory {str(path)!r}", "", "give the directory of a Transformers model")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(path, local_files_only=True, dtype=dtype)
+        with quietly():
+            tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
+            model = AutoModelForCausalLM.from_pretrained(path, local_files_only=True, dtype=dtype)
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = str(error).strip().split("\n")[0]
         problem = f"this is not a causal language model that Transformers can load: {first}"
