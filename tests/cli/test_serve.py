@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import httpx2
+import pytest
 from click.testing import CliRunner
 
 import dovetail
@@ -49,6 +50,15 @@ def test_a_port_that_is_taken_is_told_as_such() -> None:
         result = CliRunner().invoke(main, ["serve", "--port", str(taken.getsockname()[1])])
     assert 1 == result.exit_code
     assert "choose another --host or --port" in result.output
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "dovetail" and "serving" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    result = CliRunner().invoke(main, ["serve"])
+    assert 1 == result.exit_code
+    assert 'pip install "dovetail[serve]"' in result.output
 
 
 def test_a_dialect_that_is_none_and_a_model_that_is_none_are_refused() -> None:

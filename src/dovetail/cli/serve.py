@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from pathlib import Path
 
 import click
-
-from dovetail.errors import InputError
 
 
 @click.command()
@@ -57,9 +54,6 @@ def serve(
       dovetail serve --model ./Qwen3-0.6B --api-key secret
       dovetail serve --dialect harmony --pace 0.02
     """
-    for package in ("starlette", "uvicorn"):
-        if importlib.util.find_spec(package) is None:
-            raise InputError(f"the server needs {package}", "", 'pip install "dovetail[serve]"')
     from dovetail.serving import Limits, Settings, create_app, models, running
 
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(asctime)s %(message)s")

@@ -3,6 +3,13 @@
 body --read_chat, read_responses, read_messages--> Ask --prepare--> Job --run--> Pieces --Writer--> JSON or events
 """
 
+from importlib.util import find_spec
+
+from dovetail.errors import InputError
+
+if find_spec("starlette") is None or find_spec("uvicorn") is None:
+    raise InputError("the server needs Starlette and uvicorn", "", 'pip install "dovetail[serve]"')
+
 from dovetail.serving.app import Settings, create_app
 from dovetail.serving.generation import Limits
 from dovetail.serving.models import Models, speakers

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -162,7 +162,9 @@ class Playing:
         server = self._server
         job = await server.in_thread(lambda: playground.job(body, server.models, server.settings.limits))
         async with aclosing(playground.steps(job)) as steps, aclosing(playground.encoded(steps)) as written:
-            await send_stream(written, _failed, send)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(server.settings.limits.answer_timeout_s):
+                    await send_stream(written, _failed, send)
 
 
 class Json(Response):
