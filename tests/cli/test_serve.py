@@ -45,6 +45,18 @@ def test_a_server_answers_and_ends_in_peace() -> None:
     assert "secret" not in log.lower()
 
 
+def test_a_model_directory_is_served_in_the_dialect_of_its_template(tmp_path: Path) -> None:
+    from dovetail.models import tiny
+
+    process, url = start("--model", str(tiny.make(tmp_path / "little", "qwen_3")), "--name", "tim", "--quiet")
+    with process, httpx2.Client(base_url=url, timeout=60) as client:
+        body = {"model": "tim", "messages": [{"role": "user", "content": "?"}], "regex": "[a-c]{3}", "soft_limit": 9}
+        done = client.post("/v1/chat/completions", json=body).json()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert re.fullmatch("[a-c]{3}", done["choices"][0]["message"]["content"])
+
+
 def test_a_port_that_is_taken_is_told_as_such() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = CliRunner().invoke(main, ["serve", "--port", str(taken.getsockname()[1])])
