@@ -322,6 +322,8 @@ class Lowering:
         declared, required = schema.get("properties"), schema.get("required")
         if not declared or type(declared) is not dict or type(required) is not list or schema.keys() - _CLOSED_OBJECT:
             return None
+        if not all(type(name) is str for name in required):
+            return None  # the general way tells what is wrong with it
         needed = set(required)
         closed = schema["additionalProperties"] is False if "additionalProperties" in schema else self.strict
         if not closed or not needed or not needed <= declared.keys() or self.free_order or self.pieces.excludes:

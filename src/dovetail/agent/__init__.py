@@ -1,0 +1,19 @@
+"""Headless runs: a model works through tools in a directory and ends with an answer that fits a schema.
+
+prompt, schema, flags, settings --contract, options--> a run
+each turn: history --Provider.stream--> deltas --> tool calls --batch--> results --> history, transcript, envelopes
+
+types.py        the values that cross between the parts: turns, deltas, requests, results, decisions
+protocols.py    the parts as the loop sees them: Provider, Tool, Permissions, Hooks, Recorder, Telemetry, Tasks
+contract/       the schema of the answer: reading, root table, strict compile, witness, wrapping, validation
+loop/           turns, batches of calls, budgets, loop guards, background tasks, the end of a run
+output/         text, json and stream-json envelopes
+providers/      connect(ProviderOptions) -> Provider: OpenAI-compatible, Anthropic, Gemini, local, speaker; retries
+tools/          builtin_tools(...) -> [Tool], and Python functions as tools
+permissions.py  Rules.of(settings, flags, workspace) -> Permissions: rules, approval modes, workspace limits
+settings.py     load_settings(workspace, home, bare) -> Settings: user and project settings files
+hooks.py        CommandHooks(settings, session) -> Hooks: commands around tool calls
+mcp.py          connect_servers(configs) -> an async context with the tools and the state of each server
+recording.py    Transcript -> Recorder; resume(...) -> the turns of an earlier session
+telemetry.py    OpenTelemetry events and spans
+"""
