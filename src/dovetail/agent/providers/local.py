@@ -31,7 +31,7 @@ from dovetail.agent.types import (
 from dovetail.engine import compile
 from dovetail.errors import DovetailError, InputError, LimitError, SchemaError
 from dovetail.formats import Format, load_format
-from dovetail.messages import call_id, from_json
+from dovetail.messages import call_id, from_json, to_json
 from dovetail.models import Model, Prompt, Sampling, load
 from dovetail.parsing.events import Event
 
@@ -194,12 +194,14 @@ def _is_valid(deltas: Iterable[Delta], tools: Iterable[ToolSpec]) -> bool:
             texts[delta.index] += delta.text
     schemas = {tool.name: tool.parameters for tool in tools}
     try:
-        return all(
-            jsonschema_rs.validator_for(dict(schemas[names[index]]), validate_formats=True).is_valid(from_json(text))
-            for index, text in texts.items()
-        )
+        for index, text in texts.items():
+            value = from_json(text)
+            from_json(to_json(value))  # which fails for numbers that are too large for a float
+            if not jsonschema_rs.validator_for(dict(schemas[names[index]]), validate_formats=True).is_valid(value):
+                return False
     except ValueError:  # no JSON, or no schema that this validator knows
         return False
+    return True
 
 
 def _deltas(events: Iterable[Event]) -> Iterator[Delta]:
