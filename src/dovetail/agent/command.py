@@ -20,6 +20,7 @@ from dovetail.agent.loop import Limits, Parts, Plan, Run
 from dovetail.agent.loop.budget import parse_count, parse_duration
 from dovetail.agent.loop.nothing import NoRecorder
 from dovetail.agent.loop.run import unexpected
+from dovetail.agent.mcp import Servers, connect_servers, state_messages
 from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.output.writers import Format
@@ -27,7 +28,7 @@ from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.protocols import Recorder
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
-from dovetail.agent.settings import Settings, load_settings
+from dovetail.agent.settings import Settings, load_settings, read_mcp_config
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
 from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ProviderOptions, ToolLimits, Turn
@@ -188,6 +189,7 @@ class _Assembly:
         provider = connect(self._provider_options())
         stack.push_async_callback(provider.close)
         recorder, history = self._session()
+        servers = await self._servers(stack)
         stack.callback(recorder.close)
         session = HookSession(recorder.session_id, recorder.path, self.workspace, self.rules.mode)
         parts = Parts(
@@ -208,8 +210,26 @@ class _Assembly:
             system_prompt=self.flags.system_prompt,
             append_system_prompt=self.flags.append_system_prompt,
             history=tuple(history),
+            init={"mcp_servers": state_messages(servers.states)},
         )
-        return Run(plan, parts, builtin_tools(self.limits.max_subagent_depth))
+        return Run(plan, parts, [*builtin_tools(self.limits.max_subagent_depth), *servers.tools])
+
+    async def _servers(self, stack: AsyncExitStack) -> Servers:
+        """The tool servers of settings and flags; one that fails is a warning."""
+        named = self.flags.allowed_mcp_server_names
+        configs = dict(self.settings.mcp_servers)
+        if self.flags.mcp_config is not None:
+            configs |= read_mcp_config(self.flags.mcp_config)
+        connected = connect_servers(
+            configs,
+            self.workspace,
+            allowed=named or self.settings.mcp.allowed,
+            excluded=self.settings.mcp.excluded,
+        )
+        servers = await stack.enter_async_context(connected)
+        for warning in servers.warnings:
+            warn(f"Warning: {warning}")
+        return servers
 
     def _session(self) -> tuple[Recorder, list[Turn]]:
         """The transcript to write, and the turns of the session that goes on."""

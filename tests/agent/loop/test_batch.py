@@ -85,9 +85,7 @@ class Failing(Probe):
 
 
 def test_a_tool_that_breaks_is_an_error_for_the_model() -> None:
-    run = make_run(
-        ScriptedProvider([Reply(Call("read", {}, "r")), SO]), make_contract(S1), [Failing("read", True, [])]
-    )
+    run = make_run(ScriptedProvider([Reply(Call("read", {}, "r")), SO]), make_contract(S1), [Failing("read", True, [])])
     assert "structured_output" == execute(run).reason
     assert ("RuntimeError: it broke", True) == (results(run)["r"]["content"], results(run)["r"]["is_error"])
 
@@ -148,9 +146,6 @@ def test_a_tool_that_swallows_its_cancellation_does_not_keep_the_run() -> None:
 
 def test_a_signal_after_the_answer_was_captured_changes_nothing() -> None:
     """Scenario 60."""
-
-    class Late:
-        async def wait(self) -> None: ...
 
     async def main() -> None:
         provider = ScriptedProvider([SO])

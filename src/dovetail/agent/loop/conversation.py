@@ -101,7 +101,7 @@ class Conversation:
         parts.telemetry.event("api_request", {"model": parts.provider.model, "turn": state.budget.turns})
         began = time.monotonic()
         try:
-            reply = await read_reply(parts.provider, request, self._show_piece, parts.provider.model, self._restarted)
+            reply = await read_reply(parts.provider, request, self._show_piece, state.call_ids, self._restarted)
         except ProviderError as error:
             parts.telemetry.event("api_error", {"status": error.status or 0, "error": error.problem})
             raise

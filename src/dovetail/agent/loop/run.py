@@ -72,6 +72,7 @@ class Run:
         )
         self._state.tool_limits = plan.tool_limits
         self._state.handled = _handled(plan.history)
+        self._state.call_ids = set(self._state.handled)
         self._cause: tuple[Reason, str] | None = None
         self._work_task: asyncio.Task[Ending] | None = None
 

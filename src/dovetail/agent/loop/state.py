@@ -51,6 +51,7 @@ class State:
     tools_used: dict[str, dict[str, float]] = field(default_factory=dict)
     handled: dict[str, str] = field(default_factory=dict)  # provider ids of calls, with what they called
     replayed: set[str] = field(default_factory=set)
+    call_ids: set[str] = field(default_factory=set)
     tool_state: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
