@@ -77,7 +77,7 @@ def collected(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture)
 class Side:
     name = "side"
     description = "does something"
-    parameters: Mapping[str, Any] = {"type": "object"}  # noqa: RUF012
+    parameters: Mapping[str, Any] = {"type": "object"}
     read_only = False
     mcp_server = ""
 
@@ -164,7 +164,7 @@ def secrets_in(value: Any) -> set[str]:
 def test_whatever_the_model_does(
     collected: Collected, schema: dict[str, Any], replies: list[Reply], moods: list[int]
 ) -> None:
-    """Scenarios 83, 109, 112 and 118, for any model: one result, an answer that fits, no payload where it may not be."""
+    """Scenarios 83, 109, 112 and 118 for any model: one result, an answer that fits, no payload where it may not be."""
     collected.clear()
     contract = make_contract(schema)
 

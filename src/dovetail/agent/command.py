@@ -68,6 +68,14 @@ async def execute(flags: Flags, prompt: str) -> int:
     return ending.kind.exit_code
 
 
+def cancelled(flags: Flags) -> int:
+    """The end of a run that was interrupted before it could listen."""
+    form: Format = flags.output_format or "text"
+    ending = _stillborn(Ending("cancelled", CANCELLED), form, Sink(sys.stdout.buffer))
+    _tell(ending, form)
+    return ending.kind.exit_code
+
+
 async def _closed(stack: AsyncExitStack) -> None:
     """Let go of everything, but wait for nobody longer than a moment: the result is out."""
     try:
@@ -115,10 +123,14 @@ class _Interrupt:
         try:
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            # What is left to do takes no time; a late signal must not spoil an end that is already told, not even while
+            # the handlers change.
+            both = {signal.SIGINT, signal.SIGTERM}
+            signal.pthread_sigmask(signal.SIG_BLOCK, both)
+            for number in both:
                 loop.remove_signal_handler(number)
-                # What is left to do takes no time; a late signal must not spoil an end that is already told.
                 signal.signal(number, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 
     def _arrive(self) -> None:
         if self.over:

@@ -137,6 +137,7 @@ class CommandHooks:
                 await asyncio.wait((reading,), timeout=_TAIL_S)
             finally:
                 reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
         return _by_code(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), name)
 
 

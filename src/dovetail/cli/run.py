@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import sys
 from typing import Any
 
@@ -25,6 +27,13 @@ class _Command(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             raise _WrongUsage(error.message, error.ctx) from error
+
+
+def _interrupted(number: int, frame: Any) -> None:
+    """What the first signal does until the run itself listens; later ones do not spoil the end that it leads to."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 @click.command(cls=_Command)
@@ -105,17 +114,24 @@ def run(context: click.Context, /, **options: Any) -> None:
     for name in ("core_tools", "allowed_tools", "exclude_tools", "allowed_mcp_server_names"):
         options[name] = split_names(options[name])
     flags = Flags(**options)
+    before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         check_conflicts(flags, stdin_is_terminal=sys.stdin is not None and sys.stdin.isatty())
         prompt = read_prompt(flags, sys.stdin)
+        from dovetail.agent.command import execute
+
+        work = execute(flags, prompt)
+        with contextlib.closing(work):  # it may be interrupted before it is even begun
+            code = asyncio.run(work)
     except ConflictError as conflict:
         click.echo(str(conflict), err=True)
         click.echo(context.get_usage(), err=True)
-        context.exit(1)
-    from dovetail.agent.command import execute
-
-    try:
-        code = asyncio.run(execute(flags, prompt))
+        code = 1
     except KeyboardInterrupt:
-        code = 130
+        from dovetail.agent.command import cancelled
+
+        code = cancelled(flags)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     context.exit(code)

@@ -24,7 +24,7 @@ class Probe:
 
     description = "waits a little"
     mcp_server = ""
-    parameters: Mapping[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}  # noqa: RUF012
+    parameters: Mapping[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
     def __init__(self, name: str, read_only: bool, log: list[str]) -> None:
         self.name = name

@@ -19,7 +19,7 @@ from tests.agent.servers import Call, Reply
 
 class Fake:
     description = "A tool that adds numbers."
-    parameters: Mapping[str, Any] = {"type": "object"}  # noqa: RUF012
+    parameters: Mapping[str, Any] = {"type": "object"}
     read_only = True
 
     def __init__(self, name: str, server: str = "") -> None:
