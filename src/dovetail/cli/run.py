@@ -29,7 +29,7 @@ class _Command(click.Command):
             raise _WrongUsage(error.message, error.ctx) from error
 
 
-def _interrupted(number: int, frame: Any) -> None:
+def _interrupted(*_: Any) -> None:
     """What the first signal does until the run itself listens; later ones do not spoil the end that it leads to."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)

@@ -165,6 +165,13 @@ BUDGETS: list[tuple[list[str], str]] = [
 ]
 
 
+def test_the_number_of_parallel_tools_comes_from_the_environment(bench: Bench) -> None:
+    bench.env["DOVETAIL_MAX_TOOL_CONCURRENCY"] = "several"
+    finished = bench.command("-p", "x")
+    assert 52 == finished.code
+    assert "DOVETAIL_MAX_TOOL_CONCURRENCY" in finished.stderr
+
+
 def test_a_budget_that_makes_no_sense_stops_the_run_at_start_up(bench: Bench) -> None:
     """Scenarios 23 and 24."""
     for flags, words in BUDGETS:

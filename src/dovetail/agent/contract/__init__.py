@@ -82,8 +82,8 @@ def make_contract(
 ) -> Contract:
     """The contract of a schema, or a ContractError that says why it cannot be one.
 
-    With `wrap_root` any value may be the answer: unless the root takes only objects, the tool takes the value as its one
-    parameter.
+    With `wrap_root` any value may be the answer: unless the root takes only objects, the value is the one parameter of
+    the tool.
     """
     takes_objects = takes_only_objects(schema) if wrap_root else accepts_object(schema)
     if not takes_objects and not wrap_root:
