@@ -50,16 +50,17 @@ def render_plainly(
 ) -> Prompt:
     """A chat with the turn markers of a dialect, for models that have no chat template."""
     turns = for_template(messages)
-    last = _continued(turns) if continue_final else None
+    last = continued(turns) if continue_final else None
     text = "".join(_turn(dialect, turn) for turn in turns)
     if tools:
         text = _wrap(dialect, "system", "Tools:\n" + "\n".join(to_json(tool) for tool in tools)) + text
     text += dialect.turn.start + _opened(dialect, reasoning)
-    prefix = _begun(dialect, last, reasoning) if last else ""
+    prefix = begun(dialect, last, reasoning) if last else ""
     return Prompt(text + prefix, prefix)
 
 
-def _continued(turns: list[dict[str, Any]]) -> Message:
+def continued(turns: list[dict[str, Any]]) -> Message:
+    """The last turn, taken off, which is the answer to go on with."""
     if not turns or turns[-1]["role"] != "assistant" or turns[-1].get("tool_calls"):
         fix = "end the messages with an assistant message without calls"
         raise MessageError("there is no answer to go on with", f"/messages/{max(0, len(turns) - 1)}", fix)
@@ -91,7 +92,7 @@ def _opened(dialect: Dialect, reasoning: bool) -> str:
     return content.begins[0] if not reasoning and content.prompt_opens else ""
 
 
-def _begun(dialect: Dialect, message: Message, reasoning: bool) -> str:
+def begun(dialect: Dialect, message: Message, reasoning: bool) -> str:
     """The beginning of a turn that says `message` and may go on saying more of it."""
     block, content, between = dialect.reasoning, dialect.content, dialect.turn.between
     text = ""

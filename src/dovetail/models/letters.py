@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 _SPACE, _COMMA, _STOP, _LINE, _DIGIT, _CAPITAL, _OTHER, _ODD, _NONE = range(26, 35)
 _KINDS = 35
 
-_SAMPLE = """
+SAMPLE = """
 a small stream ran down from the hill and past the old stone house, where two children used to sit and count the boats
 that came in with the evening tide. they knew each of them by its sail, and when a new one came around the point they
 gave it a name and wrote the name on the wall with a piece of chalk. in the winter the wind took most of the names away.
@@ -70,7 +70,7 @@ def _kind_of_byte() -> NDArray[np.int8]:
 @functools.cache
 def _chances() -> NDArray[np.float64]:
     """The logarithm of the chance of each kind of byte after two others, counted in the sample."""
-    text = _kind_of_byte()[np.frombuffer(" ".join(_SAMPLE.split()).encode(), dtype=np.uint8)]
+    text = _kind_of_byte()[np.frombuffer(" ".join(SAMPLE.split()).encode(), dtype=np.uint8)]
     one = np.full(_KINDS, 0.02)
     one[[_DIGIT, _CAPITAL]] = 0.05
     one[_ODD] = 0.0002

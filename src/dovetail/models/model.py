@@ -17,12 +17,16 @@ Finish = Literal["stop", "length"]
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn and when to end; `logprobs` is how many alternatives each step reports, None for nothing."""
+    """How tokens are drawn and when to end; `logprobs` is how many alternatives each step reports, None for nothing.
+
+    After `soft_limit` tokens an output under a grammar is led to its end, so that no hard limit cuts it off.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
     seed: int | None = None
     max_tokens: int | None = None
+    soft_limit: int | None = None
     stop: tuple[str, ...] = ()
     logprobs: int | None = None
 
@@ -31,6 +35,7 @@ class Sampling:
             ("temperature", 0 <= self.temperature <= 100, "use a number from 0 to 100"),
             ("top_p", 0 < self.top_p <= 1, "use a number above 0, up to 1"),
             ("max_tokens", self.max_tokens is None or self.max_tokens > 0, "use at least 1, or leave it out"),
+            ("soft_limit", self.soft_limit is None or self.soft_limit > 0, "use at least 1, or leave it out"),
             ("stop", all(self.stop) and not isinstance(self.stop, str), "give a tuple of texts that are not empty"),
             ("logprobs", self.logprobs is None or 0 <= self.logprobs <= 1000, "use a number from 0 to 1000"),
         ):
