@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from dovetail.agent.commands import Command, CommandError, host, simple_commands
 from dovetail.agent.patterns import matches_path, matches_text
-from dovetail.agent.settings import Settings, SettingsError
+from dovetail.agent.settings import Settings, SettingsError, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
 
 READ_TOOLS = ("read_file", "list_directory", "glob", "grep_search")
@@ -144,7 +144,7 @@ class Rules:
             core = ()
             notes.append(f"Warning: --core-tools is ignored with {'--bare' if flags.bare else '--safe-mode'}.")
         rules = listed.permissions
-        trusted = [f"mcp__{name}" for name, server in listed.mcp_servers.items() if server.trust]
+        trusted = [f"mcp__{server_slug(name)}" for name, server in listed.mcp_servers.items() if server.trust]
         trusted += [FETCH] if listed.tools.web_fetch else []
         exclude = (*listed.tools.exclude, *flags.exclude)
         return cls(
