@@ -64,8 +64,9 @@ def _matching(folder: Path, pattern: str, ignored: bool, context: ToolContext) -
     check = ticking(context)
     for path, _entry in walk(folder, context.workspace.resolve(), ignored=ignored):
         check()
-        if matches_path(pattern, path) and _readable(context, folder / path):
-            lines.append(shown(context, folder / path))
+        # Only what is shown is asked about: to ask takes longer than to find.
+        if matches_path(pattern, path) and (len(lines) > MAX_ENTRIES or _readable(context, folder / path)):
+            lines.append(shown(context, folder / path) if len(lines) <= MAX_ENTRIES else "")
     return _lines("", lines, f"has no file that matches {pattern}", shown(context, folder))
 
 

@@ -67,9 +67,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str) -> None:
             await asyncio.wait_for(exited(process), GRACE_S)
     # The leader is gone or will be now; others of its group, left behind by `&`, go with it.
     _signal_group(process.pid, signal.SIGKILL)
-    for pid in _carriers(mark):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    kill_marked(mark)
     await exited(process)
     transport = getattr(process, "_transport", None)  # pipes that a survivor holds open would keep the loop busy
     if transport is not None:
@@ -79,6 +77,13 @@ async def _end(process: asyncio.subprocess.Process, mark: str) -> None:
 def _signal_group(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+def kill_marked(mark: str) -> None:
+    """End every process that carries the mark, where the system tells which they are."""
+    for pid in _carriers(mark):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _carriers(mark: str) -> list[int]:
