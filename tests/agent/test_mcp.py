@@ -20,7 +20,7 @@ from dovetail.agent.protocols import Tool, ToolContext
 from dovetail.agent.settings import ServerSettings, server_slug
 from dovetail.agent.tools import builtin_tools
 from dovetail.agent.types import ToolError, ToolLimits, ToolOutput
-from tests.agent.tools.test_shell import gone
+from tests.agent.tools.conftest import gone
 
 SCRIPT = str(Path(__file__).with_name("mcp_server.py"))
 T = TypeVar("T")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,30 @@ def context_in(workspace: Path, **more: Any) -> ToolContext:
 
 def run(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolOutput:
     return asyncio.run(tool.run(args, context))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def pids(path: Path, count: int) -> list[int]:
+    """The process ids that a command wrote, once it has written them all."""
+    for _ in range(500):
+        if path.exists() and len(found := path.read_text().split()) >= count:
+            return [int(pid) for pid in found]
+        time.sleep(0.01)
+    raise AssertionError("the command did not start")
+
+
+def gone(pid: int) -> bool:
+    for _ in range(500):
+        if not alive(pid):
+            return True
+        time.sleep(0.01)
+    return False
 
 
 @pytest.fixture

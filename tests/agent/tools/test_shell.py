@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -11,32 +10,7 @@ from hypothesis import strategies as st
 
 from dovetail.agent.tools.shell import SHELL, Capped
 from dovetail.agent.types import ToolError, ToolLimits
-from tests.agent.tools.conftest import Call, context_in
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def pids(path: Path, count: int) -> list[int]:
-    """The process ids that a command wrote, once it has written them all."""
-    for _ in range(500):
-        if path.exists() and len(found := path.read_text().split()) >= count:
-            return [int(pid) for pid in found]
-        time.sleep(0.01)
-    raise AssertionError("the command did not start")
-
-
-def gone(pid: int) -> bool:
-    for _ in range(500):
-        if not alive(pid):
-            return True
-        time.sleep(0.01)
-    return False
-
+from tests.agent.tools.conftest import Call, alive, context_in, gone, pids
 
 OUTPUTS = [
     ("echo hi", "hi\n[exit code: 0]"),
