@@ -46,6 +46,15 @@ RUNS = [
     ("echo a | xargs -n 1 rm", "rm"),
     ("2>/dev/null rm x", "rm x"),
     ("echo hi # c\nrm x", "rm x"),
+    ("bash -c \"$'\\x72m' x\"", "rm x"),
+    ('echo $((1 + $("rm" x)))', "rm x"),
+    ('cat <<E\n$("rm" x)\nE', "rm x"),
+    ("cat <((rm x))", "rm x"),
+    ("echo $( (rm x) )", "rm x"),
+    ("trap 'rm x' EXIT", "rm x"),
+    ("env -S 'rm x'", "rm x"),
+    ("coproc N { rm x; }", "rm x"),
+    ("time -p rm x", "rm x"),
 ]
 DOES_NOT_RUN = [
     # text, a line that must not be among those run
