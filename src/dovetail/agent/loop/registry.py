@@ -69,7 +69,7 @@ class Registry:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them now."""
         return tuple(
-            ToolSpec(tool.name, tool.description, tool.parameters, strict=isinstance(tool, Terminal))
+            ToolSpec(tool.name, tool.description, _of_objects(tool.parameters), strict=isinstance(tool, Terminal))
             for name, tool in self._tools.items()
             if name not in self._aside
         )
@@ -96,6 +96,11 @@ class Registry:
             if name not in hidden and not (name == STRUCTURED_OUTPUT and isinstance(tool, Terminal))
         ]
         return Registry(tools, permissions)
+
+
+def _of_objects(parameters: Schema) -> Schema:
+    """The schema with what holds for all arguments said in it: services want it, and a grammar needs it."""
+    return parameters if parameters.get("type") == "object" else {**parameters, "type": "object"}
 
 
 class Terminal:
