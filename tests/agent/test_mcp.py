@@ -14,10 +14,10 @@ import pytest
 
 from dovetail.agent import mcp
 from dovetail.agent.loop.registry import Registry, Terminal
-from dovetail.agent.mcp import McpTool, Servers, connect_servers, server_slug, tool_name
+from dovetail.agent.mcp import McpTool, Servers, connect_servers, tool_name
 from dovetail.agent.permissions import Rules
 from dovetail.agent.protocols import Tool, ToolContext
-from dovetail.agent.settings import ServerSettings
+from dovetail.agent.settings import ServerSettings, server_slug
 from dovetail.agent.tools import builtin_tools
 from dovetail.agent.types import ToolError, ToolLimits, ToolOutput
 

@@ -104,7 +104,7 @@ PATHS = [
     ("Read(secret/**)", "write_file", "secret/a", "allow"),
     ("Edit(secret/**)", "write_file", "secret/a", "deny"),
     ("Edit(secret/**)", "edit", "secret/a", "deny"),
-    ("edit(secret/**)", "write_file", "secret/a", "allow"),
+    ("edit(secret/**)", "write_file", "secret/a", "deny"),
 ]
 
 
@@ -299,6 +299,25 @@ def test_file_tools_stay_in_the_workspace(tmp_path: Path) -> None:
     opened = rules(inside, allow=(f"Read(/{outside}/**)",))
     assert "allow" == opened.allows_path(outside / "a", write=False).verdict
     assert "deny" == opened.allows_path(outside / "a", write=True).verdict
+
+
+def test_a_call_that_leads_out_is_denied_before_it_runs(tmp_path: Path) -> None:
+    for tool, args in (
+        ("read_file", {"file_path": "/etc/passwd"}),
+        ("glob", {"path": ".."}),
+        ("edit", {"file_path": "../x"}),
+    ):
+        decision = rules(tmp_path).decide(tool, args, tool != "edit")
+        assert "deny" == decision.verdict
+        assert "outside the workspace" in decision.reason
+    assert "allow" == rules(tmp_path).decide("glob", {}, True).verdict
+
+
+def test_fetching_from_the_web_is_off_unless_it_is_turned_on() -> None:
+    on = Rules.of(Settings(tools=ToolSettings(web_fetch=True)), ToolFlags(), Path("/w"))
+    off = Rules.of(Settings(), ToolFlags(yolo=True), Path("/w"))
+    assert ("allow", "deny") == (on.registers("web_fetch").verdict, off.registers("web_fetch").verdict)
+    assert "allow" == on.decide("web_fetch", {"url": "https://a.example"}, True).verdict
 
 
 def test_a_denied_path_is_denied_inside_the_workspace_too(tmp_path: Path) -> None:

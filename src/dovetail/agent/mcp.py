@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from dovetail.agent.protocols import ToolContext
-from dovetail.agent.settings import ServerSettings, SettingsError
+from dovetail.agent.settings import ServerSettings, SettingsError, server_slug
 from dovetail.agent.tools import builtin_tools
 from dovetail.agent.tools.processes import to_the_end
 from dovetail.agent.tools.shell import Capped
@@ -202,11 +202,6 @@ class _Connection:
             timeout_s=self._config.timeout / 1000,
             client=client,
         )
-
-
-def server_slug(name: str) -> str:
-    """The name of a server inside the names of its tools, where two underscores separate."""
-    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9-]", "_", name)).strip("_") or "server"
 
 
 def tool_name(server: str, name: str, reserved: Collection[str] = RESERVED) -> str:

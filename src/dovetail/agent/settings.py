@@ -224,6 +224,11 @@ def read_mcp_config(text: str) -> dict[str, ServerSettings]:
     return cast(Settings, wrapped).mcp_servers
 
 
+def server_slug(name: str) -> str:
+    """The name of a server inside the names of its tools, where two underscores separate."""
+    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9-]", "_", name)).strip("_") or "server"
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         if not path.is_file():

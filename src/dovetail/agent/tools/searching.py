@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import regex
 
 from dovetail.agent.patterns import matches_path
 from dovetail.agent.protocols import ToolContext
-from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, whole
+from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, ticking, whole
 from dovetail.agent.tools.processes import running
 from dovetail.agent.tools.text import clean, open_regular, sniff
 from dovetail.agent.tools.walking import walk
@@ -65,9 +64,9 @@ def _files(place: Path, glob: str, context: ToolContext) -> list[str]:
         raise ToolError(f"there is no file or folder {shown(context, place)}")
     wanted = glob if "/" in glob else f"**/{glob}"
     found: list[str] = []
+    check = ticking(context)
     for path, entry in walk(place, context.workspace.resolve()):
-        if context.cancel.is_set():
-            raise ToolError("cancelled")
+        check()
         if (not glob or matches_path(wanted, path)) and _searchable(entry, context):
             found.append(str(place / path))
     return found
@@ -147,15 +146,13 @@ def _batches(files: Sequence[str]) -> Iterator[list[str]]:
 
 def _own(pattern: str, files: Sequence[str], ignore_case: bool, limit: int, context: ToolContext) -> list[Match]:
     compiled = regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
-    deadline = time.monotonic() + context.limits.timeout_s
+    check = ticking(context)
     found: list[Match] = []
     for file in files:
         for number, line in enumerate(_lines(file), 1):
-            left = deadline - time.monotonic()
-            if left <= 0 or context.cancel.is_set():
-                raise ToolError("the search took too long; narrow it")
+            check()
             try:
-                if compiled.search(line, timeout=left):
+                if compiled.search(line, timeout=context.limits.timeout_s):
                     found.append((file, number, line))
             except TimeoutError:
                 raise ToolError("the pattern takes too long to match; simplify it") from None
