@@ -120,8 +120,9 @@ class LocalProvider:
         temperature = 1.0 if request.temperature is None else request.temperature
         # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
         seed = None if self._seed is None else self._seed + len(request.turns)
-        # The last quarter is kept for the way to the end: an answer that is cut off is none.
-        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit * 3 // 4))
+        # Some of the tokens are kept for the way to the end, because an answer that is cut off is none.
+        kept = max(limit // 4, min(256, limit // 2))
+        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit - kept))
 
 
 class SpeakerProvider(LocalProvider):
