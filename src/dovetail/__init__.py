@@ -34,6 +34,7 @@ from dovetail.errors import (
     ResponseError,
     ResponseTemplateError,
     SchemaError,
+    TemplateError,
     VocabularyError,
 )
 from dovetail.formats import StructuralTag, load_format
@@ -41,11 +42,15 @@ from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.parsing import StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
+from dovetail.response_templates.detect import Detection, detect
+from dovetail.templates import check
+from dovetail.templates.analyze import analyze
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CompiledGrammar",
+    "Detection",
     "Diagnostic",
     "Dialect",
     "DialectError",
@@ -74,11 +79,15 @@ __all__ = [
     "SchemaReport",
     "StreamParser",
     "StructuralTag",
+    "TemplateError",
     "ToolCall",
     "Vocabulary",
     "VocabularyError",
     "accepts",
+    "analyze",
+    "check",
     "compile",
+    "detect",
     "dialects",
     "explain_schema",
     "fill_masks",

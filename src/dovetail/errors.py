@@ -9,6 +9,7 @@ DovetailError
 │   ├── DialectError      a model family, tools, tool_choice or reasoning of a request
 │   ├── VocabularyError   tokens, tokenizer files, stop tokens
 │   ├── MessageError      a chat message in the shape of some interface
+│   ├── TemplateError     a chat template, or messages that it refuses; .path is "line L"
 │   ├── ResponseTemplateError  a response template, or a tokenizer without one
 │   ├── ResponseError     an output that its response template cannot read; has the message so far
 │   ├── ModelError        a local model, its prompt or its sampling
@@ -68,6 +69,10 @@ class VocabularyError(InputError):
 
 class MessageError(InputError):
     """A chat message does not have the shape of its interface."""
+
+
+class TemplateError(InputError):
+    """A chat template is malformed, or refuses the messages that it was given."""
 
 
 class ResponseTemplateError(InputError):

@@ -63,6 +63,8 @@ def _reply(chance: random.Random, serial: int) -> Reply:
         Call("unknown", {}),
     ]
     blocks: list[Any] = chance.sample(calls, chance.choice([0, 1, 1, 1, 2, 3]))
+    if chance.random() < 0.3:
+        blocks.append(calls[0])
     return Reply(*(["words"] if chance.random() < 0.5 else []), *blocks, **chance.choice(faults))
 
 
@@ -123,6 +125,7 @@ def check(bench: Bench, finished: Finished, form: str, seed: int) -> str:
         payload = result.get("structured_result")
         assert sorted(use["id"] for use in finished.uses()) == sorted(finished.results())
         reason = result["termination_reason"]
+        assert reason != "internal_error"
     assert payload in (None, {"summary": SECRET})
     assert S1["required"] == ["summary"]
     for path in bench.transcripts:

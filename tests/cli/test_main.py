@@ -43,15 +43,15 @@ def test_our_errors_are_printed_as_they_tell_themselves(monkeypatch: pytest.Monk
     assert (1, "SchemaError: it is wrong\n  at   /here\n  fix  mend it\n") == (result.exit_code, result.stderr)
 
 
-def start_demo(*arguments: str) -> tuple[subprocess.Popen[bytes], int]:
-    """The demo on a terminal of its own."""
+def start(*arguments: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A verb on a terminal of its own."""
     ours, theirs = pty.openpty()
     # A test run in the background may have been told to ignore Ctrl-C, which its children inherit.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     code = f"{heed}; from dovetail.cli import main; main(prog_name='dovetail')"
     environment = os.environ | {"TERM": "xterm-256color"}
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "demo", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        [sys.executable, "-c", code, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     )
     os.close(theirs)
     return process, ours
@@ -69,13 +69,13 @@ def read_all(descriptor: int) -> bytes:
 
 
 def test_a_terminal_sees_colours() -> None:
-    process, screen = start_demo("--fast")
+    process, screen = start("demo", "--fast")
     assert b"\x1b[" in read_all(screen)
     assert process.wait(timeout=60) == 0
 
 
 def test_ctrl_c_ends_the_demo_quietly() -> None:
-    process, screen = start_demo()
+    process, screen = start("demo")
     seen = os.read(screen, 4096)
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)

@@ -117,19 +117,21 @@ class _Interrupt:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
+        """Listen, and let in what the caller has held back."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        both = {signal.SIGINT, signal.SIGTERM}
+        for number in both:
             loop.add_signal_handler(number, self._arrive)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
         try:
             yield
         finally:
             # What is left to do takes no time; a late signal must not spoil an end that is already told, not even while
             # the handlers change.
-            both = {signal.SIGINT, signal.SIGTERM}
             signal.pthread_sigmask(signal.SIG_BLOCK, both)
             for number in both:
                 loop.remove_signal_handler(number)
-                signal.signal(number, signal.SIG_IGN)
+                signal.signal(number, lambda *_: None)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 
     def _arrive(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import sys
 from typing import Any
@@ -32,7 +31,7 @@ class _Command(click.Command):
 def _interrupted(*_: Any) -> None:
     """What the first signal does until the run itself listens; later ones do not spoil the end that it leads to."""
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+        signal.signal(each, lambda *_: None)  # not SIG_IGN: Python complains about a signal that is on its way already
     raise KeyboardInterrupt
 
 
@@ -120,9 +119,9 @@ def run(context: click.Context, /, **options: Any) -> None:
         prompt = read_prompt(flags, sys.stdin)
         from dovetail.agent.command import execute
 
-        work = execute(flags, prompt)
-        with contextlib.closing(work):  # it may be interrupted before it is even begun
-            code = asyncio.run(work)
+        # An event loop that is half made cannot be interrupted cleanly; `execute` lets the signals in.
+        signal.pthread_sigmask(signal.SIG_BLOCK, before)
+        code = asyncio.run(execute(flags, prompt))
     except ConflictError as conflict:
         click.echo(str(conflict), err=True)
         click.echo(context.get_usage(), err=True)

@@ -64,12 +64,13 @@ class _Writer:
     def arguments(self, path: str) -> f.Format:
         schema, path, refs = self._resolved(self.root, path, ())
         if schema is True or (isinstance(schema, dict) and not schema.get("properties")):
-            return self._open(self.syntax.begin, self.syntax.end, bare=True)
+            return self._open(self.syntax.begin, self.syntax.end, bare=not self.syntax.quoted_keys)
         if not isinstance(schema, dict) or "object" not in _types(schema, path):
             raise SchemaError("arguments are an object", path, 'say "type": "object"')
         _check_shapes(schema, path)
         _check_known(schema, "object", path)
-        return self._object(schema, path, refs, self.syntax.begin, self.syntax.end, bare=True)
+        bare = not self.syntax.quoted_keys
+        return self._object(schema, path, refs, self.syntax.begin, self.syntax.end, bare=bare)
 
     def _value(self, schema: Any, path: str, refs: tuple[str, ...]) -> f.Format:
         self.nodes += 1
@@ -93,7 +94,7 @@ class _Writer:
                 return _either([self._value(way, f"{path}/{word}/{i}", refs) for i, way in enumerate(schema[word])])
         if "const" in schema or "enum" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
-            return _either([_const(self.spell(value)) for value in values])
+            return _either([_const(text) for value in values for text in self._spellings(value)])
         kinds = _types(schema, path)
         _check_known(schema, kinds[0] if len(kinds) == 1 else "", path)
         return _either([self._typed(kind, schema, path, refs) for kind in kinds])
@@ -124,7 +125,7 @@ class _Writer:
         own = {key: value for key, value in schema.items() if key in _KNOWN["string"]}
         if self.syntax.escapes:
             if own:
-                return f.JsonSchemaFormat(json_schema=own | {"type": "string"})
+                return self._limited(own)
             return f.GrammarFormat(grammar="root ::= string\n" + self._strings())
         quote = self.syntax.quotes[0]
         if not own:
@@ -136,6 +137,18 @@ class _Writer:
             high = own.get("maxLength", "")
             body = f.RegexFormat(pattern=f"[^{quote[0]}]{{{own.get('minLength', 0)},{high}}}")
         return _sequence([_const(quote), body, _const(quote)])
+
+    def _limited(self, own: dict[str, Any]) -> f.Format:
+        """A string with a pattern or limits: exact between double quotes, without escapes between others."""
+        ways: list[f.Format] = []
+        for quote in self.syntax.quotes:
+            if quote == '"':
+                ways.append(f.JsonSchemaFormat(json_schema=own | {"type": "string"}))
+            elif "pattern" not in own:
+                limits = f"{{{own.get('minLength', 0)},{own.get('maxLength', '')}}}"
+                body = f.RegexFormat(pattern=f"[^{quote}\\\\\\n]{limits}")
+                ways.append(_sequence([_const(quote), body, _const(quote)]))
+        return _either(ways)
 
     def _array(self, schema: dict[str, Any], path: str, refs: tuple[str, ...]) -> f.Format:
         low, high = schema.get("minItems", 0), schema.get("maxItems", -1)
@@ -156,8 +169,8 @@ class _Writer:
             if value is False:
                 continue
             where = f"{path}/properties/{key}"
-            head = self._key(key, bare, where)
-            members.append((_sequence([_const(head), self._value(value, where, refs)]), key in required))
+            head = _either([_const(text) for text in self._keys(key, bare, where)])
+            members.append((_sequence([head, self._value(value, where, refs)]), key in required))
         return _sequence([_const(begin), *self._joined(members), _const(end)])
 
     def _joined(self, members: list[tuple[f.Format, bool]]) -> list[f.Format]:
@@ -175,12 +188,13 @@ class _Writer:
         ways = [_sequence([member, *behind(members[i + 1 :])]) for i, (member, _) in enumerate(members)]
         return [f.OptionalFormat(content=_either(ways))] if ways else []
 
-    def _key(self, key: str, bare: bool, path: str) -> str:
+    def _keys(self, key: str, bare: bool, path: str) -> list[str]:
+        """The spellings of a key with what follows it."""
         if not bare:
-            return self.spell(key) + ": "
+            return [text + ": " for text in self._spellings(key)]
         if not key or not all(char.isalnum() or char in "_-.$" for char in key):
             raise SchemaError(f"the key {key!r} cannot be written without quotes", path, "use letters and digits")
-        return key + self.syntax.assign
+        return [key + self.syntax.assign]
 
     def _open(self, begin: str, end: str, bare: bool) -> f.Format:
         """An object about whose members nothing is known."""
@@ -206,9 +220,12 @@ name ::= [a-zA-Z_] [a-zA-Z0-9_]*
     def _strings(self) -> str:
         if not self.syntax.escapes:
             return _until(self.syntax.quotes[0])
-        ways = " | ".join(f"{json.dumps(q)} ([^{q}\\\\\\n\\r] | escape)* {json.dumps(q)}" for q in self.syntax.quotes)
+        lines = "" if self.syntax.raw_lines else "\\n\\r"
+        ways = " | ".join(f"{json.dumps(q)} ([^{q}\\\\{lines}] | escape)* {json.dumps(q)}" for q in self.syntax.quotes)
         return f"""string ::= {ways}
-escape ::= "\\\\" (["'\\\\bfnrt] | "u" [0-9a-cefA-CEF] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F])
+escape ::= "\\\\" (["'\\\\bfnrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex | wide)
+wide ::= "U00" ("0" [1-9a-fA-F] | "10") hex hex hex hex
+hex ::= [0-9a-fA-F]
 """
 
     def _resolved(self, schema: Any, path: str, refs: tuple[str, ...]) -> tuple[Any, str, tuple[str, ...]]:
@@ -226,8 +243,11 @@ escape ::= "\\\\" (["'\\\\bfnrt] | "u" [0-9a-cefA-CEF] [0-9a-fA-F] [0-9a-fA-F] [
                 raise SchemaError(error.problem, f"{path}/$ref", error.fix) from None
         return schema, path, refs
 
-    def spell(self, value: Any) -> str:
-        return spell(value, self.syntax)
+    def _spellings(self, value: Any) -> list[str]:
+        """A string stands in any of the quotes; other values have one spelling."""
+        if not isinstance(value, str):
+            return [spell(value, self.syntax)]
+        return list(dict.fromkeys(_quoted(value, quote, self.syntax.escapes) for quote in self.syntax.quotes))
 
 
 def spell(value: Any, syntax: Literals) -> str:
@@ -237,24 +257,32 @@ def spell(value: Any, syntax: Literals) -> str:
             return syntax.true if value else syntax.false
         case None:
             return syntax.null
-        case str() if syntax.escapes:
-            return to_json(value)
         case str():
-            return syntax.quotes[0] + value + syntax.quotes[0]
+            return _quoted(value, syntax.quotes[0], syntax.escapes)
         case list() | tuple():
             return "[" + syntax.separator.join(spell(item, syntax) for item in value) + "]"
         case dict():
             members = _ordered(value, syntax)
-            heads = [key + syntax.assign if syntax.bare_keys else to_json(key) + ": " for key, _ in members]
+            heads = [key + syntax.assign if syntax.bare_keys else spell(key, syntax) + ": " for key, _ in members]
             items = (head + spell(item, syntax) for head, (_, item) in zip(heads, members, strict=True))
             return "{" + syntax.separator.join(items) + "}"
         case _:
             return to_json(value)
 
 
+def _quoted(text: str, quote: str, escapes: bool) -> str:
+    """A string between quotes, with JSON's escapes where there are any."""
+    if not escapes:
+        return quote + text + quote
+    if quote == '"':
+        return to_json(text)
+    return quote + to_json(text)[1:-1].replace('\\"', '"').replace(quote, "\\" + quote) + quote
+
+
 def spell_arguments(value: dict[str, Any], syntax: Literals) -> str:
     """The arguments of a call, brackets included."""
-    members = (f"{key}{syntax.assign}{spell(item, syntax)}" for key, item in _ordered(value, syntax))
+    keys = {key: spell(key, syntax) if syntax.quoted_keys else key for key in value}
+    members = (f"{keys[key]}{syntax.assign}{spell(item, syntax)}" for key, item in _ordered(value, syntax))
     return syntax.begin + syntax.separator.join(members) + syntax.end
 
 

@@ -20,6 +20,7 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
+    Literals,
     TaggedCall,
     ToolCalls,
 )
@@ -82,7 +83,8 @@ class _Maker:
         if self.dialect.turn.between:
             return self._channels()
         parts = [self._reasoning(), self._body(), *self._literal(self.dialect.turn.closing)]
-        return _sequence([part for part in parts if part is not None])
+        whole = _sequence([part for part in parts if part is not None])
+        return _behind(whole, self.dialect.turn.opened) if self.dialect.turn.opened else whole
 
     def _reasoning(self) -> f.Format | None:
         block, mode = self.dialect.reasoning, self.request.reasoning
@@ -93,18 +95,19 @@ class _Maker:
         triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
         inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
         after = self._literal(block.after)
-        opener = _sequence(self._literal(block.start))
+        opener = self._literal(block.start)
         if mode == "auto":
-            whole = _sequence([opener, inside, *after])
+            whole = _sequence([*opener, inside, *after])
             bare = [_sequence([*self._literal(block.end), *after])] if block.bare_end else []
+            bare += [_sequence(self._literal(block.empty))] if block.empty else []
             return f.OptionalFormat(content=_either([whole, *bare]))
         match block.opened_by:
             case "prompt":
                 return _sequence([inside, *after])
             case "model":
-                return _sequence([opener, inside, *after])
+                return _sequence([*opener, inside, *after])
             case "either":
-                return _sequence([f.OptionalFormat(content=opener), inside, *after])
+                return _sequence([*_optional(opener), inside, *after])
 
     def _body(self) -> f.Format:
         """Content and calls, in this order."""
@@ -144,11 +147,14 @@ class _Maker:
         return _either(ways)
 
     def _inside(self, answer: f.Format | None, ends: tuple[str, ...]) -> f.Format:
-        """The content of a block up to and with its end."""
+        """The content of a block up to and with its end; one without an end goes up to the next call."""
+        if answer is None and not any(ends):
+            triggers = tuple(way.opens_with for way in self.dialect.calls)
+            return f.CaptureFormat(name="content", content=f.AnyTextFormat(excludes=self._words(*triggers)))
         if answer is None:
             return self._text("content", self._words(), *ends)
-        closing = _either([_sequence(self._literal(end)) for end in ends])
-        return _sequence([f.CaptureFormat(name="content", content=answer), closing])
+        closing = [_either([_sequence(self._literal(end)) for end in ends])] if any(ends) else []
+        return _sequence([f.CaptureFormat(name="content", content=answer), *closing])
 
     def _plain(self) -> f.Format:
         """Free text with calls in it, only calls, or only the answer."""
@@ -169,7 +175,10 @@ class _Maker:
         if reasoning is not None and self.request.reasoning != "disabled":
             inside = self._text("reasoning", self._words(reasoning.start), reasoning.end)
             before.append(_sequence([*self._literal(reasoning.start), inside]))
-        calls = [self._block(block) for block in self._call_blocks(one=True)]
+        blocks = self._call_blocks(one=not self._several())
+        calls = [
+            self._run(block) if way.runs else self._block(block) for way, block in zip(self.ways, blocks, strict=True)
+        ]
         last = list(calls)
         if self.request.choice == "auto":
             last.append(self._content_block(content, self.answer))
@@ -177,7 +186,7 @@ class _Maker:
                 ends = content.ends
                 before += [_sequence([*self._literal(note), self._inside(None, ends)]) for note in content.notes]
         if self._several():
-            before += calls
+            before += [_sequence([call, *self._literal(self.dialect.turn.closing)]) for call in calls]
         if not before:
             return _either(last)
         first = f.StarFormat(content=_sequence([_either(before), *self._literal(between)]))
@@ -226,7 +235,7 @@ class _Maker:
             return [way.opens_with]
         head = way.begin + way.call_begin + _split(call_pieces(way.call))[0]
         style = way.call.arguments if isinstance(way.call, TaggedCall) else ""
-        return [head + tool.name + ("" if isinstance(style, str) else style.begin) for tool in self._tools(way)]
+        return [head + tool.name + (style.begin if isinstance(style, Literals) else "") for tool in self._tools(way)]
 
     def _calls_between_texts(self, blocks: list[Block], excludes: tuple[str, ...], at_least_one: bool) -> f.Format:
         """Calls between texts that hold no beginning of one."""
@@ -240,7 +249,16 @@ class _Maker:
 
     def _lead(self, block: Block) -> list[f.Format]:
         """What comes before a call that comes first: the family's lead, or perhaps its usual spacing."""
+        if block.lead and block.spacing and block.lead != block.spacing:
+            return [_either([_sequence(self._literal(text)) for text in (block.lead, block.spacing)])]
         return self._literal(block.lead) or _optional(self._literal(block.spacing))
+
+    def _run(self, block: Block) -> f.Format:
+        """One call, or several behind each other."""
+        one = self._block(block)
+        if not self._several() or block.separator is None:
+            return one
+        return _sequence([one, f.StarFormat(content=_sequence([*self._literal(block.separator), one]))])
 
     def _block(self, block: Block) -> f.Format:
         return _sequence([*self._literal(block.begin), block.content, *self._literal(block.end)])
@@ -280,13 +298,14 @@ class _Maker:
 
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
-        if not isinstance(style, str):
+        if isinstance(style, Literals):
             return literal_arguments(tool.parameters, style, tool.path)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
             fields["any_order"] = True
-        if self.options.max_whitespace_cnt is not None:
-            fields["max_whitespace_cnt"] = self.options.max_whitespace_cnt
+        width = way.max_whitespace if self.options.max_whitespace_cnt is None else self.options.max_whitespace_cnt
+        if width is not None:
+            fields["max_whitespace_cnt"] = width
         if isinstance(way.call, TaggedCall) and way.call.excludes and self.options.exclude_special_tokens:
             fields["excludes"] = way.call.excludes
         return f.JsonSchemaFormat(**fields)
@@ -304,7 +323,8 @@ class _Maker:
         if self.options.exclude_special_tokens:
             marks = (reasoning.start, reasoning.end) if reasoning and not self.dialect.turn.between else ()
             always += (*marks, *self.dialect.excludes)
-        return tuple(word for word in dict.fromkeys(always) if not any(token in word for token in self.tokens))
+        words = [word for word in dict.fromkeys(always) if word]
+        return tuple(word for word in words if not any(token in word for token in self.tokens))
 
     def _text(self, name: str, excludes: tuple[str, ...], *ends: str) -> f.Format:
         """Free text under a name up to and with one of its ends."""
@@ -333,30 +353,32 @@ def call_pieces(call: CallLayout) -> Pieces:
             return parts
         case KeyedCall():
             return ('{"', NAME, '": ', ARGUMENTS, "}")
-        case JsonCall(fields, inside):
-            return _object(fields, inside)
+        case JsonCall():
+            return _object(call)
 
 
-def _object(fields: tuple[tuple[str, Field | str], ...], inside: str) -> Pieces:
+def _object(call: JsonCall) -> Pieces:
+    fields, inside = call.fields, call.inside
+    begin, comma, colon, end = call.spelling
     inner = [(key, value) for key, value in fields if value in (NAME, ARGUMENTS)]
     pieces: list[str | Field] = []
-    text = "{"
+    text = begin
     for index, (key, value) in enumerate(fields):
-        text += ", " if index and not text.endswith("{") else ""
+        text += comma if index else ""
         if inside and (key, value) == inner[0]:
-            text += f'"{inside}": {{'
-        text += f'"{key}": '
+            text += f'"{inside}"{colon}{begin}'
+        text += f'"{key}"{colon}'
         if isinstance(value, str):
             text += json.dumps(value)
-        elif value is ARGUMENTS:
+        elif value is ARGUMENTS or (value is ID and call.bare_id):
             pieces += [text, value]
             text = ""
         else:
             pieces += [text + '"', value]
             text = '"'
         if inside and (key, value) == inner[-1]:
-            text += "}"
-    return (*pieces, text + "}")
+            text += end
+    return (*pieces, text + end)
 
 
 def _split(pieces: Pieces) -> tuple[str, Pieces, str]:
@@ -364,6 +386,21 @@ def _split(pieces: Pieces) -> tuple[str, Pieces, str]:
     head = pieces[0] if isinstance(pieces[0], str) else ""
     tail = pieces[-1] if isinstance(pieces[-1], str) else ""
     return head, pieces[bool(head) : len(pieces) - bool(tail)], tail
+
+
+def _behind(whole: f.Format, opened: str) -> f.Format:
+    """A format without the text that the prompt has written, with which all of its ways begin."""
+    match whole:
+        case f.ConstStringFormat(value=value) if value.startswith(opened):
+            return f.ConstStringFormat(value=value.removeprefix(opened))
+        case f.OrFormat(elements=elements):
+            return f.OrFormat(elements=tuple(_behind(element, opened) for element in elements))
+        case f.SequenceFormat(elements=(f.ConstStringFormat(value=value), first, *rest)) if opened.startswith(value):
+            return _sequence([_behind(first, opened.removeprefix(value)) if opened != value else first, *rest])
+        case f.SequenceFormat(elements=(first, *rest)):
+            return _sequence([_behind(first, opened), *rest])
+        case _:
+            return whole
 
 
 def _sequence(parts: list[f.Format]) -> f.Format:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dovetail.dialects.literals import spell_arguments
 from dovetail.dialects.making import call_pieces
 from dovetail.errors import DialectError
-from dovetail.grammar.json_schema.layouts import LAYOUTS, Layout
+from dovetail.grammar.json_schema.layouts import Layout, layout_of
 from dovetail.messages import Message, ToolCall, to_json
-from dovetail.parsing.layouts import ID, NAME, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import ID, NAME, Literals, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect
@@ -31,7 +31,8 @@ def render(dialect: Dialect, message: Message, opened: bool) -> str:
         way = dialect.calls[0]
         calls = [way.spacing if message.content else way.lead, *calls]
         _check_begin(way, message.content)
-    return "".join([*reasoning, *content, *calls, dialect.turn.closing])
+    whole = "".join([*reasoning, *content, *calls, dialect.turn.closing])
+    return whole.removeprefix(dialect.turn.opened) if opened else whole
 
 
 def _reasoning(dialect: Dialect, message: Message, opened: bool) -> list[str]:
@@ -44,7 +45,8 @@ def _reasoning(dialect: Dialect, message: Message, opened: bool) -> list[str]:
     if not text:
         # A block that the prompt has opened is closed, empty.
         return [block.end + block.after] if is_open and not dialect.content.prompt_opens else []
-    _check_free(text, (block.start, block.end), "/reasoning")
+    triggers = [way.opens_with for way in dialect.calls] if block.ends_at_calls else []
+    _check_free(text, (block.start, block.end, *triggers), "/reasoning")
     return [("" if is_open else block.start) + block.pad + text + block.pad + block.end + block.after]
 
 
@@ -71,7 +73,9 @@ def _calls(dialect: Dialect, message: Message) -> list[str]:
         raise DialectError(f"{dialect.name} does not call tools", "/tool_calls", "leave the calls out")
     way = dialect.calls[0]
     calls = [_call(way, call, index) for index, call in enumerate(message.tool_calls)]
-    return calls if dialect.turn.between else [way.begin + way.separator.join(calls) + way.end]
+    if not dialect.turn.between or way.begin or way.runs:
+        return [way.begin + way.separator.join(calls) + way.end]
+    return [*(call + dialect.turn.closing for call in calls[:-1]), calls[-1]]
 
 
 def _call(way: ToolCalls, call: ToolCall, index: int) -> str:
@@ -106,10 +110,10 @@ def _arguments(way: ToolCalls, call: ToolCall, path: str) -> str:
         return to_json(value) if call.complete else call.arguments
     if not isinstance(value, dict):
         raise DialectError("the arguments are no object", f"{path}/arguments", "pass an object")
-    if not isinstance(style, str):
+    if isinstance(style, Literals):
         _check_strings(value, () if style.escapes else style.quotes, f"{path}/arguments")
         return spell_arguments(value, style)
-    layout = LAYOUTS[style]
+    layout = layout_of(style)
     assert isinstance(way.call, TaggedCall)
     _check_strings(value, (layout.stop, *way.call.excludes), f"{path}/arguments")
     return _parameters(value, layout, way.call.pad, way.call.after)
@@ -126,7 +130,7 @@ def _element(head: str, value: Any, key: str, layout: Layout, pad: str) -> str:
     """One value in its markup."""
     match value:
         case str():
-            kind, text = "string", value
+            kind, text = "string", to_json(value) if layout.quoted else value
         case bool():
             kind, text = "boolean", to_json(value)
         case None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.dialects.making import call_pieces
 from dovetail.errors import ExportError
-from dovetail.grammar.json_schema.layouts import LAYOUTS
+from dovetail.grammar.json_schema.layouts import layout_of
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, Literals, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _body(dialect: Dialect, call: TaggedCall) -> dict[str, Any]:
             raise _cannot(dialect, "arguments in Python's syntax")
         pairs = [[quote, quote] for quote in style.quotes]
         return {"content": "json", "content_args": {"unquoted_keys": True, "string_delims": pairs}}
-    layout = LAYOUTS[style]
+    layout = layout_of(style)
     if layout.item or layout.escapes:
         raise _cannot(dialect, "arguments that nest or escape in their own markup")
     middles = _either([r"\s*".join(map(re.escape, parts)) for parts in dict.fromkeys(layout.middle.values())])

@@ -20,7 +20,8 @@ _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _PREFIX = "tokenizer.ggml."
 _STOP_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
-_WANTED = {_PREFIX + name for name in ("model", "tokens", "token_type", *_STOP_KEYS)}
+_WANTED = {_PREFIX + name for name in ("model", "tokens", "token_type", "bos_token_id", *_STOP_KEYS)}
+_WANTED |= {"tokenizer.chat_template", "tokenizer.chat_template.tool_use"}
 
 # Token types; what is none of these is ordinary text in the spelling of the tokenizer's model.
 _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 2, 3, 4, 5, 6

@@ -6,11 +6,13 @@ its end) is checked by `rules.check`, which `load_format` runs.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, StringConstraints, Tag, ValidationError
 
 from dovetail.formats.explain import format_error
+from dovetail.formats.styles import Layout
 
 _INT32_MAX = 2**31 - 1
 
@@ -25,7 +27,7 @@ TokenRef = Annotated[
     Annotated[Count, Tag("token:id")] | Annotated[FullStr, Tag("token:text")],
     Discriminator(lambda value: "token:text" if isinstance(value, str) else "token:id"),
 ]
-Style = Literal[
+StyleName = Literal[
     "json",
     "qwen_xml",
     "minimax_xml",
@@ -35,6 +37,10 @@ Style = Literal[
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",
+]
+Style = Annotated[
+    Annotated[StyleName, Tag("style:name")] | Annotated[Layout, Tag("style:layout")],
+    Discriminator(lambda value: "style:layout" if isinstance(value, dict | Layout) else "style:name"),
 ]
 Schema = Annotated[
     Annotated[dict[str, Any], Tag("schema:object")] | Annotated[Bool, Tag("schema:bool")],
@@ -70,6 +76,8 @@ def _plain(value: Any) -> Any:
     """A field as JSON; a schema is JSON already, however deep."""
     if isinstance(value, FormatModel):
         return value.to_dict()
+    if isinstance(value, Layout):
+        return asdict(value)
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 

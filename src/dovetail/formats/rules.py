@@ -118,7 +118,8 @@ def _endless(fmt: Format) -> bool:
 def _check_schema_excludes(fmt: JsonSchemaFormat, path: str) -> None:
     if not fmt.excludes or fmt.style == "json":
         return
-    if fmt.style in ("cohere_xml", "minimax_m3_xml"):
+    nests = fmt.style in ("cohere_xml", "minimax_m3_xml") if isinstance(fmt.style, str) else bool(fmt.style.item)
+    if nests:
         problem = f"the style {fmt.style} has no `excludes`: its values nest in their own markup"
         raise FormatError(problem, pointer(path, "excludes"), "drop `excludes`, or choose another style")
     for i, text in enumerate(fmt.excludes):

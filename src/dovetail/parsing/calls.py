@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from dovetail.parsing import json_text, literals, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
@@ -15,7 +16,7 @@ from dovetail.parsing.texts import look_for
 MAX_NAME = 256  # bytes
 
 _NAME = re.compile(rb"[^\s<>{}()\[\]\"'|," + SIGN_CLASS + b"]*+")
-_NAME_BEFORE_COLON = re.compile(rb"[^\s<>{}()\[\]\"'|,:=" + SIGN_CLASS + b"]*+")
+_INSIDE_NAMES = frozenset(b"_-./")  # beside letters and digits
 _NO_HEAD = re.compile(rb"[\n{}]")
 _ALIASES = {"arguments": "parameters", "parameters": "arguments"}
 _JSON_STARTS = frozenset(b'{["-0123456789tfn')
@@ -40,6 +41,15 @@ def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
     return True
 
 
+@lru_cache(maxsize=256)
+def _name_before(sign: bytes) -> re.Pattern[bytes]:
+    """A name that ends at a sign, which only names without it can have behind them."""
+    if not sign or sign.isalnum() or sign[0] in _INSIDE_NAMES:
+        return _NAME
+    signs = b":=" if sign == b":" else re.escape(sign)
+    return re.compile(rb"[^\s<>{}()\[\]\"'|," + signs + SIGN_CLASS + b"]*+")
+
+
 def call_to(teller: Teller, plan: Plan, way: Way, name: str) -> Steps[bool]:
     """Tell a call whose head has been looked at, and whose arguments are JSON."""
     reader = _Reader(teller, plan, way)
@@ -62,16 +72,30 @@ class _Reader:
         if not (yield from phrase(self.tape, self.way.call_begin)):
             return False
         match self.way.call:
-            case JsonCall() as shape:
-                known = yield from _JsonObject(self, shape).read()
+            case JsonCall() as fields:
+                known = yield from _JsonObject(self, fields).read()
             case KeyedCall():
                 known = yield from self._keyed()
-            case Head() as head:
-                known = yield from self._headed(head)
+            case Head() as shape:
+                known = yield from self._headed(shape)
         if not known:
             return False
-        yield from self.end(self.way.call.after if isinstance(self.way.call, Head) else self.way.call_end)
+        head = self.way.call
+        if isinstance(head, Head) and head.id_after and (yield from self.takes(head.id_after[0])):
+            yield from self._late_id()
+            yield from self.end(head.id_after[1])
+        else:
+            yield from self.end(head.after if isinstance(head, Head) else self.way.call_end)
         return True
+
+    def _late_id(self) -> Steps[None]:
+        """The id behind the arguments."""
+        call = self.teller.call
+        assert call is not None
+        yield from space(self.tape)
+        found = (yield from run(self.tape, _NAME, MAX_NAME)).decode("utf-8", "replace")
+        call.id = self.way.id_template.format(id=found, name=call.name) if found else ""
+        self.teller.markup()
 
     def end(self, after: Phrase) -> Steps[None]:
         """What closes the open call."""
@@ -119,9 +143,9 @@ class _Reader:
 
     def _field(self, following: tuple[Phrase | Field, ...]) -> Steps[str]:
         """A name or an id, up to what follows it."""
-        before_colon = bool(following) and isinstance(following[0], tuple) and following[0][:1] == (b":",)
+        phrase = following[0] if following and isinstance(following[0], tuple) else ()
         yield from space(self.tape)
-        found = yield from run(self.tape, _NAME_BEFORE_COLON if before_colon else _NAME, MAX_NAME)
+        found = yield from run(self.tape, _name_before(phrase[0][:1] if phrase else b""), MAX_NAME)
         return found.decode("utf-8", "replace")
 
     def _arguments_come(self, head: Head) -> Steps[bool]:

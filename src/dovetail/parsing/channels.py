@@ -39,7 +39,8 @@ class Channels:
         self.start = _common(markers)
         self._ending = _common([marker[::-1] for marker in markers])[::-1]
         self._reasoning = reasoning[len(self.start) : -len(self._ending)]
-        self._recipients = sorted(enumerate(recipients), key=lambda pair: -len(pair[1]))
+        named = [(way, recipient) for way, recipient in enumerate(recipients) if recipient]
+        self._recipients = sorted(named, key=lambda pair: -len(pair[1]))
         self._own = b"assistant"  # a message to the speaker itself is no call
 
     def header(self, tape: Tape) -> Steps[Header | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -45,12 +46,19 @@ class Declared:
                 found.append(node["items"])
         return Declared(self._root, *found)
 
-    def as_json(self, raw: str, kinds: frozenset[str]) -> tuple[str, bool]:
-        """Raw text as JSON text of one of these kinds, and whether it was written as it should be."""
+    def as_json(self, raw: str, kinds: frozenset[str], python: frozenset[str] = frozenset()) -> tuple[str, bool]:
+        """Raw text as JSON text of one of these kinds, and whether it was written as it should be.
+
+        Values of the kinds `python` may be written as Python writes them.
+        """
         text = raw.strip()
         value, known = _loaded(text)
         if known and not isinstance(value, str) and self._admits(value, kinds):
             return text, True
+        if python & kinds:
+            value, known = _evaluated(text)
+            if known and kind_of(value) in python and self._admits(value, kinds):
+                return to_json(value), True
         if "string" in kinds:
             return to_json(raw), True
         if known and isinstance(value, str):
@@ -151,6 +159,16 @@ def _property(node: Mapping[str, Any], key: str) -> list[Any]:
     # Whether a pattern fits is not asked: a pattern of a stranger's schema could take any time.
     found = list(patterns.values()) if isinstance(patterns, dict) else []
     return [*found, node["additionalProperties"]] if "additionalProperties" in node else found
+
+
+def _evaluated(text: str) -> tuple[Any, bool]:
+    """The value of a Python literal that JSON could carry."""
+    try:
+        value = ast.literal_eval(text)
+        to_json(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None, False
+    return value, not isinstance(value, bytes | set | tuple | complex)
 
 
 def _loaded(text: str) -> tuple[Any, bool]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from dovetail.formats.styles import Layout
+
 
 class Field(Enum):
     """What a call says beside its markup."""
@@ -37,6 +39,7 @@ class Literals:
     Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
     Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
     Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
+    Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, strings hold line breaks.
     """
 
     begin: str
@@ -50,12 +53,15 @@ class Literals:
     false: str = "false"
     null: str = "null"
     sorted_keys: bool = False
+    quoted_keys: bool = False
+    raw_lines: bool = False
 
 
 PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")
+PYTHON_DICT = Literals("{", "}", ": ", ", ", ("'", '"'), True, False, "True", "False", "None", quoted_keys=True)
 GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True, sorted_keys=True)
 
-ArgumentStyle = Literal["json"] | TaggedStyle | Literals
+ArgumentStyle = Literal["json"] | TaggedStyle | Layout | Literals
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +69,13 @@ class JsonCall:
     """One JSON object: keys, each with the field or the constant string that is its value, in the order written.
 
     Read in any order. Where `inside` is given, name and arguments stand in an object of their own under that key.
+    `spelling` is how an object opens, what separates its members, what follows a key, and how it closes.
     """
 
     fields: tuple[tuple[str, Field | str], ...] = (("name", NAME), ("arguments", ARGUMENTS))
     inside: str = ""
+    spelling: tuple[str, str, str, str] = ("{", ", ", ": ", "}")
+    bare_id: bool = False  # the id is a number, without quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +125,8 @@ class ToolCalls:
     id_pattern: str = ""  # a regular expression for the field ID
     id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
     first_id: int = 0  # calls without an id of their own are numbered from here
+    runs: bool = False  # calls follow each other in one block, where blocks are joined by `Turn.between`
+    max_whitespace: int | None = None  # how much white space the JSON of the arguments holds in one place, at most
 
     @property
     def opens_with(self) -> str:
@@ -129,7 +140,8 @@ class Reasoning:
 
     `opened_by` says who writes `start` when reasoning is on: the "prompt" (so that the output begins inside the
     block), the "model", or "either". `pad` is what the family writes inside the markers at both ends of the text,
-    `after` what must follow the block, `skipped` what the model writes instead of a block when reasoning is off.
+    `after` what must follow the block, `skipped` what the model writes instead of a block when reasoning is off, and
+    `empty` how a block without reasoning may be written otherwise than as a block.
     """
 
     start: str
@@ -138,6 +150,7 @@ class Reasoning:
     pad: str = ""
     after: str = ""
     skipped: str = ""
+    empty: str = ""
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
     ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
 
@@ -167,9 +180,15 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What surrounds the output (`start`, `end`), joins its blocks (`between`) and closes it (`closing`)."""
+    """What surrounds the output (`start`, `end`), joins its blocks (`between`) and closes it (`closing`).
+
+    White space at the start of `end` belongs to the markup. `other_ends` end the turn as well. `opened` is what the
+    prompt writes of the first block, where that is not reasoning.
+    """
 
     start: str = ""
     end: str = ""
     between: str = ""
     closing: str = ""
+    other_ends: tuple[str, ...] = ()
+    opened: str = ""

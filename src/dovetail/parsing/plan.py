@@ -14,6 +14,7 @@ from dovetail.parsing.channels import Channels
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.layouts import (
     ARGUMENTS,
+    ID,
     Content,
     Field,
     JsonCall,
@@ -60,6 +61,7 @@ class Head:
 
     parts: tuple[Phrase | Field, ...]
     after: Phrase  # what stands behind the arguments, the end of the call included
+    id_after: tuple[Phrase, ...]  # what stands before and behind an id that follows the arguments
     style: tagged.Tags | literals.Syntax | None  # None for JSON
 
 
@@ -95,7 +97,7 @@ class Plan:
         self.content_begins = tuple(_words(begin) for begin in (*self.content.begins, *self.content.notes) if begin)
         self.between = _words(turn.between)
         self.closing = _words(turn.closing)
-        self.turn_end = _words(turn.end)
+        self.turn_ends = tuple(_words(end) for end in (turn.end, *turn.other_ends) if end.strip())
         self.ways = _ways(layout, tools_known)
         self.channels = self._channels()
         openers = self._openers(layout)
@@ -105,7 +107,8 @@ class Plan:
         spelled = [] if self._all_are_tokens(tuple(tokens)) else openers[: len(self.ways)]
         self.openers = _prose_stops(openers, tokens, spelled)
         self.reasoning_stops = _prose_stops(self._reasoning_stops(layout), tokens)
-        self.content_stops = _prose_stops([("", end.encode()) for end in self.content.ends], tokens)
+        ends = [("", end.encode()) for end in self.content.ends if end] or openers
+        self.content_stops = _prose_stops(ends, tokens)
         self.tools: Mapping[str, Any] | None = None
         self.inline_reasoning = False
         self.json_answer = False
@@ -126,8 +129,10 @@ class Plan:
         blocks = (self.reasoning_start, self.reasoning_end, *self.content_begins)
         if self.channels:
             blocks += ((self.channels.start,),)
-        rest = (*blocks, self.between, self.closing, self.turn_end)
-        return found + [("", words[0]) for words in rest if words]
+        rest = (*blocks, self.between, self.closing)
+        found += [("", words[0]) for words in rest if words]
+        end = layout.turn.end
+        return found + [(end[: len(end) - len(end.lstrip())], words[0]) for words in self.turn_ends]
 
     def _all_are_tokens(self, tokens: tuple[bytes, ...]) -> bool:
         """Whether every way to call begins with a token; where one does not, formats take all of them spelled too."""
@@ -136,7 +141,7 @@ class Plan:
     def _channels(self) -> Channels | None:
         if not self.between or not self.reasoning_start or not self.content_begins:
             return None
-        recipients = [way.call_begin[-1] for way in self.ways]
+        recipients = [way.call_begin[-1] if way.call_begin else b"" for way in self.ways]
         begins = [b"".join(begin) for begin in self.content_begins]
         return Channels(b"".join(self.reasoning_start), begins, recipients)
 
@@ -209,7 +214,8 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         begin = ()
     call = calls.call
     head = _head(call, call_end) if isinstance(call, TaggedCall) else call
-    marks = [words[0] for words in (call_end, end, _words(layout.turn.end)) if words]
+    ends = [_words(other) for other in (layout.turn.end, *layout.turn.other_ends)]
+    marks = [words[0] for words in (call_end, end, *ends) if words]
     return Way(
         begin=begin,
         call_begin=call_begin,
@@ -235,5 +241,9 @@ def _head(call: TaggedCall, call_end: Phrase) -> Head:
         parts.append((style.begin,))
     elif call.arguments != "json":
         style = tagged.tags(call.arguments, call.pad)
-    behind = [word for part in after if isinstance(part, str) for word in _words(part)]
-    return Head(tuple(parts), (*behind, *call_end), style)
+    behind = [_words(part) if isinstance(part, str) else () for part in (*after, "", "")]
+    if ID in after:
+        at = after.index(ID)
+        rest = [word for words in behind[at + 1 :] for word in words]
+        return Head(tuple(parts), behind[0], (behind[0], (*rest, *call_end)), style)
+    return Head(tuple(parts), (*(word for words in behind for word in words), *call_end), (), style)

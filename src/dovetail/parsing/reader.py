@@ -101,14 +101,14 @@ class Reader:
         if (yield from self._content_or_calls(offset)):
             return True
         if (yield from self._at(offset, plan.reasoning_end)):
-            if plan.reasoning and not plan.reasoning.bare_end:
+            if plan.reasoning and not plan.reasoning.bare_end and plan.reasoning_end != plan.closing:
                 self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
             self.teller.markup()
             yield from self._skip(plan.reasoning.after if plan.reasoning else "")
             return True
-        for words in (plan.between, plan.closing, plan.turn_end):
+        for words in (plan.between, plan.closing, *plan.turn_ends):
             if (yield from self._at(offset, words)):
-                self._over = words == plan.turn_end
+                self._over = words in plan.turn_ends
                 self.teller.markup()
                 return True
         if plan.channels and (yield from self._channel(offset, plan.channels)):
@@ -164,8 +164,11 @@ class Reader:
         reasoning = self.plan.reasoning
         assert reasoning is not None
         region: Region = "content" if self.plan.inline_reasoning else "reasoning"
+        offset = self.tape.look - self.tape.at
         if (yield from phrase(self.tape, self.plan.reasoning_start)):
             self._reasoning_markup()  # the prompt has opened the block, and the model opens it again
+        elif offset and (yield from self._broken_off(offset)):
+            self.teller.markup()
         self.tape.look = self.tape.at
         start = self.tape.base + self.tape.at
         yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
@@ -191,6 +194,19 @@ class Reader:
         before, end, after = reasoning.skipped.partition(reasoning.end)
         yield from self._skip(after if end and inside == len(before) else reasoning.after)
 
+    def _broken_off(self, offset: int) -> Steps[bool]:
+        """Whether a block of reasoning that stays in the content ends before it says anything, and not by its end."""
+        tape, stops, end = self.tape, self.plan.reasoning_stops, self.plan.reasoning_end[0]
+        while True:
+            tape.look = tape.at + offset
+            tape.look = behind = tape.after_space()
+            found = stops.find.match(tape.data, behind)
+            if found:
+                return not tape.data.startswith(end, behind)
+            if tape.final or (behind < len(tape.data) and stops.held(tape.data, behind) != behind):
+                return False
+            yield
+
     def _skip(self, pad: str) -> Steps[None]:
         """White space that belongs to the markup."""
         if not self.plan.inline_reasoning:
@@ -201,8 +217,10 @@ class Reader:
         """The content of a block, and its end."""
         if self.plan.json_answer and not self.plan.content.always:  # such a block may also be a note before a call
             yield from self._answer()
-        yield from free_text(self.teller, "content", self.plan.content_stops)
+        size = yield from free_text(self.teller, "content", self.plan.content_stops)
         self.teller.enter("")
+        if not any(self.plan.content.ends):
+            self.tape.look -= size  # what ends it is not its own
         self.teller.markup()
 
     def _rest(self) -> Steps[None]:

@@ -11,6 +11,7 @@ from dovetail.errors import InputError, ParseError
 from dovetail.formats import Format, JsonSchemaFormat
 from dovetail.messages import FinishReason, Message
 from dovetail.parsing.events import Event
+from dovetail.parsing.layouts import Reasoning
 from dovetail.parsing.plan import Layout, plan
 from dovetail.parsing.reader import Reader
 from dovetail.parsing.signs import CLEAN, signed
@@ -60,11 +61,11 @@ class StreamParser:
         task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
         self._tape = Tape()
         self._teller = Teller(self._tape)
-        opened = prompt is None and layout.reasoning is not None and layout.reasoning.opened_by == "prompt"
-        self._reading = Reader(self._teller, task).turn(opened)
+        said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
+        self._reading = Reader(self._teller, task).turn(_is_reasoning(layout.reasoning, prompt, said))
         next(self._reading)
-        if prompt:
-            self._read_prompt(_last_turn(prompt, layout))
+        if said:
+            self._read_prompt(said)
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """Take more output; the events that it settles, the spans of which tile what was fed so far."""
@@ -187,6 +188,13 @@ def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, st
     return {id: text for text, id in vocabulary.special_tokens.items() if text}
 
 
+def _is_reasoning(reasoning: Reasoning | None, prompt: str | None, said: str) -> bool:
+    """Whether the turn begins inside a block of reasoning; one without a start begins with what the prompt says."""
+    if reasoning is None:
+        return False
+    return (prompt is None and reasoning.opened_by == "prompt") or (not reasoning.start and bool(said.strip()))
+
+
 def _last_turn(prompt: str, layout: Layout) -> str:
     """What the prompt holds of the turn to be read."""
     turn, reasoning = layout.turn, layout.reasoning
@@ -199,7 +207,7 @@ def _last_turn(prompt: str, layout: Layout) -> str:
             before, _, block = before.rpartition(start)
             tail = block + start + tail
         return tail.removeprefix(turn.start[len(turn.start.rstrip()) :])
-    if reasoning and reasoning.start.strip() in prompt:
+    if reasoning and reasoning.start.strip() and reasoning.start.strip() in prompt:
         _, _, tail = prompt.rpartition(reasoning.start.strip())
         return reasoning.start.strip() + tail if not tail.strip() else ""
     return ""

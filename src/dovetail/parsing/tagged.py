@@ -7,13 +7,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dovetail.grammar.json_schema.layouts import LAYOUTS, Layout
+from dovetail.grammar.json_schema.layouts import Layout, layout_of
 from dovetail.messages import to_json
 from dovetail.parsing import json_text
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.signs import PLAIN, either
 from dovetail.parsing.stops import Stops
-from dovetail.parsing.tape import Steps, one_of, peek, phrase, shared_start, space
+from dovetail.parsing.tape import Steps, Tape, one_of, peek, phrase, shared_start, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import escaped_text, look_for
 
@@ -23,6 +23,11 @@ MAX_DEPTH = 64  # of values that are marked up inside values
 _STRING = frozenset(("string",))
 _COMPOSITE = frozenset(("object", "array"))
 _BRACKETS = frozenset(b"{[")
+_OUTSIDE = re.compile(rb"[\s\w,:.+-]*+")
+_IN_QUOTES = {
+    0x27: re.compile(rb"(?:[^'\\]++|\\.)*+", re.DOTALL),
+    0x22: re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL),
+}
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 Phrase = tuple[bytes, ...]
@@ -31,11 +36,12 @@ Phrase = tuple[bytes, ...]
 class Tags:
     """The markup of one style, ready to be searched for."""
 
-    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "stops")
+    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
 
     def __init__(self, layout: Layout, pad: str) -> None:
         self.layout = layout
         self.pad = pad
+        self.python = frozenset(layout.python)
         self.begin = tuple(layout.begin.encode().split())
         self.item = tuple(layout.item.encode().split())
         middles = sorted({tuple(middle) for middle in layout.middle.values()}, key=lambda middle: -len(middle[0]))
@@ -72,9 +78,9 @@ def _spaced(parts: tuple[str, ...]) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def tags(style: str, pad: str) -> Tags:
+def tags(style: str | Layout, pad: str) -> Tags:
     """The tags of a style, by the name that formats know it by."""
-    return Tags(LAYOUTS[style], pad)
+    return Tags(layout_of(style), pad)
 
 
 def arguments(teller: Teller, tags: Tags, declared: Declared, ends: tuple[Phrase, ...]) -> Steps[bool]:
@@ -147,9 +153,10 @@ class _Reader:
             if shape:
                 return (yield from self._nested(shape, declared, end, depth))
             kinds = kinds - _COMPOSITE or _STRING
-        if kinds == _STRING:
+        quoted = self.tags.layout.quoted
+        if kinds == _STRING and not quoted:
             closed = yield from self._text()
-        elif "string" in kinds:
+        elif "string" in kinds and not quoted:
             closed = yield from self._held(declared, kinds)
         else:
             closed = yield from self._json(declared, kinds)
@@ -196,6 +203,20 @@ class _Reader:
             teller.json('"')
         return closed
 
+    def _python(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
+        """A value in brackets that may be spelled as Python spells it: told when all of it is known."""
+        teller, tape = self.teller, self.tape
+        start = tape.look - tape.at
+        closed = yield from _brackets(tape, self.tags.stops)
+        raw = teller.decode(tape.data[tape.at + start : tape.look])
+        told, as_declared = declared.as_json(raw, kinds, self.tags.python)
+        if not as_declared or not closed:
+            teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
+        teller.json(told)
+        size = yield from look_for(tape, self.tags.stops)
+        teller.markup()
+        return closed and size > 0
+
     def _held(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
         """A value that may be text or JSON: it can be told only when all of it is known."""
         teller, tape = self.teller, self.tape
@@ -203,7 +224,7 @@ class _Reader:
         start = tape.look - tape.at
         size = yield from look_for(tape, self.tags.stops)
         raw = teller.decode(tape.data[tape.at + start : tape.look - size])
-        told, as_declared = declared.as_json(raw, kinds)
+        told, as_declared = declared.as_json(raw, kinds, self.tags.python)
         if not as_declared:
             teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
         teller.json(told)
@@ -214,7 +235,10 @@ class _Reader:
         offset = tape.look - tape.at
         yield from space(tape)
         first = yield from peek(tape)
-        if first not in _BRACKETS or not kinds & _COMPOSITE:
+        nested = first in _BRACKETS and kinds & _COMPOSITE and not self.tags.python & _COMPOSITE
+        if first in _BRACKETS and kinds & _COMPOSITE & self.tags.python:
+            return (yield from self._python(declared, kinds))
+        if not nested and not (first == 0x22 and self.tags.layout.quoted and "string" in kinds):
             tape.look = tape.at + offset
             return (yield from self._held(declared, kinds))
         teller.markup()
@@ -226,6 +250,41 @@ class _Reader:
         yield from look_for(tape, self.tags.stops)
         teller.markup()
         return False
+
+
+def _brackets(tape: Tape, stops: Stops) -> Steps[bool]:
+    """Look at a value in brackets, whatever its strings hold; False where a stop comes before it is closed."""
+    depth, quote = 0, 0
+    while True:
+        pattern = _IN_QUOTES[quote] if quote else _OUTSIDE
+        found = pattern.match(tape.data, tape.look)
+        assert found is not None
+        tape.look = found.end()
+        if tape.look == len(tape.data):
+            if tape.final:
+                return False
+            yield
+            continue
+        byte = tape.data[tape.look]
+        if quote and byte == 0x5C:
+            if tape.final:
+                return False
+            yield  # half of an escape
+            continue
+        if not quote and stops.find.match(tape.data, tape.look):
+            return False
+        if not quote and not tape.final and stops.held(tape.data, tape.look) == tape.look:
+            yield  # half of a stop
+            continue
+        tape.look += 1
+        if byte in _IN_QUOTES:
+            quote = 0 if quote else byte
+        elif byte in b"{[":
+            depth += 1
+        elif byte in b"}]":
+            depth -= 1
+            if depth == 0:
+                return True
 
 
 @lru_cache(maxsize=64)

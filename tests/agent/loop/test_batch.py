@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -97,7 +98,25 @@ def test_arguments_of_any_tool_are_checked_and_repaired() -> None:
     execute(run)
     assert ["+a", "-a"] == log
     assert 'params/n: "x" must be integer' in results(run)["b"]["content"]
-    assert "must be object" in results(run)["c"]["content"]
+    assert "the arguments are not valid JSON" in results(run)["c"]["content"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ('{"n": 1e999}', "the number 1e999 is too large"),
+        ('{"n": NaN}', "NaN is not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("7", "must be an object, not 7"),
+    ],
+)
+def test_arguments_that_json_could_not_carry_are_refused(arguments: str, words: str) -> None:
+    script = [Reply(Call("structured_output", arguments, "1")), Reply(Call("structured_output", {"n": 1}))]
+    run = make_run(ScriptedProvider(script), make_contract({"properties": {"n": {"type": ["number", "string"]}}}))
+    ending = execute(run)
+    assert {"n": 1} == (ending.captured and ending.captured.value)
+    assert words in results(run)["1"]["content"]
+    json.dumps(run.messages, allow_nan=False).encode()
 
 
 def test_a_run_that_is_cancelled_from_outside_ends_and_answers_every_call() -> None:

@@ -46,7 +46,7 @@ class ScriptedServer:
         self.dropped: list[int] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http = _Quiet(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self._http.block_on_close = False
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
@@ -92,6 +92,11 @@ class ScriptedServer:
         if received.serial < len(self.script):
             return self.script[received.serial]
         return Reply(status=400, message=f"the script has no reply {received.serial}")
+
+
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that go away are part of the tests."""
 
 
 def _has_key(headers: dict[str, str], key: str) -> bool:

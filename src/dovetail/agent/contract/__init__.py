@@ -41,6 +41,13 @@ class Contract:
     warnings: tuple[str, ...] = ()
     validate: Callable[[Any], Any] | None = None
 
+    @property
+    def example_arguments(self) -> Mapping[str, Any] | None:
+        """Arguments of the terminal tool that fit, if some were found."""
+        if self.is_wrapped:
+            return {PARAMETER: self.example} if self.example is not None else None
+        return self.example if isinstance(self.example, Mapping) else None
+
     def check(self, arguments: Mapping[str, Any]) -> Checked:
         """Hold the arguments of a call to the contract; the value of the result is what the run would emit."""
         if arguments.keys() == REDACTED_ARGUMENTS.keys():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from dovetail.agent.contract.validation import from_json
 from dovetail.agent.protocols import Provider
 from dovetail.agent.types import (
     AssistantTurn,
@@ -27,7 +28,6 @@ from dovetail.agent.types import (
     Usage,
     UsageDelta,
 )
-from dovetail.messages import from_json
 
 Show = Callable[[Mapping[str, Any]], None]
 MAX_REPLY_CHARS = 64 << 20

@@ -65,7 +65,7 @@ class Run:
         self._plan = plan
         self._parts = parts
         contract = plan.contract
-        terminal = Terminal(contract.parameters) if contract else None
+        terminal = Terminal(contract.parameters, contract.example_arguments) if contract else None
         self._registry = Registry(tools, parts.permissions, terminal)
         self._state = State(
             parts, plan.workspace, plan.limits, contract, Budget(plan.limits, contract is not None), _system(plan)

@@ -110,7 +110,7 @@ class AnthropicProvider:
             if request.tool_choice not in ("auto", "none"):
                 extra.pop("thinking", None)  # who is told what to call may not think first
         if request.temperature is not None and "thinking" not in extra:
-            body["temperature"] = request.temperature
+            extra["temperature"] = request.temperature  # which the client does not know, as new models do without
         return body | ({"extra_body": extra} if extra else {})
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import gc
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
@@ -44,6 +46,9 @@ except ImportError as error:  # pragma: no cover
 _FINISH: dict[str, Literal["stop", "length"]] = {"STOP": "stop", "MAX_TOKENS": "length"}
 # The model broke off because of what it wrote itself, which it may not write again.
 _SLIPS = frozenset(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "OTHER"))
+# The client leaves a broken stream in a cycle of references. Once it is found, the event loop closes it, with a round
+# for each of the generators inside each other; left until the loop ends, it would complain on stderr.
+_CLOSING_ROUNDS = 20
 _DELAY = re.compile(r'"retryDelay": "(\d+(?:\.\d+)?)s"')
 # A history that another model wrote has no signatures; this one makes the interface do without.
 _NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
@@ -61,6 +66,7 @@ class GeminiProvider:
         self.model = options.model
         self._extra = {key: value for key, value in options.extra.items() if key != "backoff_s"}
         self._seed = options.seed
+        self._broken = False
         self._retries = Retries(options.max_retries, options.extra.get("backoff_s", 0.5))
         http = types.HttpOptions(
             base_url=options.base_url or None,
@@ -75,6 +81,10 @@ class GeminiProvider:
 
     async def close(self) -> None:
         """Let connections go."""
+        if self._broken:
+            gc.collect()
+            for _ in range(_CLOSING_ROUNDS):
+                await asyncio.sleep(0)
         await self._client.aio.aclose()
         self._client.close()
 
@@ -90,6 +100,7 @@ class GeminiProvider:
                     for delta in reader.read(chunk):
                         yield delta
         except (errors.APIError, httpx2.HTTPError, ValueError) as error:
+            self._broken = True
             raise _told(error) from error
         for delta in reader.finish():
             yield delta

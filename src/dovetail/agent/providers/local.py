@@ -21,13 +21,14 @@ from dovetail.agent.types import (
     ToolArguments,
     ToolEnd,
     ToolStart,
+    ToolTurn,
     Usage,
     UsageDelta,
 )
 from dovetail.engine import compile
 from dovetail.errors import DovetailError, InputError, LimitError, SchemaError
 from dovetail.formats import StructuralTag
-from dovetail.messages import call_id
+from dovetail.messages import call_id, to_json
 from dovetail.models import Model, Prompt, Sampling, load
 from dovetail.parsing.events import Event
 
@@ -120,8 +121,9 @@ class LocalProvider:
         temperature = 1.0 if request.temperature is None else request.temperature
         # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
         seed = None if self._seed is None else self._seed + len(request.turns)
-        # The last quarter is kept for the way to the end: an answer that is cut off is none.
-        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit * 3 // 4))
+        # Some of the tokens are kept for the way to the end, because an answer that is cut off is none.
+        kept = max(limit // 4, min(256, limit // 2))
+        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit - kept))
 
 
 class SpeakerProvider(LocalProvider):
@@ -129,10 +131,30 @@ class SpeakerProvider(LocalProvider):
 
     def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The reply: a call of the terminal tool where there is one, or else a few words."""
+        example = _known_answer(request)
+        if example is not None:
+            return _recited(example)
         if request.tool_choice == "auto":
             terminal = any(tool.name == STRUCTURED_OUTPUT for tool in request.tools)
             request = replace(request, tool_choice=Named(STRUCTURED_OUTPUT) if terminal else "none")
         return super().stream(request)
+
+
+def _known_answer(request: Request) -> str | None:
+    """Arguments that fit for certain, once others were refused: no grammar holds to every schema exactly."""
+    last = request.turns[-1] if request.turns else None
+    refused = isinstance(last, ToolTurn) and any(
+        result.name == STRUCTURED_OUTPUT and result.status == "invalid" for result in last.results
+    )
+    known = next((tool.example for tool in request.tools if tool.name == STRUCTURED_OUTPUT), None)
+    return to_json(dict(known)) if refused and known is not None else None
+
+
+async def _recited(arguments: str) -> AsyncGenerator[Delta, None]:
+    yield ToolStart(0, "", STRUCTURED_OUTPUT)
+    yield ToolArguments(0, arguments)
+    yield ToolEnd(0)
+    yield Finish("tool_use")
 
 
 def local_provider(options: ProviderOptions) -> LocalProvider:

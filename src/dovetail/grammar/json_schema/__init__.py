@@ -41,7 +41,7 @@ _cache: OrderedDict[Any, Node] = OrderedDict()
 def lower(
     schema: Any,
     *,
-    style: str = "json",
+    style: str | Layout = "json",
     strict: bool = True,
     any_order: bool = False,
     max_whitespace: int | None = None,
@@ -84,7 +84,7 @@ def lower(
 def explain_schema(
     schema: Any,
     *,
-    style: str = "json",
+    style: str | Layout = "json",
     strict: bool = True,
     any_order: bool = False,
     registry: Mapping[str, Any] | None = None,
@@ -114,7 +114,7 @@ def _told_where(error: Exception, path: str) -> InputError:
 def _lower(
     schema: Any,
     registry: Mapping[str, Any] | None,
-    style: str,
+    style: str | Layout,
     strict: bool,
     any_order: bool,
     max_whitespace: int | None,
@@ -141,8 +141,8 @@ def _inexact(findings: dict[tuple[str, str], str]) -> SchemaError:
     return SchemaError(problem, f"{first}/{keyword}", 'change them, or set "on_inexact": "widen" to leave them out')
 
 
-def _layout(style: str, excludes: tuple[str, ...]) -> Layout:
-    layout = LAYOUTS.get(style)
+def _layout(style: str | Layout, excludes: tuple[str, ...]) -> Layout:
+    layout = LAYOUTS.get(style) if isinstance(style, str) else style
     if layout is None:
         raise FormatError(f"there is no style {style!r}", "", f"use one of {', '.join(STYLES)}")
     if excludes and layout.item:

@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dovetail.formats.styles import KINDS, Layout, Middle
 
-KINDS = ("string", "number", "boolean", "null", "object", "array")
-
-Middle = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The markup around one argument: `begin`, the key, what `middle` says for the kind of value, the value, the end.
-
-    The end is `stop`, at which raw text ends, and `tail`, where {} is the key. Whitespace may stand between the parts
-    of a middle. Where `item` is given, objects and arrays inside are marked up too, and it takes the place of begin and
-    key for an item of an array; elsewhere they are JSON.
-    """
-
-    begin: str
-    middle: dict[str, Middle]
-    stop: str
-    tail: str = ""
-    item: str = ""
-    after_key: str = ""
-    escapes: tuple[tuple[str, str], ...] = ()
-    other_keys: str = "names"  # the keys that a schema need not declare: names, any, or none
-
-    def key(self, name: str) -> str:
-        """A key as it stands in the markup."""
-        for char, escape in self.escapes:
-            name = name.replace(char, escape)
-        return name
+__all__ = ["KINDS", "LAYOUTS", "Layout", "Middle", "layout_of"]
 
 
 def _same(*middle: str) -> dict[str, Middle]:
@@ -74,3 +47,8 @@ LAYOUTS = {
     ),
     "minimax_m3_xml": Layout(f"{_MARK}<", _same(">"), _MARK, tail="</{}>", item=f"{_MARK}<item", other_keys="none"),
 }
+
+
+def layout_of(style: str | Layout) -> Layout:
+    """A style by its name, or itself."""
+    return LAYOUTS[style] if isinstance(style, str) else style

@@ -46,6 +46,18 @@ _ENUM = {"type", "enum"}
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
 
 
+_PYTHON = r"""
+object ::= "{" (string ": " value (", " string ": " value)*)? "}"
+array ::= "[" (value (", " value)*)? "]"
+value ::= object | array | string | number | "True" | "False" | "None"
+string ::= "'" ([^'\\\n] | escape)* "'" | "\"" ([^"\\\n] | escape)* "\""
+escape ::= "\\" (['"\\nrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex | wide)
+wide ::= "U00" ("0" [1-9a-f] | "10") hex hex hex hex
+hex ::= [0-9a-f]
+number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" [+-] [0-9]+)?
+"""
+
+
 class Tagged:
     """The rules of one schema in one layout."""
 
@@ -163,8 +175,22 @@ class Tagged:
         """The kinds of a value with their nodes; raw text, marked by True, has the stop inside."""
         key = frozenset(id(schema) for schema, _ in nodes)
         if key not in self._done:
-            self._done[key] = self._read_kinds(nodes)
+            self._done[key] = [self._spelled(kind) for kind in self._read_kinds(nodes)]
         return self._done[key]
+
+    def _spelled(self, kind: Kind) -> Kind:
+        """The kind with Python's spelling beside JSON's where the layout has it.
+
+        What objects and arrays in Python's spelling hold is not looked at: they may be any.
+        """
+        name, node, is_raw = kind
+        if is_raw or name not in self._layout.python:
+            return kind
+        if name in ("object", "array"):
+            return name, alt(node, Call(_python_rule(name))), False
+        words = {b"true": b"True", b"false": b"False"} if name == "boolean" else {b"null": b"None"}
+        only = node.data if isinstance(node, Lit) else b""  # a single value has one other spelling
+        return name, alt(node, *(Lit(word) for json, word in words.items() if only in (b"", json))), False
 
     def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
         if len(nodes) == 1 and type(nodes[0][0]) is dict:
@@ -176,7 +202,9 @@ class Tagged:
             if facts.values is not None:
                 found += (self._literal_kind(value) for value in self._json.admitted(facts))
                 continue
-            if facts.types & STRING:
+            if facts.types & STRING and self._layout.quoted:
+                found.append(("string", self._json.union([_only(facts, STRING)]), False))
+            elif facts.types & STRING:
                 found.append(("string", self._string(facts), True))
             if facts.types == ANY_TYPE and "integer" in self._layout.middle:
                 found.append(("integer", text.INTEGER, False))
@@ -191,9 +219,10 @@ class Tagged:
     def _typed(self, schema: dict[str, Any], where: Where) -> list[Kind] | None:
         """The kind of a value of one type, where that needs no further reading."""
         name = schema.get("type")
-        if name in ("integer", "number", "boolean", "null") or (name in ("object", "array") and not self._layout.item):
+        plain = ("integer", "number", "boolean", "null", *(("string",) if self._layout.quoted else ()))
+        if name in plain or (name in ("object", "array") and not self._layout.item):
             node = self._json.value(((schema, where),))
-            return [] if node == NOTHING else [("number" if name == "integer" else name, node, False)]
+            return [] if node == NOTHING else [("number" if name == "integer" else str(name), node, False)]
         live = schema.keys() - ANNOTATIONS
         if name == "string" and live <= SCALAR_KEYWORDS and schema.get("format") not in UNSUPPORTED:
             node = self._string(read_scalar(schema, live, where))
@@ -260,7 +289,7 @@ class Tagged:
 
     def _literal_kind(self, value: Any) -> Kind:
         kind = _KINDS[type_of(value)]
-        if isinstance(value, str):
+        if isinstance(value, str) and not self._layout.quoted:
             barred = any(word in value.encode() for word in (self._stop.data, *self._excludes))
             return kind, NOTHING if barred else Lit(value.encode() + self._stop.data), True
         if isinstance(value, (dict, list)) and self._layout.item:
@@ -283,6 +312,14 @@ def _only(facts: Facts, kind: int) -> Facts:
     part = copy.copy(facts)
     part.types = kind
     return part
+
+
+@lru_cache(maxsize=2)
+def _python_rule(kind: str) -> Rule:
+    """Any object or array as Python's repr writes it."""
+    from dovetail.grammar import ebnf  # which reads schemas itself
+
+    return ebnf.parse(_PYTHON, kind)
 
 
 @lru_cache(maxsize=64)

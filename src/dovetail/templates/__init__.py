@@ -1,0 +1,21 @@
+"""Chat templates: rendering, differential analysis, and proofs that a dialect fits its template."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dovetail.templates.checks import Report
+
+
+def check(chat_template: Any, bos_token: str = "", eos_token: str = "") -> Report:
+    """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature.
+
+    The template is given as text, as the path of a file or folder, or as the tokenizer that holds it.
+    """
+    # Imported late, because jinja2 takes longer to import than everything else together.
+    from dovetail.templates.checks import check_template
+    from dovetail.templates.sources import find_template
+
+    source = find_template(chat_template)
+    return check_template(source.text, bos_token or source.bos_token, eos_token or source.eos_token)

@@ -1,0 +1,127 @@
+"""The analysis of one template, from its source to its dialect."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from dovetail.dialects import Dialect
+from dovetail.errors import TemplateError
+from dovetail.templates.analysis.assemble import assemble
+from dovetail.templates.analysis.calls import FoundCalls, find_calls
+from dovetail.templates.analysis.capabilities import find_capabilities
+from dovetail.templates.analysis.content import FoundContent, find_content
+from dovetail.templates.analysis.corrections import Correction, corrected
+from dovetail.templates.analysis.evidence import Analysis, Evidence, Finding, Modes, Verification
+from dovetail.templates.analysis.frame import ONE_CALL, Frame, call_shape, frame
+from dovetail.templates.analysis.kinship import adopted, kin
+from dovetail.templates.analysis.probes import CONTENT, Prober, Shape, assistant, user
+from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning
+from dovetail.templates.analysis.source import read_source
+from dovetail.templates.analysis.verify import PROBES, Verifier
+
+
+@lru_cache(maxsize=256)
+def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> Analysis:
+    """What a template says about how its model talks; the same source is analysed once."""
+    prober = Prober(source, bos_token, eos_token)
+    facts = read_source(source)
+    shape = call_shape(prober)
+    turn = frame(prober, facts, shape)
+    if turn is None:
+        problem = "the chat template renders no turn of an assistant"
+        raise TemplateError(problem, "", "write messages with the roles user and assistant, and their content")
+    reasoning = find_reasoning(prober, facts, turn, shape)
+    content = find_content(prober, turn, reasoning, shape)
+    calls = find_calls(prober, turn, reasoning, content, shape) if shape else None
+    name = "template-" + hashlib.sha256(source.encode()).hexdigest()[:8]
+    dialect, corrections = corrected(facts, assemble(name, turn, reasoning, content, calls))
+    family = kin(dialect)
+    dialect = adopted(dialect, family) if family else dialect
+    shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
+    found = _Found(turn, reasoning, content, calls)
+    verifications = _verified(prober, turn, dialect, shown, calls)
+    notes = _notes(prober, verifications, shape, dialect)
+    return Analysis(
+        dialect,
+        _modes(found, dialect),
+        find_capabilities(prober, turn, reasoning, calls, shape or Shape()),
+        (*found.findings(prober), *(_corrected(row) for row in corrections)),
+        verifications,
+        tuple(notes),
+        turn.start + (turn.prompts[0][1] if turn.prompts else ""),
+        family.name if family else "",
+        shown,
+        turn.prompts,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """All that was found by comparison."""
+
+    frame: Frame
+    reasoning: FoundReasoning
+    content: FoundContent
+    calls: FoundCalls | None
+
+    def findings(self, prober: Prober) -> list[Finding]:
+        """Each thing that was found, with the renders that showed it."""
+        plain, prompted = prober.turn(assistant(CONTENT)) or "", prober.turn(None, prompt=True) or ""
+        reasoning, content = self.reasoning, self.content
+        rows = [
+            ("turn.start", self.frame.start, ("a turn or a prompt for one", prompted, plain)),
+            ("turn.end", content.turn_end, content.evidence),
+            ("reasoning.start", reasoning.start, reasoning.evidence),
+            ("reasoning.end", reasoning.end, reasoning.evidence),
+            ("content.begin", content.begin, content.evidence),
+            ("content.end", content.end, content.evidence),
+        ]
+        if self.calls:
+            rows += self.calls.rows()
+        return [Finding(what, value, _evidence(value, *shown)) for what, value, shown in rows if value]
+
+
+def _evidence(value: str, varied: str, left: str, right: str) -> Evidence:
+    at = right.find(value)
+    return Evidence(varied, left, right, ((at, at + len(value)),) if at >= 0 else ())
+
+
+def _corrected(row: Correction) -> Finding:
+    return Finding("correction", row.name, Evidence("the source of the template", "", ""), row.reason)
+
+
+def _modes(found: _Found, dialect: Dialect) -> Modes:
+    modes = Modes(
+        found.reasoning.mode,
+        found.content.mode,
+        found.calls.format if found.calls else "NONE",
+        found.calls.id_position if found.calls else "NONE",
+    )
+    if dialect.reasoning and modes.reasoning == "NONE":
+        modes = replace(modes, reasoning="TAG_BASED")
+    if dialect.content.wrapped and modes.content == "PLAIN":
+        modes = replace(modes, content="WRAPPED_WITH_REASONING")
+    return modes
+
+
+def _verified(
+    prober: Prober, turn: Frame, dialect: Dialect, shape: Shape, calls: FoundCalls | None
+) -> tuple[Verification, ...]:
+    """The verdict on the richest probe that the template carries; on all of them where that fails."""
+    verifier = Verifier(prober, turn, dialect, shape, bool(calls and calls.with_content))
+    for probe in reversed(PROBES):
+        found = tuple(verifier.verify((probe,)))
+        if found:
+            return found if found[0].passed else tuple(verifier.verify(PROBES))
+    return ()
+
+
+def _notes(prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None, dialect: Dialect) -> list[str]:
+    notes = [f"{row.feature}: {row.problem}" for row in verifications if not row.passed]
+    if shape and not dialect.calls:
+        notes.append("calls begin with no marker, so that nothing tells them from text")
+    messages = [assistant(CONTENT), *([assistant(calls=ONE_CALL, shape=shape)] if shape else [])]
+    refusals = dict.fromkeys(prober.refusal([user(), message]) for message in messages)
+    return notes + [f"Transformers refuses to render this template: {why}" for why in refusals if why]

@@ -1,0 +1,115 @@
+"""From what was found to a dialect."""
+
+from __future__ import annotations
+
+import re
+
+from dovetail.dialects import Content, Dialect, Reasoning, ToolCalls, Turn
+from dovetail.dialects.making import call_pieces
+from dovetail.templates.analysis.calls import FoundCalls
+from dovetail.templates.analysis.content import FoundContent
+from dovetail.templates.analysis.diff import markers
+from dovetail.templates.analysis.frame import Frame
+from dovetail.templates.analysis.reasoning import FoundReasoning
+
+_INDENT = 64  # blanks before a line of JSON that is written over several lines
+
+
+def assemble(
+    name: str, frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls: FoundCalls | None
+) -> Dialect:
+    """The dialect that writes what the template writes."""
+    readable = calls is not None and (bool((calls.begin + calls.call_begin).strip()) or calls.format == "JSON_NATIVE")
+    return Dialect(
+        name,
+        (_tool_calls(calls, bool(reasoning.between)),) if calls and readable else (),
+        _reasoning(reasoning),
+        _content(frame, reasoning, content, calls),
+        _turn(frame, reasoning, content, calls),
+        excludes=(content.begin,)
+        if reasoning.end and content.mode == "ALWAYS_WRAPPED" and not reasoning.between
+        else (),
+    )
+
+
+def _reasoning(found: FoundReasoning) -> Reasoning | None:
+    if not found.end:
+        return None
+    return Reasoning(
+        found.start,
+        found.end,
+        found.opened_by,
+        pad=found.pad,
+        after=found.after,
+        empty=found.empty,
+        bare_end=found.bare_end,
+        ends_at_calls=found.opened_by == "prompt" or found.mode == "TOOLS_ONLY",
+    )
+
+
+def _content(frame: Frame, reasoning: FoundReasoning, found: FoundContent, calls: FoundCalls | None) -> Content:
+    if found.mode == "PLAIN":
+        return Content()
+    if reasoning.between:
+        ends = dict.fromkeys((found.end or found.turn_end.strip(), calls.joint if calls else "", reasoning.end))
+        notes = (found.begin,) if calls and calls.with_content else ()
+        return Content((found.begin,), tuple(end for end in ends if end), notes)
+    opened = any(text == found.begin for _, text in frame.prompts)
+    return Content(
+        (found.begin,),
+        (found.end,),
+        always=bool(calls and calls.empty_content),
+        optional=found.mode == "WRAPPED_WITH_REASONING",
+        prompt_opens=opened,
+    )
+
+
+def _turn(frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls: FoundCalls | None) -> Turn:
+    end, closing = content.turn_end.rstrip(), ""
+    last = markers(end)
+    if len(last) > 1 and end.endswith(last[-1]):
+        closing, end = end[: -len(last[-1])], last[-1]
+    if reasoning.between:
+        end, closing = end or content.end, calls.joint if calls else ""
+    others = (calls.other_end.strip(),) if calls and calls.other_end else ()
+    return Turn(
+        frame.start or frame.user_end.strip(),
+        end if end.strip() else "",
+        between=reasoning.between,
+        closing=closing,
+        other_ends=others,
+        opened=_opened(frame, reasoning),
+    )
+
+
+def _opened(frame: Frame, reasoning: FoundReasoning) -> str:
+    """What the prompt writes of the first block, where that is not its reasoning."""
+    text = frame.prompts[0][1] if frame.prompts else ""
+    is_reasoning = reasoning.end and (reasoning.end in text or reasoning.start.strip() in text)
+    return "" if is_reasoning or not text.strip() else text
+
+
+def _tool_calls(found: FoundCalls, in_blocks: bool) -> ToolCalls:
+    opener = found.begin or found.call_begin
+    head = call_pieces(found.call)[0]
+    trigger = re.sub(r"(?<=[>\])])\s*\[\s*\Z", "", opener.rstrip()) if opener.strip() else ""
+    named = bool(trigger) and not re.search(r"\w|>>|<", trigger)
+    if not trigger and isinstance(head, str):
+        trigger = head
+    return ToolCalls(
+        found.call,
+        call_begin=found.call_begin,
+        call_end=found.call_end,
+        begin=found.begin,
+        end=found.end,
+        separator=found.separator,
+        trigger=trigger,
+        named=named,
+        lead=found.lead,
+        spacing=found.spacing,
+        id_pattern=found.id_pattern,
+        id_template=found.id_template,
+        first_id=found.first_id,
+        runs=found.runs and in_blocks,
+        max_whitespace=_INDENT if found.indented else None,
+    )

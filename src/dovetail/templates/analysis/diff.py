@@ -1,0 +1,102 @@
+"""Comparing renders: what they share at both ends, cut where no marker or word is torn."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Markers as models have them: in angle or square brackets of any kind, a name inside.
+_MARKER = re.compile(r"<[^<>\s][^<>\n]{0,80}>|\[/?[A-Za-z_][^\[\]{}\"'\n]{0,40}\]|\]<\][^<>\[\]\s]+\[>\[")
+_WORD = re.compile(r"[Zz]q\w*|(?:(?![Zz]q)\w)+")  # sentinels are no part of the words that they touch
+_SEGMENT = re.compile(_MARKER.pattern + r"|\s+|\w+|[^\w\s]")
+
+
+def markers(text: str) -> list[str]:
+    """The markers in a text, in order."""
+    return [found[0] for found in _MARKER.finditer(text)]
+
+
+def segments(text: str) -> list[str]:
+    """A text as markers, words, white space and single signs."""
+    return [found[0] for found in _SEGMENT.finditer(text)]
+
+
+def shared_start(*texts: str) -> str:
+    """The longest start that all texts have, without half of a marker or word."""
+    size = min(map(len, texts), default=0)
+    first = texts[0] if texts else ""
+    for text in texts[1:]:
+        size = next((i for i in range(size) if text[i] != first[i]), size)
+    cut = size
+    while True:
+        best = min((_floor(text, cut) for text in texts), default=0)
+        if best == cut:
+            return first[:cut]
+        cut = best
+
+
+def shared_end(*texts: str) -> str:
+    """The longest end that all texts have, without half of a marker or word."""
+    size = min(map(len, texts), default=0)
+    first = texts[0] if texts else ""
+    for text in texts[1:]:
+        size = next((i for i in range(size) if text[-1 - i] != first[-1 - i]), size)
+    cut = size
+    while True:
+        best = min((len(text) - _ceil(text, len(text) - cut) for text in texts), default=0)
+        if best == cut:
+            return first[len(first) - cut :]
+        cut = best
+
+
+def _floor(text: str, cut: int) -> int:
+    """The last place up to `cut` that tears nothing."""
+    for pattern in (_MARKER, _WORD):
+        for found in pattern.finditer(text):
+            if found.start() < cut < found.end():
+                return found.start()
+            if found.start() >= cut:
+                break
+    return cut
+
+
+def _ceil(text: str, cut: int) -> int:
+    """The first place from `cut` on that tears nothing."""
+    for pattern in (_MARKER, _WORD):
+        for found in pattern.finditer(text):
+            if found.start() < cut < found.end():
+                return found.end()
+            if found.start() >= cut:
+                break
+    return cut
+
+
+@dataclass(frozen=True, slots=True)
+class ListLayout:
+    """How items of the same kind follow each other: open, (begin item end) joined by separator, close."""
+
+    open: str
+    begin: str
+    end: str
+    separator: str
+    close: str
+
+
+def list_layout(before: str, between: str | None, after: str) -> ListLayout:
+    """The layout of a list from the text before its first item, between two items and after the last.
+
+    White space at the edge of an item is the separator's. Where no second item was seen, all belongs to the item.
+    """
+    if between is None:
+        return ListLayout("", before, after, "", "")
+    begin, end = shared_end(before, between), shared_start(between, after)
+    over = len(begin) + len(end) - len(between)
+    if over > 0 and re.search(r"\w\Z", end[: len(end) - over]):
+        begin = begin[over:]  # both would take it: it closes what would end in the middle of a tag
+    elif over > 0:
+        end = end[: len(end) - over]  # or it is how the next tag begins
+    separator = between[len(end) : len(between) - len(begin)]
+    extra = begin[: len(begin) - len(begin.lstrip())]
+    if extra and not separator.strip():
+        begin, separator = begin[len(extra) :], separator + extra
+    return ListLayout(before[: len(before) - len(begin)], begin, end, separator, after[len(end) :])

@@ -1,0 +1,230 @@
+"""How a template writes reasoning: with and without it, switched on and off, beside content and beside calls."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dovetail.templates.analysis.diff import markers, segments, shared_end
+from dovetail.templates.analysis.evidence import ReasoningMode
+from dovetail.templates.analysis.frame import ONE_CALL, Frame, Settings
+from dovetail.templates.analysis.probes import CONTENT, NAMES, REASONING, Prober, Shape, assistant
+from dovetail.templates.analysis.source import Source
+
+_LISTED = re.compile(r"""['"]thinking['"]: ['"]\Z""")  # parts of content written out as they are
+_MAX_SPLITS = 24  # markers at which a template is asked whether it cuts content
+
+
+@dataclass(frozen=True, slots=True)
+class FoundReasoning:
+    """The markers of reasoning; `content_begin` is what stands before content, wherever it was seen."""
+
+    start: str = ""
+    end: str = ""
+    pad: str = ""
+    after: str = ""
+    empty: str = ""
+    bare_end: bool = False
+    opened_by: Literal["prompt", "model", "either"] = "model"
+    mode: ReasoningMode = "NONE"
+    between: str = ""  # what joins it with the next block, where that begins like a turn
+    shape: str = ""  # how reasoning must be passed, or "" where it is never rendered
+    settings: Settings = ()
+    with_content: bool = False
+    evidence: tuple[str, str, str] = ("", "", "")  # what was varied, and the two renders
+    content_begin: str = ""
+    content_end: str = ""  # where it closes content only beside reasoning
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A render that shows reasoning: what stands before it, and between it and what follows."""
+
+    before: str
+    behind: str
+    with_content: bool
+    shape: str
+    settings: Settings
+    turn: str
+    plain: str  # the same without reasoning
+    plain_before: str  # what stands before what follows, without reasoning
+    extra: str  # what closes content only where there is reasoning
+
+
+def find_reasoning(prober: Prober, source: Source, frame: Frame, shape: Shape | None) -> FoundReasoning:
+    """The layout of reasoning, from a render that shows it or else from prompts and what the template cuts off."""
+    shown = _shown(prober, frame, shape, ("reasoning_content", *source.reasoning, "parts"))
+    found = _from_render(frame, shown) if shown else _from_prompts(prober, source, frame)
+    if not found.end:
+        return found
+    found = _empty_forms(prober, frame, found)
+    return replace(found, opened_by=_opened_by(frame, found), mode=_mode(frame, found, shown is not None))
+
+
+def _shown(prober: Prober, frame: Frame, shape: Shape | None, ways: tuple[str, ...]) -> _Shown | None:
+    for way in dict.fromkeys(ways):
+        for settings in frame.switches:
+            own = replace(shape or Shape(), reasoning=way)
+            forms = [(assistant(CONTENT, REASONING, (), own), assistant(CONTENT), CONTENT)]
+            if shape:
+                calls = assistant("", "", ONE_CALL, shape)
+                forms.append((assistant("", REASONING, ONE_CALL, own), calls, NAMES[0]))
+            for message, without, target in forms:
+                turn, plain = prober.turn(message, settings=settings), prober.turn(without, settings=settings)
+                if not turn or not plain or REASONING not in turn or target not in turn.partition(REASONING)[2]:
+                    continue
+                before, _, rest = frame.body(turn, settings).partition(REASONING)
+                if _LISTED.search(before):
+                    continue
+                plain_before = frame.body(plain, settings).partition(target)[0]
+                behind, _, last = rest.partition(target)
+                extra = last.removesuffix(frame.end) if target == CONTENT and last.endswith(frame.end) else ""
+                return _Shown(before, behind, target == CONTENT, way, settings, turn, plain, plain_before, extra)
+    return None
+
+
+def _from_render(frame: Frame, shown: _Shown) -> FoundReasoning:
+    behind, begin = _without_begin(frame, shown)
+    between = ""
+    if frame.start.strip() and frame.start.strip() in behind:
+        behind, _, rest = behind.partition(frame.start.strip())
+        between, begin = frame.start, rest + begin
+    start, end = shown.before, behind.strip()
+    left = start[len(start.rstrip()) :]
+    right = behind[: len(behind) - len(behind.lstrip())]
+    start, pad = (start[: len(start) - len(left)], left) if left == right else (start, right if not left else "")
+    return FoundReasoning(
+        start=start,
+        end=end,
+        pad=pad,
+        after=behind[len(behind.rstrip()) :],
+        between=between,
+        shape=shown.shape,
+        settings=shown.settings,
+        with_content=shown.with_content,
+        evidence=("reasoning", shown.plain, shown.turn),
+        content_begin=begin if shown.with_content else "",
+        content_end=shown.extra,
+    )
+
+
+def _without_begin(frame: Frame, shown: _Shown) -> tuple[str, str]:
+    """What stands behind reasoning, split where the next thing begins."""
+    behind, plain = shown.behind, shown.plain_before
+    if not shown.with_content:
+        first = next((part for part in segments(behind) if part.strip()), "")
+        at = behind.find(first) + len(first)
+        shared = shared_end(behind[at:], plain)
+        return behind[: len(behind) - len(shared)], shared
+    if plain and behind.endswith(plain) and behind[: -len(plain)].strip():
+        return behind[: -len(plain)], plain
+    closing = [part for part in segments(shown.extra or content_end(frame)) if part.strip()]
+    if not closing or not (plain.strip() or shown.extra):
+        return behind, ""
+    parts = segments(behind)
+    size = 0
+    while closing and parts:
+        part = parts.pop()
+        size += len(part)
+        closing = closing[: len(closing) - bool(part.strip())]
+    return behind[: len(behind) - size], behind[len(behind) - size :]
+
+
+def content_end(frame: Frame) -> str:
+    """What closes content before the turn ends, judged by how the turn of the user ends."""
+    common = shared_end(frame.end, frame.user_end)
+    return frame.end[: len(frame.end) - len(common)] if common.strip() else ""
+
+
+# Templates that show no reasoning.
+
+
+def _from_prompts(prober: Prober, source: Source, frame: Frame) -> FoundReasoning:
+    texts = [(settings, text) for settings, text in frame.prompts if markers(text)]
+    for settings in frame.switches:
+        turn = prober.turn(assistant(CONTENT), settings=settings)
+        before = frame.body(turn, settings).partition(CONTENT)[0] if turn else ""
+        if settings and markers(before):
+            texts.append((settings, before))
+    pairs = [(settings, found) for settings, text in texts if len(found := markers(text)) > 1]
+    cut = _cut_marker(prober, source)
+    start = end = ""
+    if pairs:
+        start, end = pairs[0][1][0], pairs[0][1][-1]
+    elif texts:
+        start, end = markers(texts[0][1])[0], cut
+    if not end and not cut:
+        return FoundReasoning()
+    end = end or cut
+    start = start or _opening(source, end)
+    settings, text = next(((settings, text) for settings, text in texts if start in text), ((), ""))
+    before, _, pad = text.partition(start)
+    evidence = ("the settings of the template", frame.prompts[0][1], text) if text else ("content", "", end)
+    pad = pad if not pad.strip() else ""
+    return FoundReasoning(before + start, end, pad, settings=settings, evidence=evidence)
+
+
+def _cut_marker(prober: Prober, source: Source) -> str:
+    """The marker up to which the template drops content: what ended reasoning in older conversations."""
+    for marker in [mark for mark in source.markers if not re.search(r"[{}%]", mark)][:_MAX_SPLITS]:
+        turn = prober.turn(assistant(REASONING + marker + CONTENT))
+        if turn and CONTENT in turn and REASONING not in turn:
+            return marker
+    return ""
+
+
+def _opening(source: Source, end: str) -> str:
+    """The marker that the end is the end of."""
+    for sign in ("/", "END", "end"):
+        start = end.replace(sign, {"/": "", "END": "START", "end": "start"}[sign], 1)
+        if start != end and (sign == "/" or start in source.markers):
+            return start
+    return ""
+
+
+# What the prompt and an empty block say.
+
+
+def _empty_forms(prober: Prober, frame: Frame, found: FoundReasoning) -> FoundReasoning:
+    """How turns without reasoning say so."""
+    for settings in frame.switches:
+        turn = prober.turn(assistant(CONTENT), settings=settings)
+        before = frame.body(turn, settings).partition(CONTENT)[0] if turn and CONTENT in turn else ""
+        before = before.removesuffix(found.content_begin) if found.content_begin else before
+        if found.end not in before or found.between:
+            continue
+        head, _, tail = before.partition(found.end)
+        start = found.start.strip()
+        if not head.strip():
+            found = replace(found, bare_end=True)
+            if tail != found.after or head:
+                found = replace(found, empty=before)
+        elif head.strip() == start and (tail != found.after or not head.startswith(found.start)):
+            found = replace(found, empty=before)
+        if not found.shape and head.strip() == start:
+            found = replace(found, after=tail)
+    return found
+
+
+def _opened_by(frame: Frame, found: FoundReasoning) -> Literal["prompt", "model", "either"]:
+    rests = [text for _, text in frame.prompts if found.end not in text]
+    if not found.start:
+        return "prompt"
+    opened = [text for text in rests if text.strip().endswith(found.start.strip())]
+    if not opened:
+        return "model"
+    return "prompt" if len(opened) == len(rests) else "either"
+
+
+def _mode(frame: Frame, found: FoundReasoning, shown: bool) -> ReasoningMode:
+    if not found.start:
+        return "DELIMITER"
+    if shown and not found.with_content:
+        return "TOOLS_ONLY"
+    texts = [text.strip() for _, text in frame.prompts]
+    opens = any(text.endswith(found.start.strip()) for text in texts)
+    closes = any(text.endswith(found.end) and found.start.strip() in text for text in texts)
+    if opens:
+        return "FORCED_CLOSED" if closes else "FORCED_OPEN"
+    return "TAG_BASED"

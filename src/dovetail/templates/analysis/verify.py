@@ -1,0 +1,169 @@
+"""Whether a dialect holds what its template renders: probes that were not used to find it.
+
+What the template writes for a message is cut out of the turn, must be accepted by the format of the request, and must
+be read back as the same message without a diagnostic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.dialects import Dialect
+from dovetail.engine import accepts
+from dovetail.errors import DovetailError
+from dovetail.messages import Message
+from dovetail.templates.analysis.evidence import Verification
+from dovetail.templates.analysis.frame import Frame, Settings
+from dovetail.templates.analysis.probes import Call, Prober, Shape, Wire, assistant
+
+_PARAMETERS: Wire = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer"},
+        "ratio": {"type": "number"},
+        "metric": {"type": "boolean"},
+        "filter": {
+            "type": "object",
+            "properties": {"tags": {"type": "array", "items": {"type": "string"}}, "limit": {"type": "integer"}},
+        },
+    },
+}
+TOOLS: list[Wire] = [
+    {"type": "function", "function": {"name": name, "description": "d", "parameters": _PARAMETERS}}
+    for name in ("lookup_weather", "find_places")
+]
+_FIRST = Call("lookup_weather", {"city": "São Paulo, north", "days": 3}, "qwert1234")
+_SECOND = Call("find_places", {"city": "Kyōto\nEast", "filter": {"tags": ["a b", "c"], "limit": 2}}, "qwert1235")
+_CONTENT = 'Well, 5 is more than 4.\nLet me see: "naïve" is it?'
+_REASONING = "They ask about two places.\n\nFirst the one, then the other."
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A message of the assistant and what it shows."""
+
+    feature: str
+    content: str = ""
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+PROBES = (
+    Probe("content", _CONTENT),
+    Probe("reasoning", _CONTENT, _REASONING),
+    Probe("one call", calls=(_FIRST,)),
+    Probe("parallel calls", calls=(_FIRST, _SECOND)),
+    Probe("content and calls", _CONTENT, calls=(_FIRST,)),
+    Probe("reasoning and calls", "", _REASONING, (_SECOND,)),
+    Probe("everything", _CONTENT, _REASONING, (_SECOND, _FIRST)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What the template writes for a message: the prompt, the output behind it, and the mode of reasoning."""
+
+    prompt: str | None  # None where no prompt ends as this turn begins
+    output: str
+    reasoning: Any
+
+
+class Verifier:
+    """Probes of one template against one dialect."""
+
+    def __init__(self, prober: Prober, frame: Frame, dialect: Dialect, shape: Shape | None, with_content: bool) -> None:
+        self.prober = prober
+        self.frame = frame
+        self.dialect = dialect
+        self.shape = shape or Shape()
+        self.with_content = with_content  # whether content stands beside calls
+
+    def verify(self, probes: tuple[Probe, ...]) -> Iterator[Verification]:
+        """The verdict on each probe that the template carries."""
+        for probe in probes:
+            rendered = self.rendered(probe)
+            if rendered is not None:
+                problem = self._problem(probe, rendered)
+                yield Verification(probe.feature, not problem, rendered.output, problem)
+
+    def rendered(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
+        """The output that says the probe, or None where the template does not carry all of it."""
+        if (probe.reasoning and not self.shape.reasoning) or (probe.calls and not self.dialect.calls):
+            return None
+        if probe.content and probe.calls and not self.with_content:
+            return None
+        settings = self.shape.settings if probe.reasoning else ()
+        message = assistant(probe.content, probe.reasoning, probe.calls, self.shape)
+        turn = self.prober.turn(message, settings=settings, tools=tools)
+        if turn is None or not _carried(turn, probe):
+            return None
+        body = self.frame.body(turn, settings)
+        start = self.dialect.turn.start.strip()
+        if start and start in body and not self.dialect.turn.between:
+            return None  # the template makes two turns of it
+        return self._cut(body, probe, settings)
+
+    def _cut(self, body: str, probe: Probe, settings: Settings) -> Rendered:
+        """A body without the end of the turn, and without what the prompt has written of it."""
+        turn = self.dialect.turn
+        for end in (turn.end, *turn.other_ends):
+            tail = body.rstrip()
+            if end.strip() and tail.endswith(end.strip()) and not self._closes_block(end, probe):
+                body = tail[: -len(end.strip())]
+                lead = end[: len(end) - len(end.lstrip())]
+                body = body.removesuffix(lead) if lead else body
+                break
+        start = self.frame.user_end + turn.start
+        block = self.dialect.reasoning
+        if turn.opened and body.startswith(turn.opened):
+            return Rendered(start + turn.opened, body[len(turn.opened) :], True)
+        if block is None:
+            return Rendered(start, body, True)
+        if probe.reasoning and not block.start:
+            return Rendered(None, body, True)
+        if probe.reasoning:
+            for _, text in self.frame.prompts:
+                if text and block.end not in text and body.startswith(text) and block.opened_by != "model":
+                    return Rendered(start + text, body[len(text) :], True)
+        return Rendered(start, body, "auto")
+
+    def _closes_block(self, end: str, probe: Probe) -> bool:
+        """Ends that close the last block as well stay in the output."""
+        ends = [way.call_end for way in self.dialect.calls] if probe.calls else self.dialect.content.ends
+        return bool(self.dialect.turn.between) and end.strip() in ends
+
+    def _problem(self, probe: Probe, rendered: Rendered) -> str:
+        """What is wrong with a probe, or nothing."""
+        tools = TOOLS if probe.calls else None
+        try:
+            made = self.dialect.format(tools, reasoning=rendered.reasoning)
+            if not accepts(made.format, rendered.output):
+                return "the format refuses what the template renders"
+            message = self.dialect.parse(rendered.output, tools, prompt=rendered.prompt)
+        except DovetailError as error:
+            return f"{type(error).__name__}: {error}"
+        return _difference(probe, message)
+
+
+def _carried(turn: str, probe: Probe) -> bool:
+    """Whether the template renders all parts of a probe; their spelling may change, so only words are looked for."""
+    words = [word for text in (probe.content, probe.reasoning) if text for word in (text[:20], text[-8:])]
+    return all(word in turn for word in (*words, *(call.name for call in probe.calls)))
+
+
+def _difference(probe: Probe, message: Message) -> str:
+    if message.content.strip() != probe.content.strip():
+        return f"the content is read as {message.content!r}"
+    if message.reasoning.strip() != probe.reasoning.strip():
+        return f"the reasoning is read as {message.reasoning!r}"
+    expected = [(call.name, dict(call.arguments)) for call in probe.calls]
+    if [(call.name, call.value) for call in message.tool_calls] != expected:
+        return f"the calls are read as {[(call.name, call.value) for call in message.tool_calls]!r}"
+    if not all(call.complete for call in message.tool_calls):
+        return "a call is read as incomplete"
+    if message.diagnostics:
+        return f"diagnostic: {message.diagnostics[0].problem}"
+    return ""

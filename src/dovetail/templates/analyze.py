@@ -1,0 +1,64 @@
+"""The dialect of a chat template, wherever models keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dovetail.dialects import Dialect
+from dovetail.dialects.making import call_pieces
+from dovetail.formats.styles import Layout
+from dovetail.parsing.layouts import Literals, TaggedCall
+
+if TYPE_CHECKING:
+    from dovetail.templates.analysis.evidence import Analysis
+
+
+def analyze(source: Any, bos_token: str = "", eos_token: str = "") -> Dialect:
+    """The dialect that a chat template shows, by comparing what it renders.
+
+    The source is the template itself, a tokenizer, the folder or file where one is kept, or a GGUF model. The same
+    template is analysed once.
+    """
+    return analysis_of(source, bos_token, eos_token).dialect
+
+
+def analysis_of(source: Any, bos_token: str = "", eos_token: str = "") -> Analysis:
+    """All that the analysis of a chat template says, with its evidence."""
+    # Templates are an extra: who never analyses one need not have jinja2.
+    from dovetail.templates.analysis import analyse_template
+    from dovetail.templates.sources import find_template
+
+    found = find_template(source)
+    analysis = analyse_template(found.text, bos_token or found.bos_token, eos_token or found.eos_token)
+    tokens = _special_tokens(source)
+    if not tokens or analysis.dialect.special_tokens:
+        return analysis
+    markup = "".join(marks(analysis.dialect))
+    special = tuple(token for token in tokens if token in markup)
+    return replace(analysis, dialect=replace(analysis.dialect, special_tokens=special))
+
+
+def marks(dialect: Dialect) -> list[str]:
+    """Every literal that a dialect writes."""
+    turn, content, reasoning = dialect.turn, dialect.content, dialect.reasoning
+    found = [turn.start, turn.end, turn.between, turn.closing, *turn.other_ends]
+    found += [*content.begins, *content.ends, *content.notes]
+    found += [reasoning.start, reasoning.end] if reasoning else []
+    for way in dialect.calls:
+        found += [way.begin, way.call_begin, way.separator, way.call_end, way.end]
+        found += [piece for piece in call_pieces(way.call) if isinstance(piece, str)]
+        style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
+        if isinstance(style, Layout):
+            found += [style.begin, *(part for middle in style.middle.values() for part in middle), style.stop]
+        elif isinstance(style, Literals):
+            found += style.quotes
+    return list(dict.fromkeys(text for text in found if text.strip()))
+
+
+def _special_tokens(source: Any) -> list[str]:
+    """The special tokens of a tokenizer in memory; a template alone does not say which of its markers are tokens."""
+    decoder = getattr(getattr(source, "tokenizer", source), "added_tokens_decoder", None)
+    added: Iterable[Any] = decoder.values() if isinstance(decoder, dict) else ()
+    return [str(token.content) for token in added if getattr(token, "special", False) and getattr(token, "content", "")]

@@ -1,0 +1,222 @@
+"""The check of one chat template, feature by feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dovetail.dialects import Dialect
+from dovetail.engine.loaders import Loaded
+from dovetail.errors import DialectError, DovetailError
+from dovetail.messages import Message, ToolCall
+from dovetail.models.speaker import Speaker, embedded_tokens
+from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis.verify import Rendered
+from dovetail.templates.checks.features import PROBES, tools_of, with_ids, writes_ids
+from dovetail.templates.checks.laws import accepted, read_back, streams
+from dovetail.templates.checks.report import FEATURES, Check, Report
+from dovetail.templates.checks.turns import Turns
+
+_UTTERANCES = 3  # of the random speaker, for each request
+_FIXES = {
+    "reasoning": "write reasoning between two markers that stand nowhere else, the same in prompt and history",
+    "content": "write content as it is, between markers that are not part of it",
+    "call": "write name and arguments between fixed markers, and the arguments with tojson",
+    "parallel": "write each call with the same markers, and the same text between any two of them",
+    "nested": "write values that are no strings with tojson",
+    "unicode": "write strings with tojson (it leaves Unicode as it is), or between markers that they cannot hold",
+    "whitespace": "do not trim arguments: a value is what stands between its markers",
+    "ids": "write the id of each call between fixed markers",
+}
+# What a reader may remark on, and what to change then.
+_REMARKS = {
+    "not closed by": "close the calls of every turn with the same marker, also where there is only one",
+    "behind the end of the turn": "write nothing behind the end of a turn",
+    "closes nothing": "open and close each block in the same turn",
+}
+
+
+def check_template(text: str, bos_token: str = "", eos_token: str = "") -> Report:
+    """The report on a template that is given as text."""
+    analysis = analyse_template(text, bos_token, eos_token)
+    return _Checker(analysis, Turns(text, analysis, bos_token, eos_token)).report()
+
+
+class _LossError(Exception):
+    """The template writes a message in a way that nobody could read back."""
+
+
+@dataclass(slots=True)
+class _Sample:
+    """A turn that the template wrote, and what it says."""
+
+    message: Message
+    tools: Any
+    turn: Rendered
+
+
+@dataclass(slots=True)
+class _Checker:
+    analysis: Analysis
+    turns: Turns
+    samples: list[_Sample] = field(default_factory=list)
+
+    def report(self) -> Report:
+        checks = [self._feature(feature) for feature in FEATURES if feature in PROBES]
+        checks += [self._streaming(), self._constraint_or_error()]
+        return Report(self.analysis, tuple(checks))
+
+    def _feature(self, feature: str) -> Check:
+        absent = self._absence(feature)
+        if absent:
+            return Check(feature, "absent", absent)
+        notes: list[str] = []
+        rendered = ""
+        for probe in PROBES[feature]:
+            if probe.tool_calls and not self.analysis.dialect.calls:
+                continue
+            try:
+                sample, note = self._sample(with_ids(probe, self.analysis.dialect))
+                if sample is None:
+                    continue
+                problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
+                rendered = sample.turn.output
+            except _LossError as loss:
+                problem, note = "", str(loss)
+            except DovetailError as error:
+                problem, note = str(error), ""
+            if problem:
+                fix = next((fix for words, fix in _REMARKS.items() if words in problem), _FIXES[feature])
+                return Check(feature, "failed", problem, rendered, fix)
+            notes += [note] if note and note not in notes else []
+        if not rendered and not notes:
+            if feature == "content":
+                return Check(feature, "failed", "the template does not write content", "", _FIXES[feature])
+            return Check(feature, "absent", "the template writes no such turn")
+        return Check(feature, "passed", "; ".join(notes), rendered)
+
+    def _absence(self, feature: str) -> str:
+        """Why a template has none of a feature; nothing where it has."""
+        able, dialect = self.analysis.capabilities, self.analysis.dialect
+        if feature == "reasoning" and dialect.reasoning is None:
+            return "the template knows no reasoning"
+        if feature in ("call", "parallel", "nested", "ids") and not dialect.calls:
+            return "the template writes no calls"
+        if feature == "parallel" and able.tool_calls and not able.parallel_calls and not self._writes_several():
+            return "the template writes one call at most"
+        if feature == "ids" and not writes_ids(dialect):
+            return "the template writes no ids"
+        return ""
+
+    def _writes_several(self) -> bool:
+        """Whether two calls are in the turn, in whatever way."""
+        probe = with_ids(PROBES["parallel"][0], self.analysis.dialect)
+        return self.turns.of(probe, tools_of(probe)) is not None
+
+    def _sample(self, message: Message) -> tuple[_Sample | None, str]:
+        """The turn that says `message`: as the template writes it, or else as the dialect does; and a note."""
+        dialect, tools = self.analysis.dialect, tools_of(message) or None
+        try:
+            spelled = dialect.render(message)
+        except DialectError as error:
+            raise _LossError(f"{error.problem}, so that no reader could tell") from None
+        turn, note = self.turns.of(message, tools), ""
+        if turn is None and (message.reasoning or (message.tool_calls and not self.analysis.capabilities.tool_calls)):
+            # Many templates leave reasoning or calls out of history: then no turn of theirs can show it.
+            turn = Rendered(dialect.turn.start, spelled, "auto")
+            note = "the template leaves it out of history; tried as the model writes it"
+        if turn is None:
+            return None, ""
+        sample = _Sample(message, tools, turn)
+        self.samples.append(sample)
+        return sample, note
+
+    def _read(self, sample: _Sample) -> str:
+        """The problem of reading a sample back; that a template writes two messages alike is none of the reader."""
+        dialect, turn = self.analysis.dialect, sample.turn
+        problem = read_back(dialect, sample.tools, turn, sample.message)
+        if problem:
+            got = dialect.parse(turn.output, sample.tools, turn.prompt)
+            alike = self.turns.of(got, sample.tools)
+            if not got.diagnostics and alike is not None and alike.output == turn.output:
+                raise _LossError(f"the template cannot tell: {problem}")
+        return problem
+
+    def _ids(self, sample: _Sample) -> str:
+        got = self.analysis.dialect.parse(sample.turn.output, sample.tools, sample.turn.prompt)
+        wanted = [call.id for call in sample.message.tool_calls]
+        found = [call.id for call in got.tool_calls]
+        if any(id in sample.turn.output for id in wanted):
+            return "" if wanted == found else f"the ids {wanted} are read as {found}"
+        # The template numbers the calls itself.
+        return "" if all(found) and len(set(found)) == len(found) else f"the ids are read as {found}"
+
+    def _streaming(self) -> Check:
+        for sample in self.samples:
+            problem = streams(self.analysis.dialect, sample.tools, sample.turn)
+            if problem:
+                return Check(
+                    "streaming", "failed", problem, sample.turn.output, "report this: it is a defect of dovetail"
+                )
+        return Check("streaming", "passed", f"{len(self.samples)} turns, whole, in chunks and damaged")
+
+    def _constraint_or_error(self) -> Check:
+        try:
+            return self._constraint()
+        except DovetailError as error:
+            return Check("constraint", "failed", str(error), "", "open calls with a marker that stands nowhere else")
+
+    def _constraint(self) -> Check:
+        for sample in self.samples:
+            problem = accepted(self.analysis.dialect, sample.tools, sample.turn)
+            if problem:
+                fix = "write the same white space and markers in history as the model is to write"
+                return Check("constraint", "failed", problem, sample.turn.output, fix)
+        problem, count = self._babble()
+        if problem:
+            return Check("constraint", "failed", problem, "", "report this: it is a defect of dovetail")
+        return Check("constraint", "passed", f"{len(self.samples)} turns accepted, {count} random ones read")
+
+    def _babble(self) -> tuple[str, int]:
+        """A random speaker talks under the format, and what it says is read without a remark."""
+        dialect, count = self.analysis.dialect, 0
+        speaker = _speaker(self.analysis)
+        asked = replace(PROBES["parallel"][0], tool_calls=(*PROBES["parallel"][0].tool_calls, _search()))
+        tools = tools_of(asked) if dialect.calls else None
+        for choice in ("auto", "required") if tools else ("auto",):
+            for reasoning in (True, False) if dialect.reasoning else (False,):
+                fmt = dialect.format(tools, choice, reasoning, self.analysis.capabilities.parallel_calls)
+                for _ in range(_UTTERANCES):
+                    said = speaker.speak(fmt.format, max_tokens=500)
+                    if not said.complete:
+                        continue
+                    got = dialect.parse(said.data, tools, _prompt(dialect, reasoning))
+                    count += 1
+                    if got.diagnostics or (choice == "required" and not got.tool_calls):
+                        remark = got.diagnostics[0].problem if got.diagnostics else "there is no call"
+                        return f"the format allows {said.data.decode()!r}, of which the reader remarks: {remark}", count
+        return "" if count else "the speaker finds no way to end a turn", count
+
+
+def _prompt(dialect: Dialect, reasoning: bool) -> str | None:
+    """The prompt after which the format for a request begins."""
+    block, start = dialect.reasoning, dialect.turn.start
+    if not reasoning and dialect.content.prompt_opens:
+        return start + dialect.content.begins[0]
+    if block is not None and reasoning and not block.start:
+        return None
+    if block is None or block.opened_by == "model" or not reasoning:
+        return start + dialect.turn.opened
+    return start + block.start
+
+
+def _search() -> ToolCall:
+    return PROBES["nested"][0].tool_calls[0]
+
+
+def _speaker(analysis: Analysis) -> Speaker:
+    """A speaker whose vocabulary has the special tokens of the dialect and a stop token of its own."""
+    special = analysis.dialect.special_tokens
+    plain = [token for token in embedded_tokens().tokens if not (len(token) > 2 and token.startswith(b"<"))]
+    tokens = [*plain, *(token.encode() for token in special), b"<stop>"]
+    return Speaker(7, Loaded(tokens, {token: len(plain) + i for i, token in enumerate(special)}, [len(tokens) - 1]))

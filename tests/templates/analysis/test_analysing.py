@@ -1,0 +1,78 @@
+"""What an analysis says of templates that are hard to read."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+import dovetail as dt
+from dovetail.templates.analysis import analyse_template
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def test_a_plain_template_has_turns_and_nothing_else() -> None:
+    analysis = analyse_template(CHATML)
+    dialect = analysis.dialect
+    assert ("<|im_start|>assistant\n", "<|im_end|>") == (dialect.turn.start, dialect.turn.end)
+    assert ((), None, False) == (dialect.calls, dialect.reasoning, dialect.content.wrapped)
+    assert "<|im_start|>assistant\n" == analysis.generation_prompt
+    assert () == analysis.notes
+
+
+def test_a_template_without_an_assistant_is_refused() -> None:
+    with pytest.raises(dt.TemplateError, match="no turn of an assistant"):
+        dt.analyze("{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}")
+
+
+def test_a_template_that_is_not_jinja_is_refused() -> None:
+    with pytest.raises(dt.TemplateError):
+        dt.analyze("{% for m in messages %}")
+
+
+def test_calls_that_nothing_tells_from_text_are_noted_and_left_out() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{% if m.tool_calls %}{% for c in m.tool_calls %}{{ c.function.name }}\n"
+        "{{ c.function.arguments | tojson }}{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    analysis = analyse_template(source)
+    assert () == analysis.dialect.calls
+    assert any("no marker" in note for note in analysis.notes)
+
+
+def test_a_template_that_fails_on_tools_is_analysed_without() -> None:
+    analysis = analyse_template("{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + CHATML)
+    assert "<|im_start|>assistant\n" == analysis.dialect.turn.start
+    assert not analysis.capabilities.tools
+
+
+def test_tokens_of_the_tokenizer_are_part_of_the_turn() -> None:
+    source = (
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}"
+        "{% if add_generation_prompt %}[assistant]{% endif %}"
+    )
+    assert "" == analyse_template(source).dialect.turn.end
+    assert "</s>" == analyse_template(source, "<s>", "</s>").dialect.turn.end
+
+
+def test_ids_that_are_counted_are_told_with_the_name_that_they_share_a_word_with() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}<|call|>do."
+        "{{ c.function.name }}#{{ loop.index }}<|args|>{{ c.function.arguments | tojson }}<|done|>{% endfor %}<|end|>"
+        "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    way = analyse_template(source).dialect.calls[0]
+    assert ("do.{name}#{id}", r"\d+", 1) == (way.id_template, way.id_pattern, way.first_id)
+    message = analyse_template(source).dialect.parse("<|call|>do.f#1<|args|>{}<|done|>", prompt="<|assistant|>")
+    assert ["do.f#1"] == [call.id for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("source", ["{{ messages[0].content }}" * 3, "x", "{% raw %}{{ messages }}{% endraw %}"])
+def test_what_is_no_chat_template_ends_in_a_typed_error_or_a_dialect(source: str) -> None:
+    with contextlib.suppress(dt.DovetailError):
+        assert dt.analyze(source).name.startswith("template-")

@@ -1,0 +1,93 @@
+"""Templates that no model has: whatever their layout, it is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from dovetail.parsing.layouts import ID, PYTHON_DICT, JsonCall, KeyedCall, Literals, TaggedCall
+from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis.frame import call_shape, frame
+from dovetail.templates.analysis.probes import Prober
+from dovetail.templates.analysis.source import read_source
+from dovetail.templates.analysis.verify import PROBES, Verifier
+from tests.templates.synthetic import Spec, spec
+
+MODES = {
+    "none": "NONE",
+    "tags": "TAG_BASED",
+    "opened": "FORCED_OPEN",
+    "opened or closed": "FORCED_CLOSED",
+    "tools only": "TOOLS_ONLY",
+    "delimiter": "DELIMITER",
+}
+FORMATS = {
+    "json": "JSON_NATIVE",
+    "json array": "JSON_NATIVE",
+    "nested json": "JSON_NATIVE",
+    "keyed": "JSON_NATIVE",
+    "tag with json": "TAG_WITH_JSON",
+    "fenced": "TAG_WITH_JSON",
+    "dict": "TAG_WITH_JSON",
+    "tagged": "TAG_WITH_TAGGED",
+    "key tags": "TAG_WITH_TAGGED",
+    "attributes": "TAG_WITH_TAGGED",
+    "named tags": "TAG_WITH_TAGGED",
+    "python": "TAG_WITH_TAGGED",
+    "quoted literals": "TAG_WITH_TAGGED",
+}
+CONTENT = {"plain": "PLAIN", "wrapped": "ALWAYS_WRAPPED", "wrapped with reasoning": "WRAPPED_WITH_REASONING"}
+
+
+def check(made: Spec) -> None:
+    """Everything that the template writes is found, accepted and read back."""
+    source = made.source
+    analysis = analyse_template(source)
+    dialect, modes = analysis.dialect, analysis.modes
+    assert modes.reasoning == MODES[made.reasoning]
+    assert modes.content == CONTENT[made.content]
+    assert modes.tools == FORMATS[made.layout]
+    if made.reasoning != "none":
+        assert dialect.reasoning is not None
+        assert (dialect.reasoning.start.strip(), dialect.reasoning.end) == made.think
+    if made.content != "plain":
+        assert (dialect.content.begins[0], dialect.content.ends[0]) == made.answer
+    way = dialect.calls[0]
+    if made.section:
+        assert way.begin.startswith(made.opening[0])
+        assert way.end.endswith(made.opening[1])
+    check_call(made, way.call)
+    prober = Prober(source)
+    turn = frame(prober, read_source(source), call_shape(prober))
+    assert turn is not None
+    rows = list(
+        Verifier(prober, turn, dialect, analysis.shape, analysis.capabilities.content_with_calls).verify(PROBES)
+    )
+    assert [(row.feature, row.problem) for row in rows if not row.passed] == []
+    assert {"content", "one call", "parallel calls", "content and calls"} <= {row.feature for row in rows}
+
+
+def check_call(made: Spec, call: JsonCall | KeyedCall | TaggedCall) -> None:
+    match made.layout:
+        case "json" | "json array" | "nested json":
+            assert isinstance(call, JsonCall)
+            assert call.inside == ("function" if made.layout == "nested json" else "")
+            keys = [key for key, _ in call.fields if key != made.keys[2]]
+            assert keys == list(made.keys[:2])
+            if made.layout != "nested json":
+                assert (made.ids != "none") == (ID in [value for _, value in call.fields])
+        case "keyed":
+            assert isinstance(call, KeyedCall)
+        case "dict":
+            assert isinstance(call, TaggedCall)
+            assert call.arguments == PYTHON_DICT
+        case "python" | "quoted literals":
+            assert isinstance(call, TaggedCall)
+            assert isinstance(call.arguments, Literals)
+        case "tag with json":
+            assert isinstance(call, TaggedCall)
+            assert (made.ids != "none") == (ID in call.parts)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_layout_of_a_synthetic_template_is_found(seed: int) -> None:
+    check(spec(seed))
