@@ -110,7 +110,7 @@ def one(warm: Warm, seed: int) -> str:
 
 def check(bench: Bench, finished: Finished, form: str, seed: int) -> str:
     """What must hold after any run."""
-    if finished.code in (-signal.SIGINT, -signal.SIGTERM):
+    if finished.code in (-signal.SIGINT, -signal.SIGTERM) or (finished.code, finished.stderr.strip()) == (130, ""):
         return _killed(finished, form)
     assert finished.code in CODES, finished.code
     assert "Traceback" not in finished.stderr
