@@ -211,9 +211,10 @@ def test_rules_find_a_tool_of_a_server_under_its_short_name() -> None:
 
 def test_the_tools_of_a_trusted_server_need_no_approval() -> None:
     settings = Settings(mcp_servers={"srv": ServerSettings(command="x", trust=True)})
-    made = Rules.of(settings, ToolFlags(approval_mode="default"), Path("/w"))
-    assert "allow" == made.decide("mcp__srv__do", {}, False).verdict
-    assert "ask" == made.decide("mcp__other__do", {}, False).verdict
+    for bare in (False, True):
+        made = Rules.of(settings, ToolFlags(approval_mode="default", bare=bare), Path("/w"))
+        assert "allow" == made.decide("mcp__srv__do", {}, False).verdict
+        assert "ask" == made.decide("mcp__other__do", {}, False).verdict
 
 
 def test_a_pattern_on_a_tool_that_has_no_patterns_forbids_and_never_allows() -> None:

@@ -144,7 +144,8 @@ class Rules:
             core = ()
             notes.append(f"Warning: --core-tools is ignored with {'--bare' if flags.bare else '--safe-mode'}.")
         rules = listed.permissions
-        trusted = [f"mcp__{server_slug(name)}" for name, server in listed.mcp_servers.items() if server.trust]
+        # A bare run has no servers but those of the command line, and those are meant.
+        trusted = [f"mcp__{server_slug(name)}" for name, server in settings.mcp_servers.items() if server.trust]
         trusted += [FETCH] if listed.tools.web_fetch else []
         exclude = (*listed.tools.exclude, *flags.exclude)
         return cls(
