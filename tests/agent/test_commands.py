@@ -55,6 +55,9 @@ RUNS = [
     ("env -S 'rm x'", "rm x"),
     ("coproc N { rm x; }", "rm x"),
     ("time -p rm x", "rm x"),
+    ("sudo -n rm x", "rm x"),
+    ("sudo -E -u root nice -n 5 rm x", "rm x"),
+    ("find . -exec true {} + -exec rm x", "rm x"),
 ]
 DOES_NOT_RUN = [
     # text, a line that must not be among those run
@@ -65,7 +68,7 @@ DOES_NOT_RUN = [
     (r"echo \; rm x", "rm x"),
 ]
 UNREADABLE = ["echo 'a", 'echo "a', "echo `a", "echo $(a", "echo ${a", "$'a", "x" * 70_000, "$(" * 40 + ")" * 40,
-              'echo "${' * 40]  # fmt: skip
+              'echo "${' * 40, "env " * 100 + "x"]  # fmt: skip
 
 
 def lines(text: str) -> set[str]:

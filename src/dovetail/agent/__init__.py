@@ -11,9 +11,10 @@ output/         text, json and stream-json envelopes
 providers/      connect(ProviderOptions) -> Provider: OpenAI-compatible, Anthropic, Gemini, local, speaker; retries
 tools/          builtin_tools(...) -> [Tool], and Python functions as tools
 permissions.py  Rules.of(settings, flags, workspace) -> Permissions: rules, approval modes, workspace limits
+commands.py     what a shell command would run and touch, read from its text; patterns.py the wildcards of rules and globs
 settings.py     load_settings(workspace, home, bare) -> Settings: user and project settings files
 hooks.py        CommandHooks(settings, session) -> Hooks: commands around tool calls
 mcp.py          connect_servers(configs) -> an async context with the tools and the state of each server
-recording.py    Transcript -> Recorder; resume(...) -> the turns of an earlier session
+recording.py    Sessions(workspace) -> Transcript, which is a Recorder, and the turns of an earlier session
 telemetry.py    OpenTelemetry events and spans
 """

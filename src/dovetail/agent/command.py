@@ -156,6 +156,9 @@ class _Assembly:
         if not self.workspace.is_dir():
             raise InputError(f"--workspace: there is no directory {self.workspace}")
         self.settings = load_settings(self.workspace, bare=flags.bare or flags.safe_mode)
+        if flags.mcp_config is not None:
+            servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
+            self.settings = self.settings.model_copy(update={"mcp_servers": servers})
         self.form: Format = flags.output_format or self.settings.output.format
         self.limits = _limits(flags, self.settings)
         tool_flags = ToolFlags(
@@ -231,11 +234,8 @@ class _Assembly:
     async def _servers(self, stack: AsyncExitStack) -> Servers:
         """The tool servers of settings and flags; one that fails is a warning."""
         named = self.flags.allowed_mcp_server_names
-        configs = dict(self.settings.mcp_servers)
-        if self.flags.mcp_config is not None:
-            configs |= read_mcp_config(self.flags.mcp_config)
         connected = connect_servers(
-            configs,
+            self.settings.mcp_servers,
             self.workspace,
             allowed=named or self.settings.mcp.allowed,
             excluded=self.settings.mcp.excluded,

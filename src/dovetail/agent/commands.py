@@ -16,6 +16,7 @@ _MAX_LENGTH = 1 << 16
 _MAX_DEPTH = 16
 _MAX_COMMANDS = 1000
 _MAX_QUOTES = 32
+_MAX_INNER = 64
 
 _RESERVED = frozenset("if then elif else fi while until do done ! { } case esac in coproc function".split())
 _HEADERS = frozenset("for case select".split())  # the rest of these is only words
@@ -26,8 +27,6 @@ _WRAPPERS = dict.fromkeys(
     "parallel fakeroot systemd-run".split(),
     0,
 ) | dict.fromkeys("timeout chroot flock taskset chrt".split(), 1)
-# Options of wrappers that take the next word as their value.
-_VALUED = frozenset("-u -g -n -k -s -I -L -P -d -E -a -S -C -p -c -i -o -e --signal --kill-after --adjustment".split())
 # Options that take a text for the shell, by command; "" is the first plain argument.
 _SCRIPTED = {
     "eval": "", "trap": "", "env": "-S", "flock": "-c", "su": "-c", "script": "-c", "watch": "", "parallel": "",
@@ -94,15 +93,20 @@ class Command:
         return len(self.words) - len(words) in self.made_up or name in _OPAQUE or evaluated or reads_input
 
     def inner(self) -> Iterator[tuple[str, ...]]:
-        """The words of the commands that this one stands around, from the outside in."""
-        words = self.words
-        while words:
+        """The words of the commands that this one stands, or may stand, around."""
+        seen = {0}
+        todo = [0]
+        while todo:
+            at = todo.pop()
+            words = self.words[at:]
             bare = _without_prefix(words)
-            if bare != words:
-                yield bare
-            words = _wrapped(bare)
-            if words:
-                yield words
+            for start in {len(words) - len(bare), *_wrapped(bare, len(words) - len(bare))}:
+                if at + start not in seen:
+                    seen.add(at + start)
+                    todo.append(at + start)
+                    yield self.words[at + start :]
+            if len(seen) > _MAX_INNER:
+                raise _too_much()
 
     def touched(self) -> Iterator[tuple[str, str]]:
         """The operations implied, as pairs of "read", "write" or "fetch" and the path or address."""
@@ -156,25 +160,35 @@ def _without_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _wrapped(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command in the arguments of a wrapper such as sudo, or of `find -exec`; empty for any other command."""
-    if not words:
-        return ()
-    name = words[0].rpartition("/")[2]
+def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
+    """Where the command in the arguments of a wrapper such as sudo, or of `find -exec`, may begin.
+
+    Whether the word after an option is its value is not known here, so both are followed.
+    """
+    name = words[0].rpartition("/")[2] if words else ""
     if name == "find":
-        starts = [at for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")]
-        return words[starts[0] + 1 :] if starts else ()
+        return {offset + at + 1 for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")}
     if name not in _WRAPPERS:
-        return ()
-    rest, plain = list(words[1:]), _WRAPPERS[name]
-    while rest and (rest[0].startswith("-") or plain or (name == "env" and _ASSIGNMENT.match(rest[0]))):
-        option = rest.pop(0)
-        if option.startswith("-"):
-            if option in _VALUED and rest:
-                rest.pop(0)
+        return set()
+    found: set[int] = set()
+    todo = [(1, _WRAPPERS[name])]
+    seen = set(todo)
+    while todo:
+        at, plain = todo.pop()
+        if at >= len(words):
+            continue
+        if words[at].startswith("-"):
+            after = [(at + 1, plain), (at + 2, plain)]
         elif plain:
-            plain -= 1
-    return tuple(rest)
+            after = [(at + 1, plain - 1)]
+        elif name == "env" and _ASSIGNMENT.match(words[at]):
+            after = [(at + 1, plain)]
+        else:
+            found.add(offset + at)
+            after = []
+        todo += [one for one in after if one not in seen]
+        seen |= {*after}
+    return found
 
 
 def _scripts(words: tuple[str, ...]) -> Iterator[str]:

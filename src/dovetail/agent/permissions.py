@@ -144,7 +144,8 @@ class Rules:
             core = ()
             notes.append(f"Warning: --core-tools is ignored with {'--bare' if flags.bare else '--safe-mode'}.")
         rules = listed.permissions
-        trusted = [f"mcp__{server_slug(name)}" for name, server in listed.mcp_servers.items() if server.trust]
+        # A bare run has no servers but those of the command line, and those are meant.
+        trusted = [f"mcp__{server_slug(name)}" for name, server in settings.mcp_servers.items() if server.trust]
         trusted += [FETCH] if listed.tools.web_fetch else []
         exclude = (*listed.tools.exclude, *flags.exclude)
         return cls(
@@ -261,17 +262,29 @@ class Rules:
         return None
 
     def _path_matches(self, pattern: str, path: Path, *, follow: bool) -> bool:
-        if pattern.startswith("//"):
-            pattern = pattern[1:]
-        elif pattern.startswith("~/") or pattern == "~":
-            pattern = f"{self.home}{pattern[1:]}"
-        else:
-            pattern = f"{self.workspace}/{pattern.removeprefix('./').removeprefix('/')}"
-        pattern = pattern.rstrip("/").removesuffix("/**")
+        anchor, pattern = self._anchored(pattern)
         written = _normal(path)
-        paths = {written, _resolved(path) or written} if follow else {written}
-        # A rule on a folder is a rule on everything in it.
-        return any(matches_path(one, str(each)) for each in paths for one in (pattern, f"{pattern}/**"))
+        for each in {written, _resolved(path) or written} if follow else {written}:
+            if each.is_relative_to(anchor):
+                # The anchor is no part of the pattern: its name may hold what would be special there.
+                below = "/".join(each.relative_to(anchor).parts)
+                # A rule on a folder is a rule on everything in it.
+                if matches_path(pattern, below) or matches_path(f"{pattern}/**", below):
+                    return True
+        return False
+
+    def _anchored(self, pattern: str) -> tuple[Path, str]:
+        """The folder from which a pattern counts, and what it says from there on."""
+        if pattern.startswith("//"):
+            anchor, pattern = Path("/"), pattern[2:]
+        elif pattern == "~" or pattern.startswith("~/"):
+            anchor, pattern = self.home, pattern[2:]
+        else:
+            anchor, pattern = self.workspace, pattern.removeprefix("./").removeprefix("/")
+            while pattern == ".." or pattern.startswith("../"):
+                anchor, pattern = anchor.parent, pattern[3:]
+        pattern = pattern.rstrip("/").removesuffix("/**")
+        return anchor, pattern if pattern not in ("", ".") else "**"
 
     def _shell(self, text: str) -> Decision | None:
         try:

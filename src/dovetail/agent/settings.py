@@ -75,7 +75,6 @@ class ModelSettings(_Model):
     max_wall_time_seconds: float = -1
     max_tool_calls: int = -1
     max_tool_calls_per_turn: int | None = None
-    skip_loop_detection: bool = True
 
 
 class OutputSettings(_Model):
@@ -139,7 +138,6 @@ class TelemetrySettings(_Model):
     """What OpenTelemetry is told."""
 
     enabled: bool = True
-    include_sensitive_span_attributes: bool = False
 
 
 class GeneralSettings(_Model):
