@@ -60,6 +60,6 @@ def local(tiny_model: Path) -> Iterator[LocalProvider]:
     """A provider with that model."""
     from dovetail.agent.providers.local import local_provider
 
-    provider = local_provider(ProviderOptions("local", str(tiny_model), seed=5, extra={"dialect": "qwen_3"}))
+    provider = local_provider(ProviderOptions("local", str(tiny_model), seed=5))
     yield provider
     asyncio.run(provider.close())
