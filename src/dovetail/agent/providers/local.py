@@ -144,13 +144,9 @@ class SpeakerProvider(LocalProvider):
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The reply: a call of the terminal tool where there is one, or else a few words."""
         if (example := _known_answer(request)) is not None:
-            for delta in (
-                ToolStart(0, "", STRUCTURED_OUTPUT),
-                ToolArguments(0, example),
-                ToolEnd(0),
-                Finish("tool_use"),
-            ):
-                yield delta
+            for recited in (ToolStart(0, "", STRUCTURED_OUTPUT), ToolArguments(0, example), ToolEnd(0)):
+                yield recited
+            yield Finish("tool_use")
             return
         if request.tool_choice == "auto":
             terminal = any(tool.name == STRUCTURED_OUTPUT for tool in request.tools)
