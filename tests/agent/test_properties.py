@@ -149,7 +149,8 @@ BLOCKS: Any = st.one_of(
 REPLIES: Any = st.builds(
     lambda blocks, fault: Reply(*blocks, **fault),
     st.lists(BLOCKS, max_size=4),
-    st.sampled_from([{}, {}, {}, {}, {"cut_after": 1}, {"error_after": 2}, {"status": 500}, {"finish": "length"}]),
+    st.sampled_from([{}, {}, {}, {}, {"cut_after": 1}, {"error_after": 2}, {"status": 500}, {"finish": "length"}])
+    | SECRETS.map(lambda secret: {"status": 400, "message": f"you sent {secret}"}),
 )
 
 
@@ -199,6 +200,8 @@ def test_whatever_the_model_does(
     sent = [block for reply in replies for block in reply.blocks if isinstance(block, Call)]
     for call in sent:
         assert not {secret for secret in secrets_in(call.arguments) if secret in kept}
+    quoted = [reply.message.removeprefix("you sent ") for reply in replies if reply.status == 400]
+    assert not [secret for secret in quoted if secret in transcript + collected.text()]
     for line in transcript.splitlines():
         json.loads(line)
 

@@ -205,7 +205,11 @@ def _handled(history: Sequence[Turn]) -> dict[str, str]:
 
 
 def _public(ending: Ending) -> str:
-    """The message without what the model wrote: the preview of its prose is for the caller only."""
-    if ending.reason == "structured_output_missing":
-        return "model did not produce structured output"
-    return ending.message
+    """The message for telemetry: never words of the model, of a service or of a tool, which may quote the payload."""
+    match ending.reason:
+        case "structured_output_missing":
+            return "model did not produce structured output"
+        case "api_error" | "authentication" | "internal_error":
+            return ending.kind.error
+        case _:
+            return ending.message
