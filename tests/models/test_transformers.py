@@ -135,7 +135,7 @@ def test_stop_texts_limits_and_context(model: TransformersModel, directory: Path
     said = run(model, "hi", {"type": "const_string", "value": "one two three"}, stop=("two",))
     assert (b"one ", "two") == (data(said), said[-1].stopped_by)
     small = TransformersModel(directory, dialect="qwen_3", device="cpu", max_context=20)
-    assert "length" == run(small, "x", seed=1, temperature=0)[-1].finish
+    assert "length" == run(small, "x", {"type": "regex", "pattern": "[ab]{99}"}, seed=1)[-1].finish
     with pytest.raises(dt.ModelError, match="the prompt has"):
         run(small, "a very long prompt for so small a model, which cannot take it")
     small.close()
@@ -169,6 +169,14 @@ def test_a_chat_goes_through_the_template_and_is_answered(tmp_path: Path, name: 
     assert begun.text.endswith(begun.prefix)
     assert dt.compile(model.dialect.format(reasoning=False), model.vocabulary).matcher().accept_bytes(begun.prefix)
     model.close()
+
+
+def test_the_dialect_is_found_out_from_the_template(directory: Path) -> None:
+    model = TransformersModel(directory, device="cpu")
+    known = dt.dialects.get("qwen_3")
+    assert known.calls[0].call_begin == model.dialect.calls[0].call_begin
+    assert model.dialect.reasoning is not None
+    assert ("<think>", "model") == (model.dialect.reasoning.start, model.dialect.reasoning.opened_by)
 
 
 def test_what_cannot_be_loaded_is_told_with_its_place(tmp_path: Path) -> None:

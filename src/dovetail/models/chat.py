@@ -89,7 +89,7 @@ def _opened(dialect: Dialect, reasoning: bool) -> str:
     block, content = dialect.reasoning, dialect.content
     if block and (block.opened_by == "prompt" if reasoning else block.skipped):
         return block.start + block.pad
-    return content.begins[0] if not reasoning and content.prompt_opens else ""
+    return content.begins[0] if not reasoning and content.prompt_opens else dialect.turn.opened
 
 
 def begun(dialect: Dialect, message: Message, reasoning: bool) -> str:

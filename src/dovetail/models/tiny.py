@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dovetail import dialects
-from dovetail.dialects import Dialect
+from dovetail.dialects import ARGUMENTS, ID, NAME, Dialect, TaggedCall
+from dovetail.dialects.making import call_pieces
 from dovetail.errors import ModelError
 from dovetail.models.letters import SAMPLE
 
@@ -13,6 +14,8 @@ try:
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from dovetail.models.quiet import quietly
 except ImportError as error:  # pragma: no cover
     raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
 
@@ -22,7 +25,7 @@ _TEMPLATE = """{%- if tools %}{{ START_system }}Tools:
 {%- for message in messages %}
 {%- if message.role == "assistant" %}{{ START_assistant }}
 {%- if message.reasoning_content %}{{ THINK }}{{ message.reasoning_content }}{{ THOUGHT }}{% endif %}
-{{- message.content }}{% for call in message.tool_calls or [] %}{{ call.function | tojson }}{% endfor %}{{ END }}
+{{- message.content }}{% if message.tool_calls %}CALLS{% endif %}{{ END }}
 {%- else %}{{ START_user | replace("user", message.role) }}{{ message.content }}{{ END }}{% endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ START_assistant }}{% if OPENS and enable_thinking | default(true) -%}
@@ -37,7 +40,7 @@ def make(
     layers: int = 2,
     width: int = 32,
     vocabulary_size: int = 512,
-    context: int = 4096,
+    context: int = 32_768,
 ) -> Path:
     """Write a Llama of random weights with a trained tokenizer and the chat markers of a dialect."""
     path = Path(directory)
@@ -60,8 +63,9 @@ def make(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    model.save_pretrained(path)
-    fast.save_pretrained(path)
+    with quietly():
+        model.save_pretrained(path)
+        fast.save_pretrained(path)
     return path
 
 
@@ -80,7 +84,7 @@ def _tokenizer(special_tokens: list[str], size: int) -> Tokenizer:
 
 
 def _chat_template(dialect: Dialect, end: str) -> str:
-    """A template that lays out turns as the dialect does; calls of earlier turns stand in it as JSON."""
+    """A template that lays out turns as the dialect does."""
     start, block = dialect.turn.start or "assistant: ", dialect.reasoning
     own = next((word for word in ("assistant", "Assistant", "CHATBOT", "model") if word in start), "")
     texts: dict[str, str | bool] = {
@@ -93,7 +97,31 @@ def _chat_template(dialect: Dialect, end: str) -> str:
         "OPENS": bool(block and block.opened_by == "prompt"),
     }
     lines = [f"{{%- set {name} = {_literal(value)} %}}" for name, value in texts.items()]
-    return "".join(lines) + _TEMPLATE
+    return "".join(lines) + _TEMPLATE.replace("CALLS", _calls(dialect))
+
+
+def _calls(dialect: Dialect) -> str:
+    """How the template writes calls: as the dialect does where arguments are JSON, or else each as a JSON object."""
+    plain = "{% for call in message.tool_calls %}{{ call.function | tojson }}{% endfor %}"
+    way = dialect.calls[0] if dialect.calls else None
+    if way is None or (isinstance(way.call, TaggedCall) and way.call.arguments != "json"):
+        return plain
+    wide = "%09d" if way.id_pattern == "[a-zA-Z0-9]{9}" else "%d"
+    fields = {
+        NAME: "{{ call.function.name }}",
+        ARGUMENTS: "{{ call.function.arguments | tojson }}",
+        ID: f"{{{{ '{wide}' | format(loop.index0 + {way.first_id}) }}}}",
+    }
+    pieces = [_printed(piece) if isinstance(piece, str) else fields[piece] for piece in call_pieces(way.call)]
+    call = _printed(way.call_begin) + "".join(pieces) + _printed(way.call_end)
+    joined = call + "{% if not loop.last %}" + _printed(way.separator) + "{% endif %}"
+    before = "{% if message.content %}" + _printed(way.spacing) + "{% else %}" + _printed(way.lead) + "{% endif %}"
+    loop = "{% for call in message.tool_calls %}" + joined + "{% endfor %}"
+    return before + _printed(way.begin) + loop + _printed(way.end)
+
+
+def _printed(text: str) -> str:
+    return "{{ " + repr(text) + " }}" if text else ""
 
 
 def _literal(value: str | bool) -> str:

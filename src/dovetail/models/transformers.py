@@ -13,16 +13,18 @@ import numpy as np
 from dovetail import dialects
 from dovetail.dialects import Dialect
 from dovetail.engine import Vocabulary
-from dovetail.errors import MessageError, ModelError
+from dovetail.errors import InputError, MessageError, ModelError
 from dovetail.models.chat import begun, continued, for_template, render_plainly, settled
 from dovetail.models.model import DEFAULT_SAMPLING, Constraint, Prompt, Sampling, Step, matcher_of
 from dovetail.models.voice import Talker, Voice, exits_of
+from dovetail.response_templates.detect import detect
 
 try:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from dovetail.models.batching import Batcher, Job
+    from dovetail.models.quiet import quietly
 except ImportError as error:  # pragma: no cover
     raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
 
@@ -30,7 +32,8 @@ except ImportError as error:  # pragma: no cover
 class TransformersModel:
     """A model with its tokenizer, on CUDA where there is one; requests that come together share its forward passes.
 
-    The dialect may be given by name. Nothing is fetched, and no code out of the directory is run.
+    The dialect is found out from the tokenizer and its templates unless it is given. Nothing is fetched, and no code
+    out of the directory is run.
     """
 
     def __init__(
@@ -141,8 +144,9 @@ def _load(path: Path, dtype: str) -> tuple[Any, Any]:
     if not path.is_dir():
         raise ModelError(f"there is no directory {str(path)!r}", "", "give the directory of a Transformers model")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(path, local_files_only=True, dtype=dtype)
+        with quietly():
+            tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
+            model = AutoModelForCausalLM.from_pretrained(path, local_files_only=True, dtype=dtype)
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = str(error).strip().split("\n")[0]
         problem = f"this is not a causal language model that Transformers can load: {first}"
@@ -161,4 +165,9 @@ def _find_dialect(path: Path, given: Dialect | str | None) -> Dialect:
         return given
     if given:
         return dialects.get(given)
-    raise ModelError("it is not known how this model talks", str(path), "name its dialect")
+    try:
+        return detect(path).dialect
+    except InputError as error:
+        raise ModelError(
+            f"it is not known how this model talks: {error.problem}", str(path), "name its dialect"
+        ) from error

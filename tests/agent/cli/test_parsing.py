@@ -195,6 +195,11 @@ def test_a_prompt_that_mentions_a_missing_file_ends_with_42(bench: Bench) -> Non
     assert "remember the milk" in bench.received[0]["messages"][-1]["content"]
 
 
+def test_bytes_that_are_no_text_are_replaced(bench: Bench) -> None:
+    assert 0 == bench.run([GOOD], prompt="a\udcffb").code
+    assert "a?b" == bench.received[0]["messages"][-1]["content"]
+
+
 def test_the_workspace_must_exist(bench: Bench) -> None:
     assert 52 == bench.command("-p", "x", "--workspace", "nowhere").code
 

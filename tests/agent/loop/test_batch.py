@@ -119,6 +119,15 @@ def test_arguments_that_json_could_not_carry_are_refused(arguments: str, words: 
     json.dumps(run.messages, allow_nan=False).encode()
 
 
+def test_a_provider_that_numbers_its_calls_anew_each_turn_repeats_nothing() -> None:
+    log, tools = probes()
+    names = ["read", "write", "read", "write", "read"]
+    script = [*(Reply(Call(name, {}, "call_0")) for name in names), SO]
+    run = make_run(ScriptedProvider(script), make_contract(S1), tools)
+    assert "structured_output" == execute(run).reason
+    assert 2 * len(names) == len(log)
+
+
 def test_a_run_that_is_cancelled_from_outside_ends_and_answers_every_call() -> None:
     log, tools = probes()
 

@@ -32,7 +32,7 @@ def read(provider: Provider, request: Request, close: bool = True) -> tuple[Read
     async def once() -> tuple[Read, list[Restarted]]:
         restarts: list[Restarted] = []
         try:
-            return await read_reply(provider, request, lambda _: None, provider.model, restarts.append), restarts
+            return await read_reply(provider, request, lambda _: None, set(), restarts.append), restarts
         finally:
             if close:
                 await provider.close()
@@ -60,6 +60,6 @@ def local(tiny_model: Path) -> Iterator[LocalProvider]:
     """A provider with that model."""
     from dovetail.agent.providers.local import local_provider
 
-    provider = local_provider(ProviderOptions("local", str(tiny_model), seed=5, extra={"dialect": "qwen_3"}))
+    provider = local_provider(ProviderOptions("local", str(tiny_model), seed=5))
     yield provider
     asyncio.run(provider.close())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -139,7 +138,8 @@ def test_further_fields_reach_the_service_and_thinking_gives_way_to_a_forced_cal
     _, _, received = ask("openai", ASKED, Reply("ok"), extra={"top_k": 5}, seed=9)
     assert (5, 9) == (received[0].body["top_k"], received[0].body["seed"])
     _, _, received = ask("gemini", ASKED, Reply("ok"), extra={"thinking_config": {"includeThoughts": True}})
-    assert received[0].body["generationConfig"]["thinkingConfig"] == {"includeThoughts": True}
+    sent = received[0].body["generationConfig"]["thinkingConfig"]
+    assert sent in ({"includeThoughts": True}, {"include_thoughts": True})  # the service takes both
 
 
 # Which provider.
@@ -237,15 +237,16 @@ def test_the_speaker_meets_the_contract_for_any_schema(schema: dict[str, Any], s
     jsonschema.validate(use.value, schema, format_checker=jsonschema.FormatChecker())
 
 
-def test_a_schema_that_no_grammar_holds_exactly_still_gets_an_answer() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"a": {"type": "array", "uniqueItems": True, "items": {"type": "string"}}},
-    }
-    provider = speaker_provider(ProviderOptions(seed=1))
+INEXACT: list[dict[str, Any]] = [
+    closed(a={"type": "array", "uniqueItems": True, "items": {"type": "boolean"}, "minItems": 2}),
+    closed(a={"type": "array", "contains": {"const": 3}, "items": {"type": "integer", "minimum": 1, "maximum": 4}}),
+    closed(a={"type": "integer", "minimum": 0, "maximum": 30, "not": {"multipleOf": 2}}),
+]
 
-    async def all_deltas() -> list[Any]:
+
+@pytest.mark.parametrize("schema", INEXACT, ids=str)
+def test_the_speaker_meets_schemas_that_no_grammar_holds_exactly(schema: dict[str, Any]) -> None:
+    for seed in (None, 1, 2):
         request = Request((UserTurn("hi"),), "", (ToolSpec(STRUCTURED_OUTPUT, "", schema),))
-        return [delta async for delta in provider.stream(request)]
-
-    assert asyncio.run(all_deltas())
+        (use,) = read(speaker_provider(ProviderOptions(seed=seed)), request)[0].turn.tool_uses
+        jsonschema.validate(use.value, schema)
