@@ -170,7 +170,7 @@ class _Connection:
                     problem = f"no answer within {CONNECT_S:g} s" if isinstance(error, TimeoutError) else _leaf(error)
                     ready.set_result(ServerState(self._name, "failed", problem + _tail(errors)))
             finally:
-                kill_marked(self._mark)  # the SDK ends the server and its group, but not who left it
+                await kill_marked(self._mark)  # the SDK ends the server and its group, but not who left it
                 if not ready.done():
                     ready.set_result(ServerState(self._name, "failed", "the run ended while it was being connected"))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,16 @@ def gone(pid: int) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+def working_in(folder: Path) -> list[int]:
+    """The processes whose working folder this is."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink() == folder.resolve():
+                found.append(int(process.name))
+    return found
 
 
 @pytest.fixture
