@@ -112,7 +112,11 @@ def run(context: click.Context, /, **options: Any) -> None:
     """
     for name in ("core_tools", "allowed_tools", "exclude_tools", "allowed_mcp_server_names"):
         options[name] = split_names(options[name])
-    flags = Flags(**options)
+    context.exit(_run(context, Flags(**options)))
+
+
+def _run(context: click.Context, flags: Flags) -> int:
+    """Check, ask and run; the exit code."""
     before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         check_conflicts(flags, stdin_is_terminal=sys.stdin is not None and sys.stdin.isatty())
@@ -121,16 +125,15 @@ def run(context: click.Context, /, **options: Any) -> None:
 
         # An event loop that is half made cannot be interrupted cleanly; `execute` lets the signals in.
         signal.pthread_sigmask(signal.SIG_BLOCK, before)
-        code = asyncio.run(execute(flags, prompt))
+        return asyncio.run(execute(flags, prompt))
     except ConflictError as conflict:
         click.echo(str(conflict), err=True)
         click.echo(context.get_usage(), err=True)
-        code = 1
+        return 1
     except KeyboardInterrupt:
         from dovetail.agent.command import cancelled
 
-        code = cancelled(flags)
+        return cancelled(flags)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    context.exit(code)
