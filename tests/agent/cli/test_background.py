@@ -175,7 +175,9 @@ def test_a_running_agent_can_be_talked_to_and_stopped(bench: Bench) -> None:
     def script(request: Received) -> Reply:
         last = str(request.body["messages"][-1]["content"])
         if is_subagent(request):
-            return Reply(Call("run_shell_command", {"command": f"sleep 0.1; : {'ab' * request.serial}"}, f"s{request.serial}"))
+            return Reply(
+                Call("run_shell_command", {"command": f"sleep 0.1; : {'ab' * request.serial}"}, f"s{request.serial}")
+            )
         if "as task " in last:
             ids.append(last.split("as task ")[1].split(".")[0])
             return Reply(Call("send_message", {"task_id": ids[0], "message": "hurry"}))

@@ -80,7 +80,10 @@ def test_a_new_session_begins_where_there_is_none_to_continue(bench: Bench) -> N
 def test_the_placeholder_is_no_answer_even_where_anything_goes(bench: Bench) -> None:
     """Scenario 115."""
     bench.run([Reply(so())])
-    script = [Reply(Call("structured_output", REDACTED_ARGUMENTS, "copied")), Reply(Call("structured_output", {"a": 1}))]
+    script = [
+        Reply(Call("structured_output", REDACTED_ARGUMENTS, "copied")),
+        Reply(Call("structured_output", {"a": 1})),
+    ]
     finished = bench.run(script, "--continue", schema={})
     assert {"a": 1} == finished.result["structured_result"]
     assert "placeholder" in bench.answers()["copied"]
