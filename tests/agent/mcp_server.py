@@ -91,8 +91,8 @@ if __name__ == "__main__":
         server.run("stdio")
     elif mode == "http":
         server.run("streamable-http", port=int(rest[0]))
-    else:  # a server that ignores the end of its input and leaves a child
-        child = subprocess.Popen(["sleep", "60"])
+    else:  # a server that ignores the end of its input and leaves a child outside its group
+        child = subprocess.Popen(["sleep", "60"], start_new_session=True)
         with open(rest[0], "w") as file:
             file.write(f"{os.getpid()} {child.pid}")
         server.run("stdio")

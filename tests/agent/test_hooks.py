@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +14,7 @@ from dovetail.agent.hooks import CommandHooks, HookSession
 from dovetail.agent.protocols import Hooks
 from dovetail.agent.settings import HookCommand, HookGroup, Settings, SettingsError
 from dovetail.agent.types import HookDecision, ToolOutput, ToolUse
+from tests.agent.tools.conftest import gone
 
 USE = ToolUse.of("c1", "structured_output", {"risk": "low"})
 
@@ -157,12 +157,7 @@ def test_a_hook_that_takes_too_long_is_ended_and_the_call_goes_on(tmp_path: Path
     decision = pre(hooks(tmp_path, "PreToolUse", slow))
     assert not decision.blocked
     assert "took too long" in decision.warnings[0]
-    pid = int((tmp_path / "pid").read_text())
-    for _ in range(500):
-        if not Path(f"/proc/{pid}").exists():
-            break
-        time.sleep(0.01)
-    assert not Path(f"/proc/{pid}").exists()
+    assert gone(int((tmp_path / "pid").read_text()))
 
 
 def test_a_hook_that_never_reads_or_leaves_a_child_behind_does_no_harm(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ import pytest
 
 from dovetail.agent import mcp
 from dovetail.agent.loop.registry import Registry, Terminal
-from dovetail.agent.mcp import McpTool, Servers, connect_servers, server_slug, tool_name
+from dovetail.agent.mcp import McpTool, Servers, connect_servers, tool_name
 from dovetail.agent.permissions import Rules
 from dovetail.agent.protocols import Tool, ToolContext
-from dovetail.agent.settings import ServerSettings
+from dovetail.agent.settings import ServerSettings, server_slug
 from dovetail.agent.tools import builtin_tools
 from dovetail.agent.types import ToolError, ToolLimits, ToolOutput
+from tests.agent.tools.conftest import gone
 
 SCRIPT = str(Path(__file__).with_name("mcp_server.py"))
 T = TypeVar("T")
@@ -247,6 +248,4 @@ def test_no_process_of_a_server_is_left_when_a_run_is_cancelled(tmp_path: Path) 
             await task
 
     asyncio.run(cancel())
-    for pid in file.read_text().split():
-        status = Path(f"/proc/{pid}/status")
-        assert not status.exists() or "State:\tZ" in status.read_text()
+    assert all(gone(int(pid)) for pid in file.read_text().split())

@@ -100,11 +100,15 @@ PATHS = [
     ("Read(*.pem)", "read_file", "a.pem", "deny"),
     ("Read(**/*.pem)", "read_file", "d/a.pem", "deny"),
     ("Read(secret/**)", "read_file", "open/../secret/a", "deny"),
+    ("Read(**)", "read_file", "a/b", "deny"),
+    ("Read(.)", "read_file", "a/b", "deny"),
+    ("Read(../w/a)", "read_file", "a/b", "deny"),
+    ("Read(//)", "read_file", "a", "deny"),
     ("Read(secret/**)", "grep_search", "secret", "deny"),
     ("Read(secret/**)", "write_file", "secret/a", "allow"),
     ("Edit(secret/**)", "write_file", "secret/a", "deny"),
     ("Edit(secret/**)", "edit", "secret/a", "deny"),
-    ("edit(secret/**)", "write_file", "secret/a", "allow"),
+    ("edit(secret/**)", "write_file", "secret/a", "deny"),
 ]
 
 
@@ -112,6 +116,16 @@ PATHS = [
 def test_deny_rules_on_paths(rule: str, tool: str, path: str, verdict: str) -> None:
     key = "path" if tool == "grep_search" else "file_path"
     assert verdict == rules(deny=(rule,)).decide(tool, {key: path}, tool != "write_file" and tool != "edit").verdict
+
+
+@pytest.mark.parametrize("name", ["a*b", "[x]", "{a,b}", "ü ?", "~"])
+def test_a_workspace_of_any_name_has_its_rules(tmp_path: Path, name: str) -> None:
+    workspace = tmp_path / name
+    workspace.mkdir()
+    made = rules(workspace, deny=("Read(*.pem)",), allow=("Edit(src/**)",))
+    assert "deny" == made.decide("read_file", {"file_path": "x.pem"}, True).verdict
+    assert "allow" == made.decide("read_file", {"file_path": "x.txt"}, True).verdict
+    assert "allow" == made.decide("edit", {"file_path": str(workspace / "src" / "x")}, False).verdict
 
 
 def test_deny_follows_links_and_allow_does_not(tmp_path: Path) -> None:
@@ -197,9 +211,10 @@ def test_rules_find_a_tool_of_a_server_under_its_short_name() -> None:
 
 def test_the_tools_of_a_trusted_server_need_no_approval() -> None:
     settings = Settings(mcp_servers={"srv": ServerSettings(command="x", trust=True)})
-    made = Rules.of(settings, ToolFlags(approval_mode="default"), Path("/w"))
-    assert "allow" == made.decide("mcp__srv__do", {}, False).verdict
-    assert "ask" == made.decide("mcp__other__do", {}, False).verdict
+    for bare in (False, True):
+        made = Rules.of(settings, ToolFlags(approval_mode="default", bare=bare), Path("/w"))
+        assert "allow" == made.decide("mcp__srv__do", {}, False).verdict
+        assert "ask" == made.decide("mcp__other__do", {}, False).verdict
 
 
 def test_a_pattern_on_a_tool_that_has_no_patterns_forbids_and_never_allows() -> None:
@@ -299,6 +314,25 @@ def test_file_tools_stay_in_the_workspace(tmp_path: Path) -> None:
     opened = rules(inside, allow=(f"Read(/{outside}/**)",))
     assert "allow" == opened.allows_path(outside / "a", write=False).verdict
     assert "deny" == opened.allows_path(outside / "a", write=True).verdict
+
+
+def test_a_call_that_leads_out_is_denied_before_it_runs(tmp_path: Path) -> None:
+    for tool, args in (
+        ("read_file", {"file_path": "/etc/passwd"}),
+        ("glob", {"path": ".."}),
+        ("edit", {"file_path": "../x"}),
+    ):
+        decision = rules(tmp_path).decide(tool, args, tool != "edit")
+        assert "deny" == decision.verdict
+        assert "outside the workspace" in decision.reason
+    assert "allow" == rules(tmp_path).decide("glob", {}, True).verdict
+
+
+def test_fetching_from_the_web_is_off_unless_it_is_turned_on() -> None:
+    on = Rules.of(Settings(tools=ToolSettings(web_fetch=True)), ToolFlags(), Path("/w"))
+    off = Rules.of(Settings(), ToolFlags(yolo=True), Path("/w"))
+    assert ("allow", "deny") == (on.registers("web_fetch").verdict, off.registers("web_fetch").verdict)
+    assert "allow" == on.decide("web_fetch", {"url": "https://a.example"}, True).verdict
 
 
 def test_a_denied_path_is_denied_inside_the_workspace_too(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.agent.protocols import Recorder
-from dovetail.agent.recording import SessionError, Sessions, Transcript, is_placeholder
+from dovetail.agent.recording import SessionError, Sessions, Transcript
 from dovetail.agent.types import (
     REDACTED_ARGUMENTS,
     AssistantTurn,
@@ -129,13 +129,6 @@ def test_a_tool_of_that_name_is_recorded_where_there_is_no_contract(sessions: Se
     transcript = sessions.new(ID)
     write(transcript, structured())
     assert SECRET in transcript.path.read_text()
-
-
-def test_the_placeholder_is_known() -> None:
-    assert is_placeholder(REDACTED_ARGUMENTS)
-    assert is_placeholder({"__redacted": "anything"})
-    assert not is_placeholder({"__redacted": "x", "more": 1})
-    assert not is_placeholder({})
 
 
 @given(st.integers(0, 2000), st.booleans())

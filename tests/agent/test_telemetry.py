@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import importlib.util
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -125,5 +125,5 @@ def test_settings_and_the_installation_decide_whether_anything_is_told(monkeypat
     assert isinstance(telemetry_of(Settings(), "S", "m"), OpenTelemetry)
     off = Settings(telemetry=TelemetrySettings(enabled=False))
     assert isinstance(telemetry_of(off, "S", "m"), NoTelemetry)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     assert isinstance(telemetry_of(Settings(), "S", "m"), NoTelemetry)

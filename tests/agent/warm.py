@@ -168,6 +168,7 @@ class Warm:
 
 def serve() -> None:
     """The zygote: import, then fork for each order; each child leaves this function and runs the command."""
+    import mcp.client.streamable_http  # noqa: F401
     import openai
     import openai.resources.chat.completions
 

@@ -5,7 +5,6 @@ Everything heavy is imported when a run starts, so that the names cost nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -111,6 +110,8 @@ def run(
     are Python functions or Tool objects. A run that fails raises RunError. In a coroutine, await `run_async` instead.
     The other options are those of RunOptions: provider, model, workspace, approval_mode, max_turns and so on.
     """
+    import asyncio  # here, because most programs that import dovetail never run anything
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

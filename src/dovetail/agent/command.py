@@ -20,6 +20,7 @@ from dovetail.agent.loop import Limits, Parts, Plan, Run
 from dovetail.agent.loop.budget import parse_count, parse_duration
 from dovetail.agent.loop.nothing import NoRecorder
 from dovetail.agent.loop.run import unexpected
+from dovetail.agent.mcp import Servers, connect_servers, state_messages
 from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.output.writers import Format
@@ -27,7 +28,7 @@ from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.protocols import Recorder
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
-from dovetail.agent.settings import Settings, load_settings
+from dovetail.agent.settings import Settings, load_settings, read_mcp_config
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
 from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ProviderOptions, ToolLimits, Turn
@@ -63,6 +64,14 @@ async def execute(flags: Flags, prompt: str) -> int:
                 ending = _stillborn(unexpected(error), form, sink)
             interrupt.over = True
             await _closed(stack)
+    _tell(ending, form)
+    return ending.kind.exit_code
+
+
+def cancelled(flags: Flags) -> int:
+    """The end of a run that was interrupted before it could listen."""
+    form: Format = flags.output_format or "text"
+    ending = _stillborn(Ending("cancelled", CANCELLED), form, Sink(sys.stdout.buffer))
     _tell(ending, form)
     return ending.kind.exit_code
 
@@ -108,16 +117,22 @@ class _Interrupt:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
+        """Listen, and let in what the caller has held back."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        both = {signal.SIGINT, signal.SIGTERM}
+        for number in both:
             loop.add_signal_handler(number, self._arrive)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
         try:
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            # What is left to do takes no time; a late signal must not spoil an end that is already told, not even while
+            # the handlers change.
+            signal.pthread_sigmask(signal.SIG_BLOCK, both)
+            for number in both:
                 loop.remove_signal_handler(number)
-                # What is left to do takes no time; a late signal must not spoil an end that is already told.
-                signal.signal(number, signal.SIG_IGN)
+                signal.signal(number, lambda *_: None)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 
     def _arrive(self) -> None:
         if self.over:
@@ -141,6 +156,9 @@ class _Assembly:
         if not self.workspace.is_dir():
             raise InputError(f"--workspace: there is no directory {self.workspace}")
         self.settings = load_settings(self.workspace, bare=flags.bare or flags.safe_mode)
+        if flags.mcp_config is not None:
+            servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
+            self.settings = self.settings.model_copy(update={"mcp_servers": servers})
         self.form: Format = flags.output_format or self.settings.output.format
         self.limits = _limits(flags, self.settings)
         tool_flags = ToolFlags(
@@ -188,6 +206,7 @@ class _Assembly:
         provider = connect(self._provider_options())
         stack.push_async_callback(provider.close)
         recorder, history = self._session()
+        servers = await self._servers(stack)
         stack.callback(recorder.close)
         session = HookSession(recorder.session_id, recorder.path, self.workspace, self.rules.mode)
         parts = Parts(
@@ -208,8 +227,23 @@ class _Assembly:
             system_prompt=self.flags.system_prompt,
             append_system_prompt=self.flags.append_system_prompt,
             history=tuple(history),
+            init={"mcp_servers": state_messages(servers.states)},
         )
-        return Run(plan, parts, builtin_tools(self.limits.max_subagent_depth))
+        return Run(plan, parts, [*builtin_tools(self.limits.max_subagent_depth), *servers.tools])
+
+    async def _servers(self, stack: AsyncExitStack) -> Servers:
+        """The tool servers of settings and flags; one that fails is a warning."""
+        named = self.flags.allowed_mcp_server_names
+        connected = connect_servers(
+            self.settings.mcp_servers,
+            self.workspace,
+            allowed=named or self.settings.mcp.allowed,
+            excluded=self.settings.mcp.excluded,
+        )
+        servers = await stack.enter_async_context(connected)
+        for warning in servers.warnings:
+            warn(f"Warning: {warning}")
+        return servers
 
     def _session(self) -> tuple[Recorder, list[Turn]]:
         """The transcript to write, and the turns of the session that goes on."""

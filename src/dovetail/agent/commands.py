@@ -16,16 +16,25 @@ _MAX_LENGTH = 1 << 16
 _MAX_DEPTH = 16
 _MAX_COMMANDS = 1000
 _MAX_QUOTES = 32
+_MAX_INNER = 64
 
-_RESERVED = frozenset("if then elif else fi while until do done ! { } time case esac in coproc function".split())
+_RESERVED = frozenset("if then elif else fi while until do done ! { } case esac in coproc function".split())
 _HEADERS = frozenset("for case select".split())  # the rest of these is only words
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 # Commands that run the command in their arguments, with the number of plain arguments before it.
 _WRAPPERS = dict.fromkeys(
-    "sudo doas env nohup nice ionice setsid stdbuf command builtin exec xargs busybox time".split(), 0
-) | dict.fromkeys("timeout chroot flock".split(), 1)
-# Options of wrappers that take the next word as their value.
-_VALUED = frozenset("-u -g -n -k -s -I -L -P -d -E -a -S -C -p -c -i -o -e --signal --kill-after --adjustment".split())
+    "sudo doas env nohup nice ionice setsid stdbuf command builtin exec xargs busybox time strace ltrace unshare watch "
+    "parallel fakeroot systemd-run".split(),
+    0,
+) | dict.fromkeys("timeout chroot flock taskset chrt".split(), 1)
+# Options that take a text for the shell, by command; "" is the first plain argument.
+_SCRIPTED = {
+    "eval": "", "trap": "", "env": "-S", "flock": "-c", "su": "-c", "script": "-c", "watch": "", "parallel": "",
+}  # fmt: skip
+# Builtins that can be made to run what stands in their arguments in ways not worth following.
+_OPAQUE = frozenset("mapfile readarray compgen complete bind enable hash alias".split())
+# Builtins that evaluate their arguments once more, with the substitutions in them.
+_EVALUATING = frozenset("let declare typeset local export readonly unset printf read test [ [[".split())
 _SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
 _READERS = frozenset(
     "cat head tail less more grep egrep fgrep rg sed awk wc sort uniq diff cmp od xxd hexdump strings file stat nl tac "
@@ -33,6 +42,7 @@ _READERS = frozenset(
 )
 _WRITERS = frozenset("tee rm rmdir unlink shred touch mkdir mv cp ln install truncate chmod chown dd rsync".split())
 _FETCHERS = frozenset("curl wget http https aria2c".split())
+_GLOBBING = frozenset("*?[{")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _ANSI_C = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _REDIRECT = re.compile(r"\d*(<<<|<<-?|<>|>>|>\||>&|<&|&>>|&>|<|>)")
@@ -46,14 +56,14 @@ class CommandError(LimitError):
 class Command:
     """One simple command: its text as written, its words without quotes, and the files it is redirected from and to.
 
-    `dynamic` says that the name of the command is only known when it runs.
+    `made_up` holds the places of words that the shell will replace by others.
     """
 
     text: str
     words: tuple[str, ...]
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    dynamic: bool = False
+    made_up: frozenset[int] = frozenset()
 
     @property
     def line(self) -> str:
@@ -68,16 +78,35 @@ class Command:
             words = words[1:]
         return "" if words and words[0] in _HEADERS else " ".join(words)
 
+    @property
+    def dynamic(self) -> bool:
+        """Whether what is run is only known when it runs."""
+        return any(self._unknown(words) for words in (_without_prefix(self.words), *self.inner()))
+
+    def _unknown(self, words: tuple[str, ...]) -> bool:
+        if not words:
+            return False
+        name = words[0].rpartition("/")[2]
+        evaluated = name in _EVALUATING and any(mark in word for word in words[1:] for mark in ("$(", "`"))
+        # A shell without a script reads commands from its input.
+        reads_input = name in _SHELLS and not any(not word.startswith("-") for word in words[1:])
+        return len(self.words) - len(words) in self.made_up or name in _OPAQUE or evaluated or reads_input
+
     def inner(self) -> Iterator[tuple[str, ...]]:
-        """The words of the commands that this one stands around, from the outside in."""
-        words = self.words
-        while words:
+        """The words of the commands that this one stands, or may stand, around."""
+        seen = {0}
+        todo = [0]
+        while todo:
+            at = todo.pop()
+            words = self.words[at:]
             bare = _without_prefix(words)
-            if bare != words:
-                yield bare
-            words = _wrapped(bare)
-            if words:
-                yield words
+            for start in {len(words) - len(bare), *_wrapped(bare, len(words) - len(bare))}:
+                if at + start not in seen:
+                    seen.add(at + start)
+                    todo.append(at + start)
+                    yield self.words[at + start :]
+            if len(seen) > _MAX_INNER:
+                raise _too_much()
 
     def touched(self) -> Iterator[tuple[str, str]]:
         """The operations implied, as pairs of "read", "write" or "fetch" and the path or address."""
@@ -131,39 +160,53 @@ def _without_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _wrapped(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command in the arguments of a wrapper such as sudo, or of `find -exec`; empty for any other command."""
-    if not words:
-        return ()
-    name = words[0].rpartition("/")[2]
+def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
+    """Where the command in the arguments of a wrapper such as sudo, or of `find -exec`, may begin.
+
+    Whether the word after an option is its value is not known here, so both are followed.
+    """
+    name = words[0].rpartition("/")[2] if words else ""
     if name == "find":
-        starts = [at for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")]
-        return words[starts[0] + 1 :] if starts else ()
+        return {offset + at + 1 for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")}
     if name not in _WRAPPERS:
-        return ()
-    rest, plain = list(words[1:]), _WRAPPERS[name]
-    while rest and (rest[0].startswith("-") or plain or (name == "env" and _ASSIGNMENT.match(rest[0]))):
-        option = rest.pop(0)
-        if option.startswith("-"):
-            if option in _VALUED and rest:
-                rest.pop(0)
+        return set()
+    found: set[int] = set()
+    todo = [(1, _WRAPPERS[name])]
+    seen = set(todo)
+    while todo:
+        at, plain = todo.pop()
+        if at >= len(words):
+            continue
+        if words[at].startswith("-"):
+            after = [(at + 1, plain), (at + 2, plain)]
         elif plain:
-            plain -= 1
-    return tuple(rest)
+            after = [(at + 1, plain - 1)]
+        elif name == "env" and _ASSIGNMENT.match(words[at]):
+            after = [(at + 1, plain)]
+        else:
+            found.add(offset + at)
+            after = []
+        todo += [one for one in after if one not in seen]
+        seen |= {*after}
+    return found
 
 
 def _scripts(words: tuple[str, ...]) -> Iterator[str]:
     """Texts that the command hands to a shell."""
     if not words:
         return
-    name = words[0].rpartition("/")[2]
-    if name == "eval":
-        yield " ".join(words[1:])
-    if name in _SHELLS:
-        for at, word in enumerate(words[1:-1], 1):
-            if word.startswith("-") and not word.startswith("--") and "c" in word:
-                yield words[at + 1]
-                return
+    name, rest = words[0].rpartition("/")[2], words[1:]
+    option = _SCRIPTED.get(name)
+    if option == "":
+        yield " ".join(rest)
+        yield from (word for word in rest if not word.startswith("-"))
+    for at, word in enumerate(rest):
+        if name in _SHELLS and word.startswith("-") and not word.startswith("--") and "c" in word:
+            yield from rest[at + 1 : at + 2]
+        elif option and word.startswith(option):
+            yield word[len(option) :] or " ".join(rest[at + 1 : at + 2])
+        elif name == "env" and word.startswith("--split-string"):
+            yield word.partition("=")[2] or " ".join(rest[at + 1 : at + 2])
 
 
 @dataclass(slots=True)
@@ -176,8 +219,8 @@ class _Pending:
     writes: list[str] = field(default_factory=list)
     word: str | None = None
     expands: bool = False  # the word so far holds something that the shell will replace
+    made_up: set[int] = field(default_factory=set)
     redirect: str = ""
-    dynamic: bool = False
 
 
 class _Scanner:
@@ -200,14 +243,14 @@ class _Scanner:
                 self._end_command()
                 self._at += 1
                 self._skip_heredocs()
-            elif char in " \t\r":
+            elif char in " \t":
                 self._end_word()
                 self._at += 1
             elif char == "#" and self._now.word is None:
                 self._at = self._find("\n", len(text))
             elif text.startswith(("<(", ">("), self._at):
                 self._at += 2
-                self._add(self._nested(")"), expands=True)
+                self._add(self._nested(arithmetic=False), expands=True)
             elif self._starts_redirect():
                 self._start_redirect()
             elif char in ";|&()":
@@ -248,7 +291,7 @@ class _Scanner:
         elif char in "$`":
             self._expansion(char)
         else:
-            self._add(char)
+            self._add(char, expands=char in _GLOBBING)
             self._at += 1
 
     def _expansion(self, char: str) -> None:
@@ -256,12 +299,9 @@ class _Scanner:
         if char == "`":
             self._at += 1
             self._add(self._backticks(), expands=True)
-        elif text.startswith("$((", self._at):
-            self._at += 3
-            self._double_quoted("))")
         elif text.startswith("$(", self._at):
             self._at += 2
-            self._add(self._nested(")"), expands=True)
+            self._add(self._nested(), expands=True)
         elif text.startswith("${", self._at):
             self._at += 2
             self._double_quoted("}")
@@ -281,7 +321,8 @@ class _Scanner:
                 raise _unfinished(end)
             char = text[self._at]
             if char == "\\":
-                self._add(text[self._at + 1 : self._at + 2])
+                after = text[self._at + 1 : self._at + 2]
+                self._add("" if after == "\n" else after if after in '$`"\\' else char + after)
                 self._at += 2
             elif char in "$`":
                 self._expansion(char)
@@ -303,23 +344,48 @@ class _Scanner:
         self._add(_ANSI_C.sub(_unescaped, self._text[self._at + 2 : end]))
         self._at = end + 1
 
-    def _nested(self, end: str) -> str:
+    def _nested(self, *, arithmetic: bool = True) -> str:
         """Scan what stands up to the closing parenthesis, and return it as written."""
         start = self._at
+        end = self._closing()
+        inner = self._text[start:end]
+        if re.search(r"\bcase\b", inner):  # the parentheses of its patterns close nothing
+            raise CommandError(
+                "a `case` inside a substitution cannot be checked", "", "write it as a command of its own"
+            )
+        # `$((` is arithmetic where its second parenthesis closes just before the first, and else a subshell.
+        self._at = start + 1
+        if arithmetic and inner.startswith("(") and inner.endswith(")") and self._closing() == end - 1:
+            self._substitutions(inner)
+        else:
+            _scan(inner, self._found, self._depth + 1)
+        self._at = end + 1
+        return inner
+
+    def _closing(self) -> int:
+        """The place of the parenthesis that closes the one just read."""
         depth = 1
-        while depth:
+        while True:
             if self._at >= len(self._text):
-                raise _unfinished(end)
+                raise _unfinished(")")
             char = self._text[self._at]
             if char == "\\":
                 self._at += 1
             elif char in "'\"`":
                 self._skip_quoted(char)
             depth += (char == "(") - (char == ")")
+            if not depth:
+                return self._at
             self._at += 1
-        inner = self._text[start : self._at - 1]
-        _scan(inner, self._found, self._depth + 1)
-        return inner
+
+    def _substitutions(self, text: str) -> None:
+        """Scan text in which nothing is run but what is substituted."""
+        inside = _Scanner(text, self._found, self._depth + 1)
+        while inside._at < len(text):
+            if text[inside._at] in "$`":
+                inside._expansion(text[inside._at])
+            else:
+                inside._at += 2 if text[inside._at] == "\\" else 1
 
     def _skip_quoted(self, quote: str) -> None:
         """Move onto the closing quote; a quote inside a substitution inside quotes ends it early, which errs safely."""
@@ -351,11 +417,8 @@ class _Scanner:
                 self._at = end + 1
                 if (line.lstrip("\t") if tabs else line) == delimiter:
                     break
-            if not quoted:  # the shell replaces substitutions in the body, which is nothing but one long word
-                body = self._text[start : self._at].replace('"', '\\"')
-                inside: list[Command] = []
-                _Scanner(f': "{body}"', inside, self._depth + 1).run()
-                self._found += inside[:-1]
+            if not quoted:
+                self._substitutions(self._text[start : self._at])
         self._heredocs = []
 
     def _find(self, what: str, otherwise: int | None, start: int | None = None) -> int:
@@ -385,18 +448,23 @@ class _Scanner:
         ):
             now.writes.append(word)
         elif not now.redirect:
-            named = _without_prefix(tuple(now.words))
-            now.dynamic |= now.expands and not named and not _ASSIGNMENT.match(word)
+            if now.expands and word not in ("[", "[[", "{"):
+                now.made_up.add(len(now.words))
             now.words.append(word)
         now.redirect, now.expands = "", False
+        if word == "{" and self._text[: self._at].endswith(
+            "{"
+        ):  # a group begins, perhaps after words of its own syntax
+            self._end_command()
 
     def _end_command(self) -> None:
         self._end_word()
         now = self._now
         if now.words or now.reads or now.writes:
             text = self._text[now.start : self._at].strip()
-            self._found.append(Command(text, tuple(now.words), tuple(now.reads), tuple(now.writes), now.dynamic))
-        self._now = _Pending(self._at + 1)
+            made_up = frozenset(now.made_up)
+            self._found.append(Command(text, tuple(now.words), tuple(now.reads), tuple(now.writes), made_up))
+        self._now = _Pending(min(self._at + 1, len(self._text)))
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, TextIO
 
 from dovetail.agent.types import ApprovalMode
 
-MAX_STDIN_CHARS = 8 << 20
+MAX_STDIN_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +142,10 @@ def _absent(flags: Flags) -> Iterable[tuple[bool, str]]:
 def read_prompt(flags: Flags, stdin: TextIO | None) -> str:
     """What to do: piped text, a blank line, and the prompt; ConflictError where there is neither."""
     said = flags.prompt if flags.prompt is not None else " ".join(flags.query)
+    said = said.encode("utf-8", "replace").decode()  # bytes of the command line that are no text cannot be sent
     piped = ""
     if stdin is not None and not stdin.isatty():
-        piped = stdin.read(MAX_STDIN_CHARS)
+        piped = stdin.buffer.read(MAX_STDIN_BYTES).decode("utf-8", "replace")
     text = f"{piped}\n\n{said}" if piped.strip() else said
     if not text.strip() and not (flags.json_schema is not None and not flags.json_schema.strip()):
         raise ConflictError("No input provided via stdin. Pass a prompt via -p, as a positional argument, or a pipe.")

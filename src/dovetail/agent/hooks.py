@@ -137,6 +137,7 @@ class CommandHooks:
                 await asyncio.wait((reading,), timeout=_TAIL_S)
             finally:
                 reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
         return _by_code(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), name)
 
 
@@ -171,7 +172,9 @@ def _by_code(code: int, out: str, err: str, name: str) -> _Answer:
 async def _post(hook: HookCommand, told: str, name: str) -> _Answer:
     import httpx2
 
-    headers = {"Content-Type": "application/json", **hook.headers}
+    # Keys belong into the environment, not into settings files.
+    given = {name: os.path.expandvars(value) for name, value in hook.headers.items()}
+    headers = {"Content-Type": "application/json", **given}
     async with httpx2.AsyncClient(timeout=None) as client:  # the caller keeps the time
         response = await client.post(hook.url, content=told.encode(), headers=headers)
     if not response.is_success:

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import re
 import tempfile
+import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -21,9 +22,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from dovetail.agent.protocols import ToolContext
-from dovetail.agent.settings import ServerSettings, SettingsError
+from dovetail.agent.settings import ServerSettings, SettingsError, server_slug
 from dovetail.agent.tools import builtin_tools
-from dovetail.agent.tools.processes import to_the_end
+from dovetail.agent.tools.processes import MARK, kill_marked, to_the_end
 from dovetail.agent.tools.shell import Capped
 from dovetail.agent.types import Schema, ToolError, ToolOutput
 from dovetail.messages import to_json
@@ -139,6 +140,7 @@ class _Connection:
         self._config = config
         self._workspace = workspace
         self._reserved = reserved
+        self._mark = uuid.uuid4().hex
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -159,7 +161,7 @@ class _Connection:
             try:
                 async with AsyncExitStack() as stack:
                     async with asyncio.timeout(CONNECT_S):
-                        client = await _open_client(self._config, self._workspace, errors, stack)
+                        client = await _open_client(self._config, self._workspace, errors, self._mark, stack)
                         state = await self._state(client)
                     ready.set_result(state)
                     await self._stop.wait()
@@ -168,6 +170,7 @@ class _Connection:
                     problem = f"no answer within {CONNECT_S:g} s" if isinstance(error, TimeoutError) else _leaf(error)
                     ready.set_result(ServerState(self._name, "failed", problem + _tail(errors)))
             finally:
+                await kill_marked(self._mark)  # the SDK ends the server and its group, but not who left it
                 if not ready.done():
                     ready.set_result(ServerState(self._name, "failed", "the run ended while it was being connected"))
 
@@ -204,11 +207,6 @@ class _Connection:
         )
 
 
-def server_slug(name: str) -> str:
-    """The name of a server inside the names of its tools, where two underscores separate."""
-    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9-]", "_", name)).strip("_") or "server"
-
-
 def tool_name(server: str, name: str, reserved: Collection[str] = RESERVED) -> str:
     """The name of a server's tool: its own, unless that is taken, is no name for a provider, or claims a server."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
@@ -221,7 +219,9 @@ def tool_name(server: str, name: str, reserved: Collection[str] = RESERVED) -> s
     return f"{plain[: MAX_NAME - 9]}_{digest}"
 
 
-async def _open_client(config: ServerSettings, workspace: Path, errors: IO[str], stack: AsyncExitStack) -> Client:
+async def _open_client(
+    config: ServerSettings, workspace: Path, errors: IO[str], mark: str, stack: AsyncExitStack
+) -> Client:
     from mcp import Client, StdioServerParameters, stdio_client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
@@ -232,7 +232,8 @@ async def _open_client(config: ServerSettings, workspace: Path, errors: IO[str],
         transport = streamable_http_client(config.address, http_client=http)
     elif config.command:
         cwd = workspace / config.cwd if config.cwd else workspace
-        server = StdioServerParameters(command=config.command, args=list(config.args), env=config.env, cwd=cwd)
+        environment = {**config.env, MARK: mark}
+        server = StdioServerParameters(command=config.command, args=list(config.args), env=environment, cwd=cwd)
         transport = stdio_client(server, errors)  # type: ignore[arg-type]
     else:
         raise SettingsError("the server has neither command nor address", "/mcpServers", "give it command or httpUrl")

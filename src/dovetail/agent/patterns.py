@@ -8,6 +8,7 @@ from functools import lru_cache
 from dovetail.errors import InputError
 
 _MAX_ALTERNATIVES = 256
+_MAX_TABLE = 20_000
 
 # One step of a pattern: a literal character, or one of these.
 _ANY = object()  # any run of characters, none included
@@ -29,19 +30,24 @@ class _Class:
 
 def matches_text(pattern: str, text: str) -> bool:
     """Whether a pattern in which only `*` is special takes the whole text, slashes included."""
-    return _run(tuple(_ANY if char == "*" else char for char in pattern), text)
+    return _text_machine(pattern).takes(text)
 
 
 def matches_path(pattern: str, path: str, *, ignore_case: bool = False, braces: bool = True) -> bool:
     """Whether a glob with `*`, `**`, `?`, `[...]` and `{a,b}` takes the whole path."""
     if ignore_case:
         pattern, path = pattern.lower(), path.lower()
-    return any(_run(steps, path) for steps in _globs(pattern, braces))
+    return any(machine.takes(path) for machine in _glob_machines(pattern, braces))
 
 
 @lru_cache(maxsize=512)
-def _globs(pattern: str, braces: bool) -> tuple[tuple[object, ...], ...]:
-    return tuple(_glob(one) for one in (expand_braces(pattern) if braces else [pattern]))
+def _text_machine(pattern: str) -> _Machine:
+    return _Machine(tuple(_ANY if char == "*" else char for char in pattern))
+
+
+@lru_cache(maxsize=512)
+def _glob_machines(pattern: str, braces: bool) -> tuple[_Machine, ...]:
+    return tuple(_Machine(_glob(one)) for one in (expand_braces(pattern) if braces else [pattern]))
 
 
 def expand_braces(pattern: str) -> list[str]:
@@ -130,12 +136,34 @@ def _bracket(body: str) -> _Class:
     return _Class(tuple(ranges), negated)
 
 
-def _run(steps: tuple[object, ...], text: str) -> bool:
-    """All positions in the pattern at once, so that no text makes it try again."""
-    at = _closure({0}, steps, at_segment=True)
-    for char in text:
+class _Machine:
+    """A pattern as an automaton that is built while it is used.
+
+    A state is the set of all positions in the pattern at once, so that no text makes it try again; a step that was
+    taken before is a look-up.
+    """
+
+    def __init__(self, steps: tuple[object, ...]) -> None:
+        self._steps = steps
+        self._start = frozenset(_closure({0}, steps, at_segment=True))
+        self._table: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+
+    def takes(self, text: str) -> bool:
+        """Whether the whole text matches."""
+        state, table = self._start, self._table
+        for char in text:
+            after = table.get((state, char))
+            if after is None:
+                after = self._step(state, char)
+            if not after:
+                return False
+            state = after
+        return len(self._steps) in state
+
+    def _step(self, state: frozenset[int], char: str) -> frozenset[int]:
+        steps = self._steps
         after: set[int] = set()
-        for place in at:
+        for place in state:
             if place == len(steps):
                 continue
             step = steps[place]
@@ -143,10 +171,11 @@ def _run(steps: tuple[object, ...], text: str) -> bool:
                 after.add(place)
             elif (step is _ONE and char != "/") or (isinstance(step, _Class) and step.holds(char)) or step == char:
                 after.add(place + 1)
-        if not after:
-            return False
-        at = _closure(after, steps, at_segment=char == "/")
-    return len(steps) in at
+        result = frozenset(_closure(after, steps, at_segment=char == "/"))
+        if len(self._table) >= _MAX_TABLE:
+            self._table.clear()
+        self._table[state, char] = result
+        return result
 
 
 def _closure(places: set[int], steps: tuple[object, ...], *, at_segment: bool) -> set[int]:

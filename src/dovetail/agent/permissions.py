@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from dovetail.agent.commands import Command, CommandError, host, simple_commands
 from dovetail.agent.patterns import matches_path, matches_text
-from dovetail.agent.settings import Settings, SettingsError
+from dovetail.agent.settings import Settings, SettingsError, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
 
 READ_TOOLS = ("read_file", "list_directory", "glob", "grep_search")
@@ -131,7 +131,6 @@ class Rules:
     bare: bool = False
     home: Path = field(default_factory=Path.home)
     outside: tuple[Path, ...] = ()
-    web_fetch: bool = False
     servers: dict[str, str] = field(default_factory=dict)  # of each tool that was registered under a short name
     notes: tuple[str, ...] = ()
 
@@ -145,7 +144,9 @@ class Rules:
             core = ()
             notes.append(f"Warning: --core-tools is ignored with {'--bare' if flags.bare else '--safe-mode'}.")
         rules = listed.permissions
-        trusted = [f"mcp__{name}" for name, server in listed.mcp_servers.items() if server.trust]
+        # A bare run has no servers but those of the command line, and those are meant.
+        trusted = [f"mcp__{server_slug(name)}" for name, server in settings.mcp_servers.items() if server.trust]
+        trusted += [FETCH] if listed.tools.web_fetch else []
         exclude = (*listed.tools.exclude, *flags.exclude)
         return cls(
             workspace=workspace.resolve(),
@@ -158,7 +159,6 @@ class Rules:
             bare=flags.bare,
             home=home or Path.home(),
             outside=tuple(Path(path).expanduser().resolve() for path in listed.context.include_directories),
-            web_fetch=listed.tools.web_fetch,
             notes=tuple(notes),
         )
 
@@ -180,7 +180,7 @@ class Rules:
             return Decision("deny", "tools.core", "the list of core tools leaves it out")
         if name in _REMOVED[self.mode] and not explicit:
             return Decision("deny", self.mode, f"approval mode {self.mode!r} needs a person to approve its calls")
-        if name == FETCH and not self.web_fetch and not explicit:
+        if name == FETCH and not explicit:
             return Decision("deny", FETCH, "fetching from the web is off unless it is allowed")
         return Decision("allow")
 
@@ -195,6 +195,10 @@ class Rules:
             decision = self._by_rules(name, args)
         if decision is not None and decision.verdict != "allow":
             return decision
+        if name in (*READ_TOOLS, *EDIT_TOOLS):
+            place = self.allows_path(self.workspace / _path_argument(args), name in EDIT_TOOLS)
+            if place.verdict != "allow":
+                return place
         if name in _HARMLESS or (read_only and name != FETCH):
             return decision or Decision("allow")
         if self.mode == "plan":
@@ -242,8 +246,7 @@ class Rules:
         if rule.specifier is None:
             return True
         if name in READ_TOOLS or name in EDIT_TOOLS:
-            path = next((args[key] for key in _PATH_ARGUMENTS if isinstance(args.get(key), str)), ".")
-            return self._path_matches(rule.specifier, self.workspace / path, follow=follow)
+            return self._path_matches(rule.specifier, self.workspace / _path_argument(args), follow=follow)
         if name == FETCH:
             return _same_site(rule.specifier, str(args.get("url", "")))
         if name == AGENT:
@@ -259,17 +262,29 @@ class Rules:
         return None
 
     def _path_matches(self, pattern: str, path: Path, *, follow: bool) -> bool:
-        if pattern.startswith("//"):
-            pattern = pattern[1:]
-        elif pattern.startswith("~/") or pattern == "~":
-            pattern = f"{self.home}{pattern[1:]}"
-        else:
-            pattern = f"{self.workspace}/{pattern.removeprefix('./').removeprefix('/')}"
-        pattern = pattern.rstrip("/").removesuffix("/**")
+        anchor, pattern = self._anchored(pattern)
         written = _normal(path)
-        paths = {written, _resolved(path) or written} if follow else {written}
-        # A rule on a folder is a rule on everything in it.
-        return any(matches_path(one, str(each)) for each in paths for one in (pattern, f"{pattern}/**"))
+        for each in {written, _resolved(path) or written} if follow else {written}:
+            if each.is_relative_to(anchor):
+                # The anchor is no part of the pattern: its name may hold what would be special there.
+                below = "/".join(each.relative_to(anchor).parts)
+                # A rule on a folder is a rule on everything in it.
+                if matches_path(pattern, below) or matches_path(f"{pattern}/**", below):
+                    return True
+        return False
+
+    def _anchored(self, pattern: str) -> tuple[Path, str]:
+        """The folder from which a pattern counts, and what it says from there on."""
+        if pattern.startswith("//"):
+            anchor, pattern = Path("/"), pattern[2:]
+        elif pattern == "~" or pattern.startswith("~/"):
+            anchor, pattern = self.home, pattern[2:]
+        else:
+            anchor, pattern = self.workspace, pattern.removeprefix("./").removeprefix("/")
+            while pattern == ".." or pattern.startswith("../"):
+                anchor, pattern = anchor.parent, pattern[3:]
+        pattern = pattern.rstrip("/").removesuffix("/**")
+        return anchor, pattern if pattern not in ("", ".") else "**"
 
     def _shell(self, text: str) -> Decision | None:
         try:
@@ -317,6 +332,10 @@ class Rules:
             return False
         line = command.run_line
         return not line or any(_same_command(rule.specifier or "*", line) for rule in allowing)
+
+
+def _path_argument(args: Mapping[str, Any]) -> str:
+    return next((args[key] for key in _PATH_ARGUMENTS if isinstance(args.get(key), str)), ".")
 
 
 def _mode(settings: Settings, flags: ToolFlags, notes: list[str]) -> ApprovalMode:

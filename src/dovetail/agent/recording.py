@@ -49,24 +49,6 @@ class SessionError(InputError):
     """There is no such session, or it exists already."""
 
 
-def redacted_use(use: ToolUse) -> ToolUse:
-    """A call of the terminal tool as it may be kept."""
-    return ToolUse.of(use.id, use.name, REDACTED_ARGUMENTS)
-
-
-def redacted_result(result: ToolResult) -> ToolResult:
-    """A result of the terminal tool as it may be kept."""
-    if result.status not in _QUOTING:
-        return result
-    text = f"The call was not accepted ({result.status}); why is not recorded."
-    return ToolResult(result.tool_use_id, result.name, text, result.is_error, result.status)
-
-
-def is_placeholder(arguments: Mapping[str, Any]) -> bool:
-    """Whether arguments are what a transcript shows in place of an answer, and so can be none."""
-    return arguments.keys() == REDACTED_ARGUMENTS.keys()
-
-
 @dataclass(slots=True)
 class Transcript:
     """The record of one session; nothing that goes wrong with the file stops the run, but `flush` tells it.
@@ -120,12 +102,13 @@ class Transcript:
             self._file = None
 
     def _public(self, block: Block) -> Block:
-        hidden = self.redacts and isinstance(block, ToolUse) and block.name == STRUCTURED_OUTPUT
-        return redacted_use(block) if hidden and isinstance(block, ToolUse) else block
+        if self.redacts and isinstance(block, ToolUse) and block.name == STRUCTURED_OUTPUT:
+            return ToolUse.of(block.id, block.name, REDACTED_ARGUMENTS)
+        return block
 
     def _result(self, result: ToolResult) -> None:
         if self.redacts and result.name == STRUCTURED_OUTPUT:
-            result = redacted_result(result)
+            result = _redacted(result)
         response = {"error" if result.is_error else "output": result.content}
         part = {"functionResponse": {"id": result.tool_use_id, "name": result.name, "response": response}}
         told = {
@@ -262,6 +245,14 @@ class Sessions:
         if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", session_id):
             raise SessionError(f"{session_id!r} cannot be the id of a session", "--session-id", "use a UUID")
         return self.folder / f"{session_id}.jsonl"
+
+
+def _redacted(result: ToolResult) -> ToolResult:
+    """A result of the terminal tool as it may be kept."""
+    if result.status not in _QUOTING:
+        return result
+    text = f"The call was not accepted ({result.status}); why is not recorded."
+    return ToolResult(result.tool_use_id, result.name, text, result.is_error, result.status)
 
 
 def _open(path: Path) -> int:

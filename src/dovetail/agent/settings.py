@@ -75,7 +75,6 @@ class ModelSettings(_Model):
     max_wall_time_seconds: float = -1
     max_tool_calls: int = -1
     max_tool_calls_per_turn: int | None = None
-    skip_loop_detection: bool = True
 
 
 class OutputSettings(_Model):
@@ -139,7 +138,6 @@ class TelemetrySettings(_Model):
     """What OpenTelemetry is told."""
 
     enabled: bool = True
-    include_sensitive_span_attributes: bool = False
 
 
 class GeneralSettings(_Model):
@@ -222,6 +220,11 @@ def read_mcp_config(text: str) -> dict[str, ServerSettings]:
         raise SettingsError("an object of servers is expected", "/mcpServers", 'write {"name": {"command": "..."}}')
     wrapped = _validated(Settings, {"mcpServers": _expanded(servers)}, "--mcp-config")
     return cast(Settings, wrapped).mcp_servers
+
+
+def server_slug(name: str) -> str:
+    """The name of a server inside the names of its tools, where two underscores separate."""
+    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9-]", "_", name)).strip("_") or "server"
 
 
 def _read(path: Path) -> dict[str, Any]:

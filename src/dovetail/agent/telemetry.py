@@ -5,7 +5,7 @@ Without an SDK that collects them, all of this is thrown away by the API package
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -99,8 +99,9 @@ class OpenTelemetry:
 
 def telemetry_of(settings: Settings, session_id: str, model: str) -> Telemetry:
     """Telemetry as the settings want it; none where the API package is not installed, since nobody can collect it."""
-    if settings.telemetry.enabled and importlib.util.find_spec("opentelemetry"):
-        return OpenTelemetry(session_id, model)
+    if settings.telemetry.enabled:
+        with contextlib.suppress(ImportError):
+            return OpenTelemetry(session_id, model)
     return NoTelemetry()
 
 

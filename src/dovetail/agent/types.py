@@ -115,12 +115,16 @@ Turn = UserTurn | AssistantTurn | ToolTurn
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model sees it; `strict` asks the provider to enforce the schema, if it can."""
+    """A tool as the model sees it; `strict` asks the provider to enforce the schema, if it can.
+
+    `example` has arguments that are known to fit; they are not sent to anybody.
+    """
 
     name: str
     description: str
     parameters: Schema
     strict: bool = False
+    example: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

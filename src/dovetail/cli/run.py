@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from typing import Any
 
@@ -25,6 +26,13 @@ class _Command(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             raise _WrongUsage(error.message, error.ctx) from error
+
+
+def _interrupted(*_: Any) -> None:
+    """What the first signal does until the run itself listens; later ones do not spoil the end that it leads to."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)  # not SIG_IGN: Python complains about a signal that is on its way already
+    raise KeyboardInterrupt
 
 
 @click.command(cls=_Command)
@@ -104,18 +112,28 @@ def run(context: click.Context, /, **options: Any) -> None:
     """
     for name in ("core_tools", "allowed_tools", "exclude_tools", "allowed_mcp_server_names"):
         options[name] = split_names(options[name])
-    flags = Flags(**options)
+    context.exit(_run(context, Flags(**options)))
+
+
+def _run(context: click.Context, flags: Flags) -> int:
+    """Check, ask and run; the exit code."""
+    before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         check_conflicts(flags, stdin_is_terminal=sys.stdin is not None and sys.stdin.isatty())
         prompt = read_prompt(flags, sys.stdin)
+        from dovetail.agent.command import execute
+
+        # An event loop that is half made cannot be interrupted cleanly; `execute` lets the signals in.
+        signal.pthread_sigmask(signal.SIG_BLOCK, before)
+        return asyncio.run(execute(flags, prompt))
     except ConflictError as conflict:
         click.echo(str(conflict), err=True)
         click.echo(context.get_usage(), err=True)
-        context.exit(1)
-    from dovetail.agent.command import execute
-
-    try:
-        code = asyncio.run(execute(flags, prompt))
+        return 1
     except KeyboardInterrupt:
-        code = 130
-    context.exit(code)
+        from dovetail.agent.command import cancelled
+
+        return cancelled(flags)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -100,8 +100,8 @@ def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
             return _BYTE if ranges else math.inf
         case ir.Tokens():
             return _BYTE
-        case ir.Spelled(text):
-            return (len(text) + 2) * _BYTE
+        case ir.Spelled():
+            return sum(map(len, _plainly(node))) * _BYTE
         case ir.Call(rule):
             return rules[id(rule)] + 1
         case ir.Alt(parts):

@@ -32,6 +32,8 @@ _CLOSING = np.array([0.0, 0.0, 1.0, 1.0, 1000.0, 0.01, 0.0001])
 # While talking, a way out of free text is taken this often at each step.
 _LEAVE = 0.1
 _MANY_LETTERS = 20  # where so many may come next, somebody is writing text
+_SELDOM = 0.02  # an exponent behind a number, which soon makes it too large for most readers
+_MANY_DIGITS = 6  # a number that is longer means nothing to people, and is no longer exact to machines
 
 Ids = NDArray[np.intp]
 Chances = NDArray[np.float64]
@@ -49,6 +51,7 @@ class Voice:
         self.is_letter = np.array([len(data) == 1 and data.islower() for data in self.tokens])
         self.is_quote = np.array([data.startswith(b'"') for data in self.tokens])
         self.is_line = np.array([data.startswith(b"\n") for data in self.tokens])
+        self.is_exponent = np.array([data in (b"e", b"E") for data in self.tokens])
         self.by_bytes = {data: token for token, data in enumerate(self.tokens) if data}
 
     @functools.cached_property
@@ -89,9 +92,11 @@ class Talker:
         self._said = said[-2:]
         self._script = b""  # the rest of an exit that is being spelled out
         self._first = True
+        self._digits = 0  # of the number that is being written
 
     def chances(self, matcher: Matcher, allowed: Ids, closing: bool) -> Chances:
         """How likely each allowed token is to be said next."""
+        closing = closing or self._digits >= _MANY_DIGITS
         if not self._script and (closing or self._random.random() < _LEAVE):
             self._script = self._choose_exit(matcher)
         classes = self._voice.classes[allowed]
@@ -119,6 +124,7 @@ class Talker:
         spelled = self._voice.tokens[token]
         self._script = self._script[len(spelled) :] if self._script.startswith(spelled) else b""
         self._said = (self._said + data)[-2:]
+        self._digits = self._digits + len(data) if data.isdigit() else 0
         self._first = False
 
     def _choose_exit(self, matcher: Matcher) -> bytes:
@@ -141,6 +147,8 @@ class Talker:
                 weights = np.where(quotes, share / quotes.sum(), talk / talk.sum() * (1 - share))
             else:
                 weights = talk * weights if closing else talk
+        elif self._digits:
+            weights = np.where(voice.is_exponent[allowed], _SELDOM * weights, weights)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 

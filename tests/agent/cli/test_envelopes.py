@@ -32,7 +32,7 @@ def test_json_is_one_array_whose_last_element_is_the_result(bench: Bench) -> Non
 
 
 def test_a_reply_is_split_where_the_type_of_its_blocks_changes(bench: Bench) -> None:
-    """Scenario 77, and 78 with partial messages."""
+    """Scenarios 77 and 78, the second with partial messages."""
     reply = Reply(Think("hm"), Say("Look"), Say("ing."), Call("structured_output", {"summary": "fine"}, "so"))
     finished = bench.run([reply], "--include-partial-messages", form="stream-json")
     messages = [message["message"] for message in finished.messages if message["type"] == "assistant"]

@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from tests.agent import chaos
 from tests.agent.cli.conftest import Bench, until
 from tests.agent.servers import Call, Received, Reply, ScriptedServer
 
@@ -151,3 +152,8 @@ def test_a_reader_that_goes_away_is_no_crash_and_the_transcript_is_whole(bench: 
     assert (0, "") == (finished.code, finished.stderr)
     records = [json.loads(line) for line in bench.transcripts[0].read_text().splitlines()]
     assert "tool_result" == records[-1]["type"]
+
+
+def test_signals_faults_and_failing_hooks_leave_nothing_behind() -> None:
+    """A few runs of the chaos program; `python -m tests.agent.chaos 1000` makes more."""
+    assert 8 == sum(chaos.run(8, first_seed=100).values())

@@ -165,6 +165,13 @@ BUDGETS: list[tuple[list[str], str]] = [
 ]
 
 
+def test_the_number_of_parallel_tools_comes_from_the_environment(bench: Bench) -> None:
+    bench.env["DOVETAIL_MAX_TOOL_CONCURRENCY"] = "several"
+    finished = bench.command("-p", "x")
+    assert 52 == finished.code
+    assert "DOVETAIL_MAX_TOOL_CONCURRENCY" in finished.stderr
+
+
 def test_a_budget_that_makes_no_sense_stops_the_run_at_start_up(bench: Bench) -> None:
     """Scenarios 23 and 24."""
     for flags, words in BUDGETS:
@@ -186,6 +193,11 @@ def test_a_prompt_that_mentions_a_missing_file_ends_with_42(bench: Bench) -> Non
     bench.write("notes.txt", "remember the milk")
     assert 0 == bench.run([GOOD], prompt="read @notes.txt, and ask @somebody").code
     assert "remember the milk" in bench.received[0]["messages"][-1]["content"]
+
+
+def test_bytes_that_are_no_text_are_replaced(bench: Bench) -> None:
+    assert 0 == bench.run([GOOD], prompt="a\udcffb").code
+    assert "a?b" == bench.received[0]["messages"][-1]["content"]
 
 
 def test_the_workspace_must_exist(bench: Bench) -> None:

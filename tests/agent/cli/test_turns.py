@@ -191,7 +191,7 @@ def test_arguments_that_are_no_object_come_back_with_their_text(bench: Bench) ->
     finished = bench.run([cut, Reply(Call("structured_output", "[1]", "2")), Reply(so())])
     assert 0 == finished.code
     assert "cut off by its token limit" in bench.answers()["1"]
-    assert "must be object" in bench.answers()["2"]
+    assert "must be an object, not [1]" in bench.answers()["2"]
 
 
 def test_all_findings_come_back_at_once(bench: Bench) -> None:

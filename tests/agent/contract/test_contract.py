@@ -70,7 +70,10 @@ SLIPS = [
     ('{"minimum": NaN}', "NaN is not JSON"),
     ("null", "must be a JSON object"),
     ('{"type": "object", "propertees": {}}', 'unknown keyword "propertees" (did you mean "properties"?)'),
-    ('{"properties": {"a": {"minLenght": 1}}}', '/properties/a\n  fix  did you mean "minLength"?'),
+    (
+        '{"properties": {"a": {"minLenght": 1}}}',
+        '(did you mean "minLength"?)\n  at   /properties/a\n  fix  correct the keyword',
+    ),
     ('{"unevaluatedProperties": false}', "2020-12"),
     ('{"properties": {"a/b": {"type": "strin"}}}', "/properties/a/b/type"),
     ('{"properties": {"a": {"if": {}}}}', '"if" without "then" and "else"'),

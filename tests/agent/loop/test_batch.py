@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ class Probe:
 
     description = "waits a little"
     mcp_server = ""
-    parameters: Mapping[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}  # noqa: RUF012
+    parameters: Mapping[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
     def __init__(self, name: str, read_only: bool, log: list[str]) -> None:
         self.name = name
@@ -97,7 +98,34 @@ def test_arguments_of_any_tool_are_checked_and_repaired() -> None:
     execute(run)
     assert ["+a", "-a"] == log
     assert 'params/n: "x" must be integer' in results(run)["b"]["content"]
-    assert "must be object" in results(run)["c"]["content"]
+    assert "the arguments are not valid JSON" in results(run)["c"]["content"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ('{"n": 1e999}', "the number 1e999 is too large"),
+        ('{"n": NaN}', "NaN is not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("7", "must be an object, not 7"),
+    ],
+)
+def test_arguments_that_json_could_not_carry_are_refused(arguments: str, words: str) -> None:
+    script = [Reply(Call("structured_output", arguments, "1")), Reply(Call("structured_output", {"n": 1}))]
+    run = make_run(ScriptedProvider(script), make_contract({"properties": {"n": {"type": ["number", "string"]}}}))
+    ending = execute(run)
+    assert {"n": 1} == (ending.captured and ending.captured.value)
+    assert words in results(run)["1"]["content"]
+    json.dumps(run.messages, allow_nan=False).encode()
+
+
+def test_a_provider_that_numbers_its_calls_anew_each_turn_repeats_nothing() -> None:
+    log, tools = probes()
+    names = ["read", "write", "read", "write", "read"]
+    script = [*(Reply(Call(name, {}, "call_0")) for name in names), SO]
+    run = make_run(ScriptedProvider(script), make_contract(S1), tools)
+    assert "structured_output" == execute(run).reason
+    assert 2 * len(names) == len(log)
 
 
 def test_a_run_that_is_cancelled_from_outside_ends_and_answers_every_call() -> None:
@@ -146,9 +174,6 @@ def test_a_tool_that_swallows_its_cancellation_does_not_keep_the_run() -> None:
 
 def test_a_signal_after_the_answer_was_captured_changes_nothing() -> None:
     """Scenario 60."""
-
-    class Late:
-        async def wait(self) -> None: ...
 
     async def main() -> None:
         provider = ScriptedProvider([SO])

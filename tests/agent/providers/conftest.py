@@ -32,7 +32,7 @@ def read(provider: Provider, request: Request, close: bool = True) -> tuple[Read
     async def once() -> tuple[Read, list[Restarted]]:
         restarts: list[Restarted] = []
         try:
-            return await read_reply(provider, request, lambda _: None, provider.model, restarts.append), restarts
+            return await read_reply(provider, request, lambda _: None, set(), restarts.append), restarts
         finally:
             if close:
                 await provider.close()

@@ -160,10 +160,10 @@ def test_the_next_turn_takes_the_reply_back(service: str) -> None:
         provider = connected(server, service)
 
         async def both() -> list[Read]:
-            one = await read_reply(provider, ASKED, lambda _: None, "m", lambda _: None)
+            one = await read_reply(provider, ASKED, lambda _: None, set(), lambda _: None)
             results = tuple(ToolResult(use.id, use.name, "ok") for use in one.turn.tool_uses)
             following = replace(ASKED, turns=(*ASKED.turns, one.turn, ToolTurn(results)))
-            two = await read_reply(provider, following, lambda _: None, "m", lambda _: None)
+            two = await read_reply(provider, following, lambda _: None, set(), lambda _: None)
             await provider.close()
             return [one, two]
 

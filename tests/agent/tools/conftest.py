@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,40 @@ def context_in(workspace: Path, **more: Any) -> ToolContext:
 
 def run(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolOutput:
     return asyncio.run(tool.run(args, context))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def pids(path: Path, count: int) -> list[int]:
+    """The process ids that a command wrote, once it has written them all."""
+    for _ in range(500):
+        if path.exists() and len(found := path.read_text().split()) >= count:
+            return [int(pid) for pid in found]
+        time.sleep(0.01)
+    raise AssertionError("the command did not start")
+
+
+def gone(pid: int) -> bool:
+    for _ in range(500):
+        if not alive(pid):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def working_in(folder: Path) -> list[int]:
+    """The processes whose working folder this is."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink() == folder.resolve():
+                found.append(int(process.name))
+    return found
 
 
 @pytest.fixture

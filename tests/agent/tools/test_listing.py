@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.agent.permissions import Rule, Rules
 from dovetail.agent.tools.listing import MAX_ENTRIES
-from dovetail.agent.types import ToolError
+from dovetail.agent.types import ToolError, ToolLimits
 from tests.agent.tools.conftest import Call, context_in
 
 
@@ -73,6 +73,15 @@ def test_a_long_list_is_cut(call: Call, tmp_path: Path) -> None:
     for number in range(MAX_ENTRIES + 5):
         (tmp_path / f"f{number}.md").write_text("")
     assert call("glob", pattern="*.md").content.endswith("\n[5 more]")
+
+
+def test_a_long_walk_ends_with_the_run_or_its_time(call: Call, tmp_path: Path) -> None:
+    ended = context_in(tmp_path)
+    ended.cancel.set()
+    with pytest.raises(ToolError, match="cancelled"):
+        call("glob", ended, pattern="**")
+    with pytest.raises(ToolError, match="took longer than 0 s"):
+        call("glob", context_in(tmp_path, limits=ToolLimits(timeout_s=0)), pattern="**")
 
 
 def test_names_that_are_no_text_are_shown_as_far_as_they_go(call: Call, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -11,32 +10,7 @@ from hypothesis import strategies as st
 
 from dovetail.agent.tools.shell import SHELL, Capped
 from dovetail.agent.types import ToolError, ToolLimits
-from tests.agent.tools.conftest import Call, context_in
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def pids(path: Path, count: int) -> list[int]:
-    """The process ids that a command wrote, once it has written them all."""
-    for _ in range(500):
-        if path.exists() and len(found := path.read_text().split()) >= count:
-            return [int(pid) for pid in found]
-        time.sleep(0.01)
-    raise AssertionError("the command did not start")
-
-
-def gone(pid: int) -> bool:
-    for _ in range(500):
-        if not alive(pid):
-            return True
-        time.sleep(0.01)
-    return False
-
+from tests.agent.tools.conftest import Call, alive, context_in, gone, pids, working_in
 
 OUTPUTS = [
     ("echo hi", "hi\n[exit code: 0]"),
@@ -84,6 +58,13 @@ def test_what_is_left_in_the_background_is_ended(call: Call, tmp_path: Path) -> 
 def test_what_leaves_the_group_is_ended_too(call: Call, tmp_path: Path) -> None:
     call("run_shell_command", command="setsid nohup sh -c 'echo $$ > pids; sleep 60' > /dev/null 2>&1 & sleep 0.3")
     assert all(gone(pid) for pid in pids(tmp_path / "pids", 1))
+
+
+def test_who_forks_while_it_is_being_ended_is_ended_with_all_children(call: Call, tmp_path: Path) -> None:
+    forking = "setsid sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 60 & done; wait' > /dev/null 2>&1 &"
+    for _ in range(5):
+        call("run_shell_command", command=forking)
+    assert all(gone(pid) for pid in working_in(tmp_path))
 
 
 def test_a_cancelled_run_ends_the_command(tmp_path: Path) -> None:

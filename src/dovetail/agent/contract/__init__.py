@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.agent.contract.problems import ContractError
-from dovetail.agent.contract.root import accepts_object
+from dovetail.agent.contract.root import accepts_object, takes_only_objects
 from dovetail.agent.contract.source import read_schema
 from dovetail.agent.contract.strict import Compiled, compile_strictly
 from dovetail.agent.contract.validation import Checked, Finding, Repair, check
@@ -40,6 +40,13 @@ class Contract:
     example: Any = None
     warnings: tuple[str, ...] = ()
     validate: Callable[[Any], Any] | None = None
+
+    @property
+    def example_arguments(self) -> Mapping[str, Any] | None:
+        """Arguments of the terminal tool that fit, if some were found."""
+        if self.is_wrapped:
+            return {PARAMETER: self.example} if self.example is not None else None
+        return self.example if isinstance(self.example, Mapping) else None
 
     def check(self, arguments: Mapping[str, Any]) -> Checked:
         """Hold the arguments of a call to the contract; the value of the result is what the run would emit."""
@@ -80,8 +87,12 @@ def make_contract(
     allow_unknown: bool = False,
     validate: Callable[[Any], Any] | None = None,
 ) -> Contract:
-    """The contract of a schema, or a ContractError that says why it cannot be one."""
-    takes_objects = accepts_object(schema)
+    """The contract of a schema, or a ContractError that says why it cannot be one.
+
+    With `wrap_root` any value may be the answer: unless the root takes only objects, the value is the one parameter of
+    the tool.
+    """
+    takes_objects = takes_only_objects(schema) if wrap_root else accepts_object(schema)
     if not takes_objects and not wrap_root:
         raise ContractError(_ROOT, "", "change the root, or pass --wrap-root to have the answer wrapped and unwrapped")
     compiled = compile_strictly(schema, allow_unknown)

@@ -19,6 +19,31 @@ def accepts_object(schema: Mapping[str, Any]) -> bool:
     return _Walk(schema).accepts(schema, frozenset(), 0)
 
 
+def takes_only_objects(schema: Mapping[str, Any]) -> bool:
+    """Whether the root says plainly that every value is an object, possibly through references and branches."""
+    seen: set[str] = set()
+    pending: list[Any] = [schema]
+    while pending:
+        current = pending.pop()
+        if not isinstance(current, Mapping):
+            return False
+        reference, arms = current.get("$ref"), current.get("anyOf") or current.get("oneOf")
+        if current.get("type") == "object":
+            continue
+        if isinstance(reference, str) and reference not in seen:
+            seen.add(reference)
+            try:
+                pending.append(resolve(schema, reference))
+            except KeyError:
+                return False
+        elif isinstance(arms, list) and arms and len(seen) < MAX_DEPTH:
+            pending += arms
+            seen.add(f"arms {len(seen)}")
+        elif not isinstance(reference, str):
+            return False
+    return True
+
+
 def resolve(root: Any, reference: str) -> Any:
     """What a local reference leads to; KeyError where it leads nowhere, or out of the document."""
     if not reference.startswith("#"):

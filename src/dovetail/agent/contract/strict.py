@@ -106,8 +106,8 @@ def _unknown(schema: Mapping[str, Any], draft: str) -> Iterator[tuple[str, str, 
             if key in _KEYWORDS[DRAFT_2020_12]:
                 yield where, f'unknown keyword "{key}"', f'declare "$schema": "{DRAFT_2020_12}" to use it'
             elif near := difflib.get_close_matches(key, known, 1):
-                fix = f'did you mean "{near[0]}"?'
-                yield where, f'unknown keyword "{key}" ({fix})', fix
+                problem = f'unknown keyword "{key}" (did you mean "{near[0]}"?)'
+                yield where, problem, "correct the keyword, or pass --allow-unknown-keywords"
             else:
                 yield where, f'unknown keyword "{key}"', "remove it, or pass --allow-unknown-keywords"
 

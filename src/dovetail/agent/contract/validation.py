@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,22 @@ class Checked:
         """The findings without anything of the value: only which keywords of the schema were not met."""
         keywords = list(dict.fromkeys(finding.keyword for finding in self.findings))[:MAX_FINDINGS]
         return f"{len(self.findings)} finding(s), at these places of the schema: {', '.join(keywords)}"
+
+
+def from_json(text: str) -> Any:
+    """The value of JSON text; a number that is too large for a float is a ValueError, since it could not be written."""
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return number
 
 
 def check(value: Any, validators: Sequence[jsonschema_rs.Validator]) -> Checked:
@@ -194,13 +211,13 @@ def _convert(value: Any, wanted: list[str]) -> tuple[Any] | None:
     if "boolean" in wanted and text.lower() in ("true", "false"):
         return (text.lower() == "true",)
     if ("number" in wanted or "integer" in wanted) and _NUMBER.fullmatch(text) and len(text) < 400:
-        number = float(text) if "." in text else int(text)
+        number = _finite(text) if "." in text else int(text)
         if isinstance(number, float) and number.is_integer():
             number = int(number)
         return (number,) if "number" in wanted or isinstance(number, int) else None
     if ("array" in wanted and text.startswith("[")) or ("object" in wanted and text.startswith("{")):
         try:
-            parsed = json.loads(text)
+            parsed = from_json(text)
         except (ValueError, RecursionError):
             return None
         return (parsed,) if _type(parsed) in wanted else None

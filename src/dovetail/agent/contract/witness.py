@@ -6,11 +6,11 @@ decide within its bounds is left to the run, with a warning.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.agent.contract.validation import from_json
 from dovetail.errors import InputError, LimitError, SchemaError
 
 TRIES = 16
@@ -29,14 +29,17 @@ class Verdict:
 def find_witness(schema: Mapping[str, Any], is_valid: Callable[[Any], bool], seed: int = 0) -> Verdict:
     """Look for a value that `is_valid` accepts among those that the grammar of `schema` allows."""
     # Imported here: a run without a schema never needs the engine.
-    from dovetail.grammar.json_schema import lower
+    from dovetail.formats import load_format
+    from dovetail.grammar.lower import lower
+    from dovetail.models.shortest import shortest
     from dovetail.models.speaker import Speaker
 
     easy = _easy(schema, is_valid)
     if easy is not None:
         return Verdict(True, easy)
+    form = {"type": "json_schema", "json_schema": schema, "strict": False, "on_inexact": "widen"}
     try:
-        lower(schema, strict=False, on_inexact="widen")
+        grammar = lower(load_format(form))
     except LimitError as error:
         return Verdict(None, why=error.problem)
     except SchemaError as error:
@@ -44,7 +47,9 @@ def find_witness(schema: Mapping[str, Any], is_valid: Callable[[Any], bool], see
         return Verdict(False if impossible else None, why=error.problem)
     except InputError as error:
         return Verdict(None, why=error.problem)
-    form = {"type": "json_schema", "json_schema": schema, "strict": False, "on_inexact": "widen"}
+    value = _value(b"".join(piece for piece in shortest(grammar) if isinstance(piece, bytes)))
+    if value is not None and is_valid(value):
+        return Verdict(True, value)
     speaker = Speaker(seed)
     for attempt in range(TRIES):
         # The first tries are short, because short values are tried fast and often suffice.
@@ -66,6 +71,6 @@ def _easy(schema: Mapping[str, Any], is_valid: Callable[[Any], bool]) -> Any:
 
 def _value(data: bytes) -> Any:
     try:
-        return json.loads(data)
+        return from_json(data.decode())
     except (ValueError, RecursionError):
         return None

@@ -72,10 +72,7 @@ class Batch:
         """Answer the calls that were handled before under the same id; the others are pending."""
         state, pending = self._state, []
         for index, (use, given) in enumerate(zip(self._uses, self._reply.provider_ids, strict=True)):
-            mark = fingerprint(use)
-            if not given or state.handled.get(given) != mark:
-                if given:
-                    state.handled[given] = mark
+            if not given or not state.is_replay(given, fingerprint(use)):
                 pending.append(index)
                 continue
             if given in state.replayed:

@@ -10,12 +10,13 @@ from typing import Any
 
 import jsonschema_rs
 
-from dovetail.agent.contract.validation import Checked, check
+from dovetail.agent.contract.validation import MAX_SHOWN, Checked, Finding, check, from_json
 from dovetail.agent.endings import Captured
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
 from dovetail.agent.protocols import Tasks, Tool, ToolContext
 from dovetail.agent.types import Decision, ToolCallEvent, ToolError, ToolResult, ToolUse
+from dovetail.messages import to_json
 
 _CUT = "\nThe reply was cut off by its token limit. Make the arguments shorter, or split the work over several calls."
 
@@ -98,7 +99,7 @@ class Caller:
 
     def _checked(self, use: ToolUse, tool: Tool) -> Checked:
         if use.value is None:
-            return check(use.arguments, [_OBJECTS])
+            return Checked(None, (Finding("", _no_object(use.arguments), "/"),))
         if self._terminal(use):
             assert self._state.contract is not None
             return self._state.contract.check(use.value)
@@ -172,7 +173,15 @@ class Caller:
             self._state.parts.warn(warning)
 
 
-_OBJECTS = jsonschema_rs.Draft202012Validator({"type": "object"})
+def _no_object(arguments: str) -> str:
+    """Why arguments are not the object that they have to be."""
+    try:
+        value = from_json(arguments)
+    except RecursionError:
+        return "the arguments are nested too deeply"
+    except ValueError as error:
+        return f"the arguments are not valid JSON: {error}"
+    return f"the arguments must be an object, not {to_json(value)[:MAX_SHOWN]}"
 
 
 def _validator(tool: Tool) -> jsonschema_rs.Validator | None:

@@ -101,9 +101,10 @@ class Conversation:
         parts.telemetry.event("api_request", {"model": parts.provider.model, "turn": state.budget.turns})
         began = time.monotonic()
         try:
-            reply = await read_reply(parts.provider, request, self._show_piece, parts.provider.model, self._restarted)
+            reply = await read_reply(parts.provider, request, self._show_piece, state.call_ids, self._restarted)
         except ProviderError as error:
-            parts.telemetry.event("api_error", {"status": error.status or 0, "error": error.problem})
+            # What a service says about a failure may quote what it was sent.
+            parts.telemetry.event("api_error", {"status": error.status or 0, "error": type(error).__name__})
             raise
         finally:
             state.api_s += time.monotonic() - began
@@ -145,11 +146,11 @@ class Conversation:
         self._state.parts.output.tool_result(result, self._parent)
 
     def _restarted(self, restart: Restarted) -> None:
-        data = {"reason": restart.reason, "attempt": restart.attempt, "delay_s": restart.delay_s}
+        data: dict[str, Any] = {"attempt": restart.attempt, "delay_s": restart.delay_s}
         if restart.status is not None:
             data["status"] = restart.status
-        self._state.parts.output.system("api_retry", data, self._parent)
         self._state.parts.telemetry.event("api_retry", data)
+        self._state.parts.output.system("api_retry", {"reason": restart.reason, **data}, self._parent)
 
 
 async def settled(tasks: Sequence[asyncio.Task[Any]], timeout_s: float) -> bool:

@@ -69,7 +69,7 @@ class Registry:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them now."""
         return tuple(
-            ToolSpec(tool.name, tool.description, tool.parameters, strict=isinstance(tool, Terminal))
+            tool.spec if isinstance(tool, Terminal) else _spec(tool)
             for name, tool in self._tools.items()
             if name not in self._aside
         )
@@ -98,6 +98,15 @@ class Registry:
         return Registry(tools, permissions)
 
 
+def _spec(tool: Tool) -> ToolSpec:
+    return ToolSpec(tool.name, tool.description, _of_objects(tool.parameters))
+
+
+def _of_objects(parameters: Schema) -> Schema:
+    """The schema with what holds for all arguments said in it: services want it, and a grammar needs it."""
+    return parameters if parameters.get("type") == "object" else {**parameters, "type": "object"}
+
+
 class Terminal:
     """The terminal tool: to call it with arguments that fit is to end the run."""
 
@@ -110,8 +119,9 @@ class Terminal:
     read_only = False
     mcp_server = ""
 
-    def __init__(self, parameters: Schema) -> None:
+    def __init__(self, parameters: Schema, example: Mapping[str, Any] | None = None) -> None:
         self.parameters = parameters
+        self.spec = ToolSpec(self.name, self.description, _of_objects(parameters), strict=True, example=example)
 
     async def run(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         """Accept; a subagent that got hold of the tool is refused, since only the run itself can end."""

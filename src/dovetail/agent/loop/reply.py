@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from dovetail.agent.contract.validation import from_json
 from dovetail.agent.protocols import Provider
 from dovetail.agent.types import (
     AssistantTurn,
@@ -27,7 +28,6 @@ from dovetail.agent.types import (
     Usage,
     UsageDelta,
 )
-from dovetail.messages import from_json
 
 Show = Callable[[Mapping[str, Any]], None]
 MAX_REPLY_CHARS = 64 << 20
@@ -50,23 +50,26 @@ class _Open:
     kind: str
     parts: list[str] = field(default_factory=list)
     signature: str = ""
-    id: str = ""  # unique within the reply
+    id: str = ""  # unique within the run
     given_id: str = ""  # as the provider says
     name: str = ""
 
 
 async def read_reply(
-    provider: Provider, request: Request, show: Show, model: str, restarted: Callable[[Restarted], None]
+    provider: Provider, request: Request, show: Show, taken: set[str], restarted: Callable[[Restarted], None]
 ) -> Reply:
-    """Call the model once; the pieces that are shown are balanced on every way out."""
-    collector = _Collector(show, model)
+    """Call the model once; the pieces that are shown are balanced on every way out.
+
+    `taken` has the ids of all calls of the run so far, and gets those of this reply.
+    """
+    collector = _Collector(show, provider.model, taken)
     stream = provider.stream(request)
     try:
         async for delta in stream:
             if isinstance(delta, Restarted):
                 collector.close()
                 restarted(delta)
-                collector = _Collector(show, model)
+                collector = _Collector(show, provider.model, taken)
             else:
                 collector.take(delta)
         if not collector.finish:
@@ -80,8 +83,9 @@ async def read_reply(
 
 
 class _Collector:
-    def __init__(self, show: Show, model: str) -> None:
+    def __init__(self, show: Show, model: str, taken: set[str]) -> None:
         self._show = show
+        self._taken = taken
         self._blocks: list[_Open] = []
         self._calls: dict[int, _Open] = {}
         self._shown_index: int | None = None
@@ -101,8 +105,8 @@ class _Collector:
                 block.signature += signature
                 self._grow(block, text, {"type": "thinking_delta", "thinking": text})
             case ToolStart(index, id, name):
-                taken = {block.id for block in self._calls.values()}
-                self._calls[index] = self._begin(_Open("tool_use", id=_unique(id, taken), given_id=id, name=name))
+                unique = _unique(id, self._taken)
+                self._calls[index] = self._begin(_Open("tool_use", id=unique, given_id=id, name=name))
             case ToolArguments(index, text):
                 if index in self._calls:
                     self._grow(self._calls[index], text, {"type": "input_json_delta", "partial_json": text})
@@ -179,9 +183,10 @@ class _Collector:
 
 def _unique(id: str, taken: set[str]) -> str:
     """The provider's id; results are matched by it, so a missing or repeated one is replaced."""
-    if id and id not in taken:
-        return id
-    return f"{id or 'call'}_{uuid.uuid4().hex[:8]}"
+    if not id or id in taken:
+        id = f"{id[:40] or 'call'}_{uuid.uuid4().hex[:8]}"
+    taken.add(id)
+    return id
 
 
 def _object(text: str) -> Mapping[str, Any] | None:

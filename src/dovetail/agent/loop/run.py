@@ -65,13 +65,14 @@ class Run:
         self._plan = plan
         self._parts = parts
         contract = plan.contract
-        terminal = Terminal(contract.parameters) if contract else None
+        terminal = Terminal(contract.parameters, contract.example_arguments) if contract else None
         self._registry = Registry(tools, parts.permissions, terminal)
         self._state = State(
             parts, plan.workspace, plan.limits, contract, Budget(plan.limits, contract is not None), _system(plan)
         )
         self._state.tool_limits = plan.tool_limits
         self._state.handled = _handled(plan.history)
+        self._state.call_ids = set(self._state.handled)
         self._cause: tuple[Reason, str] | None = None
         self._work_task: asyncio.Task[Ending] | None = None
 
@@ -204,7 +205,11 @@ def _handled(history: Sequence[Turn]) -> dict[str, str]:
 
 
 def _public(ending: Ending) -> str:
-    """The message without what the model wrote: the preview of its prose is for the caller only."""
-    if ending.reason == "structured_output_missing":
-        return "model did not produce structured output"
-    return ending.message
+    """The message for telemetry: never words of the model, of a service or of a tool, which may quote the payload."""
+    match ending.reason:
+        case "structured_output_missing":
+            return "model did not produce structured output"
+        case "api_error" | "authentication" | "internal_error":
+            return ending.kind.error
+        case _:
+            return ending.message

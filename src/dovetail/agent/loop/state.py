@@ -50,13 +50,22 @@ class State:
     suppressed: list[dict[str, Any]] = field(default_factory=list)
     tools_used: dict[str, dict[str, float]] = field(default_factory=dict)
     handled: dict[str, str] = field(default_factory=dict)  # provider ids of calls, with what they called
+    ids_repeat: bool = False
     replayed: set[str] = field(default_factory=set)
+    call_ids: set[str] = field(default_factory=set)
     tool_state: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
     def is_terminal(self, use: ToolUse, depth: int) -> bool:
         """Whether a call is one of the terminal tool of this run."""
         return self.contract is not None and depth == 0 and use.name == STRUCTURED_OUTPUT
+
+    def is_replay(self, given_id: str, mark: str) -> bool:
+        """Whether a provider repeats a call that was handled; one that gives an id to different calls only counts."""
+        before = self.handled.get(given_id)
+        self.handled[given_id] = mark
+        self.ids_repeat |= before is not None and before != mark
+        return before == mark and not self.ids_repeat
 
     def public_arguments(self, use: ToolUse) -> Mapping[str, Any]:
         """The arguments of a call as they may be kept: never those of the terminal tool."""

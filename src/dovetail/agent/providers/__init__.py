@@ -70,6 +70,7 @@ def _is_ready(name: str, environ: Mapping[str, str]) -> bool:
 
 def connect(options: ProviderOptions) -> Provider:
     """The provider that the options and the environment name; nothing is sent yet."""
+    asked_for = options.name or options.model
     options = configured(options)
     match options.name:
         case "openai":
@@ -91,5 +92,7 @@ def connect(options: ProviderOptions) -> Provider:
         case _:
             from dovetail.agent.providers.local import speaker_provider
 
-            sys.stderr.write(_NOTICE)
+            if not asked_for:
+                sys.stderr.write(_NOTICE)
+                sys.stderr.flush()
             return speaker_provider(options)

@@ -25,13 +25,14 @@ from dovetail.agent.types import (
     ToolEnd,
     ToolSpec,
     ToolStart,
+    ToolTurn,
     Usage,
     UsageDelta,
 )
 from dovetail.engine import compile
 from dovetail.errors import DovetailError, InputError, LimitError, SchemaError
 from dovetail.formats import Format, load_format
-from dovetail.messages import call_id, from_json
+from dovetail.messages import call_id, from_json, to_json
 from dovetail.models import Model, Prompt, Sampling, load
 from dovetail.parsing.events import Event
 
@@ -142,6 +143,11 @@ class SpeakerProvider(LocalProvider):
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The reply: a call of the terminal tool where there is one, or else a few words."""
+        if (example := _known_answer(request)) is not None:
+            for recited in (ToolStart(0, "", STRUCTURED_OUTPUT), ToolArguments(0, example), ToolEnd(0)):
+                yield recited
+            yield Finish("tool_use")
+            return
         if request.tool_choice == "auto":
             terminal = any(tool.name == STRUCTURED_OUTPUT for tool in request.tools)
             request = replace(request, tool_choice=Named(STRUCTURED_OUTPUT) if terminal else "none")
@@ -152,6 +158,16 @@ class SpeakerProvider(LocalProvider):
                 break
         for delta in deltas:
             yield delta
+
+
+def _known_answer(request: Request) -> str | None:
+    """Arguments that fit for certain, once others were refused: no grammar holds to every schema exactly."""
+    last = request.turns[-1] if request.turns else None
+    refused = isinstance(last, ToolTurn) and any(
+        result.name == STRUCTURED_OUTPUT and result.status == "invalid" for result in last.results
+    )
+    known = next((tool.example for tool in request.tools if tool.name == STRUCTURED_OUTPUT), None)
+    return to_json(dict(known)) if refused and known is not None else None
 
 
 def local_provider(options: ProviderOptions) -> LocalProvider:
@@ -194,12 +210,14 @@ def _is_valid(deltas: Iterable[Delta], tools: Iterable[ToolSpec]) -> bool:
             texts[delta.index] += delta.text
     schemas = {tool.name: tool.parameters for tool in tools}
     try:
-        return all(
-            jsonschema_rs.validator_for(dict(schemas[names[index]]), validate_formats=True).is_valid(from_json(text))
-            for index, text in texts.items()
-        )
+        for index, text in texts.items():
+            value = from_json(text)
+            from_json(to_json(value))  # which fails for numbers that are too large for a float
+            if not jsonschema_rs.validator_for(dict(schemas[names[index]]), validate_formats=True).is_valid(value):
+                return False
     except ValueError:  # no JSON, or no schema that this validator knows
         return False
+    return True
 
 
 def _deltas(events: Iterable[Event]) -> Iterator[Delta]:

@@ -10,7 +10,6 @@ from dovetail.agent.tools.base import Builtin, flag, parameters, text
 from dovetail.agent.types import SpawnRequest, ToolError, ToolOutput
 
 MAX_DEPTH = 5
-_TODO_STATES = ("pending", "in_progress", "completed")
 _MARKS = {"pending": " ", "in_progress": "~", "completed": "x"}
 
 
@@ -150,7 +149,7 @@ TODO_WRITE = Builtin(
                 "properties": {
                     "id": text("an id of your own"),
                     "content": text("what is to be done"),
-                    "status": text("how far it is", enum=_TODO_STATES),
+                    "status": text("how far it is", enum=list(_MARKS)),
                 },
                 "required": ["content", "status"],
                 "additionalProperties": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,19 @@ def permitted(context: ToolContext, name: str, *, write: bool = False) -> Path:
         return path.resolve()
     except (OSError, RuntimeError) as error:
         raise ToolError(f"{name}: {error}") from error
+
+
+def ticking(context: ToolContext) -> Callable[[], None]:
+    """A check for long work in a thread: it raises ToolError once the time of the call is up or the run has ended."""
+    deadline = time.monotonic() + context.limits.timeout_s
+
+    def check() -> None:
+        if context.cancel.is_set():
+            raise ToolError("cancelled")
+        if time.monotonic() > deadline:
+            raise ToolError(f"this took longer than {context.limits.timeout_s:g} s; ask for less")
+
+    return check
 
 
 def shown(context: ToolContext, path: Path) -> str:

@@ -9,7 +9,16 @@ from typing import Any
 
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, whole
-from dovetail.agent.tools.text import Encoding, clean, newline_of, open_regular, read_whole, sniff, write_whole
+from dovetail.agent.tools.text import (
+    MAX_EDITED_BYTES,
+    Encoding,
+    clean,
+    newline_of,
+    open_regular,
+    read_whole,
+    sniff,
+    write_whole,
+)
 from dovetail.agent.types import ToolError, ToolOutput
 
 DEFAULT_LINES = 2000
@@ -37,7 +46,7 @@ def _read_lines(path: Path, first: int, count: int, max_bytes: int) -> ToolOutpu
             while not reader.full and (chunk := file.read(_CHUNK)):
                 reader.feed(chunk)
         else:  # the bytes of a line end can be halves of other characters here
-            reader.feed(encoding.decode(file.read(MAX_COUNTED_BYTES)).encode("utf-8", "surrogatepass"))
+            reader.feed(encoding.decode(file.read(MAX_EDITED_BYTES)).encode("utf-8", "surrogatepass"))
         reader.close()
     shown_text = clean(Encoding().decode(b"".join(reader.taken)))
     return ToolOutput(reader.note(first) + shown_text, display=f"Read {reader.lines} lines of {path.name}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail.agent.patterns import matches_path
 from dovetail.agent.protocols import ToolContext
-from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, why
+from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, ticking, why
 from dovetail.agent.tools.text import clean
 from dovetail.agent.tools.walking import walk
 from dovetail.agent.types import ToolError, ToolOutput
@@ -61,11 +61,12 @@ async def _glob(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
 
 def _matching(folder: Path, pattern: str, ignored: bool, context: ToolContext) -> ToolOutput:
     lines: list[str] = []
+    check = ticking(context)
     for path, _entry in walk(folder, context.workspace.resolve(), ignored=ignored):
-        if context.cancel.is_set():
-            raise ToolError("cancelled")
-        if matches_path(pattern, path) and _readable(context, folder / path):
-            lines.append(shown(context, folder / path))
+        check()
+        # Only what is shown is asked about: to ask takes longer than to find.
+        if matches_path(pattern, path) and (len(lines) > MAX_ENTRIES or _readable(context, folder / path)):
+            lines.append(shown(context, folder / path) if len(lines) <= MAX_ENTRIES else "")
     return _lines("", lines, f"has no file that matches {pattern}", shown(context, folder))
 
 

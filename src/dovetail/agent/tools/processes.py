@@ -15,6 +15,7 @@ from typing import Any
 # How long a group of processes may take to end by itself after SIGTERM.
 GRACE_S = 1.0
 _POLL_S = 0.005
+_MAX_SWEEPS = 200
 # The environment variable that marks everything that a call started, wherever it went.
 MARK = "DOVETAIL_CALL"
 
@@ -67,9 +68,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str) -> None:
             await asyncio.wait_for(exited(process), GRACE_S)
     # The leader is gone or will be now; others of its group, left behind by `&`, go with it.
     _signal_group(process.pid, signal.SIGKILL)
-    for pid in _carriers(mark):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    await kill_marked(mark)
     await exited(process)
     transport = getattr(process, "_transport", None)  # pipes that a survivor holds open would keep the loop busy
     if transport is not None:
@@ -79,6 +78,23 @@ async def _end(process: asyncio.subprocess.Process, mark: str) -> None:
 def _signal_group(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+async def kill_marked(mark: str) -> None:
+    """End every process that carries the mark, where the system tells which they are.
+
+    One that forks or executes while we look can be missed, so the search ends only when it found nobody twice.
+    """
+    nobody = 0
+    for _ in range(_MAX_SWEEPS):
+        found = _carriers(mark)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        nobody = 0 if found else nobody + 1
+        if nobody == 2:
+            return
+        await asyncio.sleep(_POLL_S)
 
 
 def _carriers(mark: str) -> list[int]:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ import regex
 
 from dovetail.agent.patterns import matches_path
 from dovetail.agent.protocols import ToolContext
-from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, whole
+from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, ticking, whole
 from dovetail.agent.tools.processes import running
 from dovetail.agent.tools.text import clean, open_regular, sniff
 from dovetail.agent.tools.walking import walk
@@ -31,10 +29,12 @@ from dovetail.agent.types import ToolError, ToolOutput
 DEFAULT_MATCHES = 250
 MAX_LINE = 500
 MAX_FILE_BYTES = 64 << 20
-_BATCH_BYTES = 100_000  # of file names in one command line
+_BATCH_BYTES = 500_000  # of file names in one command line
 # A brace that begins no repetition is plain text to most engines, but an error to ripgrep's.
 _PLAIN_BRACE = re.compile(r"(\\[pPxuU]\{[^}]*\}|\\.|\[(?:\\.|[^\]])*\])|\{(?!\d+(?:,\d*)?\})", re.DOTALL)
-_RIPGREP = ("--no-config", "--json", "--crlf", "--no-mmap", "--no-ignore", "--hidden", "--sort", "path")
+_RIPGREP = ("--no-config", "--json", "--crlf", "--no-mmap", "--no-ignore", "--hidden")
+# What means something else in a whole text than in its lines.
+_BY_LINE = re.compile(r"\\[AZzGKRX]|\(\?(?![:aiLmsux<P])|\(\?<[=!]")
 
 Match = tuple[str, int, str]
 
@@ -65,20 +65,17 @@ def _files(place: Path, glob: str, context: ToolContext) -> list[str]:
         raise ToolError(f"there is no file or folder {shown(context, place)}")
     wanted = glob if "/" in glob else f"**/{glob}"
     found: list[str] = []
+    check = ticking(context)
     for path, entry in walk(place, context.workspace.resolve()):
-        if context.cancel.is_set():
-            raise ToolError("cancelled")
-        if (not glob or matches_path(wanted, path)) and _searchable(entry, context):
-            found.append(str(place / path))
+        check()
+        if not glob or matches_path(wanted, path):
+            found.append(entry.path)
     return found
 
 
-def _searchable(entry: os.DirEntry[str], context: ToolContext) -> bool:
-    try:
-        small = entry.stat(follow_symlinks=False).st_size <= MAX_FILE_BYTES
-    except OSError:  # it is gone since the folder was read
-        return False
-    return small and context.permissions.allows_path(Path(entry.path), write=False).verdict == "allow"
+def _readable(file: str, context: ToolContext) -> bool:
+    """Whether matches in the file may be shown; asked only of files that have some, since to ask takes longer."""
+    return context.permissions.allows_path(Path(file), write=False).verdict == "allow"
 
 
 async def _ripgrep(
@@ -89,16 +86,18 @@ async def _ripgrep(
     if program is None:
         return None
     plain = _PLAIN_BRACE.sub(lambda match: match[1] or r"\{", pattern)
-    command = [program, *_RIPGREP, *(["--ignore-case"] if ignore_case else []), "-e", plain, "--"]
+    sizes = ["--max-filesize", str(MAX_FILE_BYTES), "--max-count", str(limit + 1)]
+    command = [program, *_RIPGREP, *sizes, *(["--ignore-case"] if ignore_case else []), "-e", plain, "--"]
     found: list[Match] = []
     try:
         async with asyncio.timeout(context.limits.timeout_s):
             for batch in _batches(files):
-                async with contextlib.aclosing(_ripgrep_files([*command, *batch])) as matches:
-                    async for one in matches:
-                        found += one
-                        if len(found) > limit:
-                            return found
+                matches = await _ripgrep_files([*command, *batch])
+                for file in batch:  # ripgrep searches files side by side and tells of them in any order
+                    if file in matches and _readable(file, context):
+                        found += matches[file]
+                if len(found) > limit:
+                    return found
     except TimeoutError:
         raise ToolError("the search took too long; narrow it") from None
     except _Refused:
@@ -110,8 +109,8 @@ class _Refused(Exception):  # noqa: N818 - it is caught a few lines above and no
     """ripgrep does not take the pattern."""
 
 
-async def _ripgrep_files(command: Sequence[str]) -> AsyncGenerator[list[Match], None]:
-    matches: list[Match] = []
+async def _ripgrep_files(command: Sequence[str]) -> dict[str, list[Match]]:
+    found: dict[str, list[Match]] = {}
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     async with running(*command, limit=MAX_FILE_BYTES * 2, **pipes) as process:
         assert process.stdout is not None
@@ -119,13 +118,14 @@ async def _ripgrep_files(command: Sequence[str]) -> AsyncGenerator[list[Match], 
             message = json.loads(line)
             data = message["data"]
             if message["type"] == "match":
-                matches.append((_text(data["path"]), data["line_number"], _text(data["lines"]).rstrip("\r\n")))
-            elif message["type"] == "end":
-                if data["binary_offset"] is None:
-                    yield matches
-                matches = []
+                file = _text(data["path"])
+                match = (file, data["line_number"], _text(data["lines"]).rstrip("\r\n"))
+                found.setdefault(file, []).append(match)
+            elif message["type"] == "end" and data["binary_offset"] is not None:
+                found.pop(_text(data["path"]), None)
         if await process.wait() > 1:
             raise _Refused
+    return found
 
 
 def _text(value: Mapping[str, str]) -> str:
@@ -146,41 +146,46 @@ def _batches(files: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _own(pattern: str, files: Sequence[str], ignore_case: bool, limit: int, context: ToolContext) -> list[Match]:
-    compiled = regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
-    deadline = time.monotonic() + context.limits.timeout_s
+    flags = regex.IGNORECASE if ignore_case else 0
+    by_line = regex.compile(pattern, flags)
+    # A look at the whole text rules most files out at once, and never one that has a line that matches.
+    at_once = None if _BY_LINE.search(pattern) else regex.compile(pattern, flags | regex.MULTILINE)
+    check = ticking(context)
     found: list[Match] = []
     for file in files:
-        for number, line in enumerate(_lines(file), 1):
-            left = deadline - time.monotonic()
-            if left <= 0 or context.cancel.is_set():
-                raise ToolError("the search took too long; narrow it")
-            try:
-                if compiled.search(line, timeout=left):
-                    found.append((file, number, line))
-            except TimeoutError:
-                raise ToolError("the pattern takes too long to match; simplify it") from None
+        check()
+        text = _whole(file)
+        if text is None or (at_once and not _search(at_once, text, context)) or not _readable(file, context):
+            continue
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+            check()
+            if _search(by_line, line, context):
+                found.append((file, number, line))
             if len(found) > limit:
                 return found
     return found
 
 
-def _lines(file: str) -> list[str]:
+def _search(compiled: Any, text: str, context: ToolContext) -> bool:
+    try:
+        return compiled.search(text, timeout=context.limits.timeout_s) is not None
+    except TimeoutError:
+        raise ToolError("the pattern takes too long to match; simplify it") from None
+
+
+def _whole(file: str) -> str | None:
+    """The text of a file with plain line ends; None if it is no text, too large or gone."""
     try:
         with open_regular(Path(file)) as opened:
             data = opened.read(MAX_FILE_BYTES + 1)
+        encoding = sniff(data)
+        if encoding is None or len(data) > MAX_FILE_BYTES:
+            return None
+        text = encoding.decode(data)
     except ToolError:
-        return []
-    encoding = sniff(data)
-    if encoding is None or len(data) > MAX_FILE_BYTES:
-        return []
-    try:
-        decoded = encoding.decode(data)
-    except ToolError:
-        return []
-    lines = decoded.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+        return None
+    text = text.replace("\r\n", "\n")
+    return text.removesuffix("\r") if text else None
 
 
 GREP = Builtin(
