@@ -12,7 +12,7 @@ from dovetail.errors import DovetailError
 # Each verb is imported only when it is used, so that `dovetail --help` stays fast whatever a verb needs.
 _VERBS = {
     "check": "Prove that chat templates and their dialects agree.",
-    "demo": "Let a random speaker utter a few formats, live.",
+    "demo": "Show the whole idea in a minute.",
     "grammar": "Translate a format or grammar, or try a text on it.",
     "inspect": "Show how a chat template makes its model talk.",
     "parse": "Read what a model said: reasoning, content, tool calls.",
