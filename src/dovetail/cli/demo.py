@@ -165,7 +165,7 @@ def _richest_turn(speaker: Speaker, scene: _Scene, prompt: str) -> tuple[Source,
     dialect, best, most = speaker.dialect, None, -1
     turn = dialect.format(scene.tools, reasoning=True, response_format=scene.response_format, max_whitespace_cnt=0)
     for _ in range(_ATTEMPTS):
-        said = speaker.speak(turn.format)
+        said = speaker.speak(turn)
         message = dialect.parse(said.data, scene.tools, prompt)
         # The parts of a turn; a call counts double, because it is what a reader looks for.
         shown = 2 * bool(message.tool_calls) + bool(message.reasoning) + bool(message.content)
@@ -174,7 +174,7 @@ def _richest_turn(speaker: Speaker, scene: _Scene, prompt: str) -> tuple[Source,
         if most == 4:
             break
     assert best is not None
-    return turn.format, best
+    return turn, best
 
 
 def _pieces(speaker: Speaker, said: Utterance) -> Iterator[bytes]:
@@ -188,7 +188,7 @@ def _pieces(speaker: Speaker, said: Utterance) -> Iterator[bytes]:
 def _count_forced(speaker: Speaker, format: Source, said: Utterance) -> int | None:
     """How often the mask left a single token; None where a fresh matcher refuses the turn."""
     matcher = compile(format, speaker.vocabulary).matcher()
-    mask = np.zeros((speaker.vocabulary.size + 31) // 32, dtype=np.int32)
+    mask = np.zeros(speaker.vocabulary.mask_words, dtype=np.int32)
     forced = 0
     for token in said.token_ids:
         matcher.fill_mask(mask)

@@ -10,13 +10,13 @@ from typing import Any
 from dovetail import _core
 from dovetail._core import Matcher
 from dovetail.engine.vocabulary import Vocabulary
-from dovetail.formats import Format, load_format
+from dovetail.formats import Format, StructuralTag, load_format
 from dovetail.grammar import ir
 from dovetail.grammar.lower import lower
 
 MAX_CACHED_GRAMMARS = 1024
 
-Source = Format | ir.Rule | Mapping[str, Any] | str
+Source = Format | StructuralTag | ir.Rule | Mapping[str, Any] | str
 
 
 class CompiledGrammar:
