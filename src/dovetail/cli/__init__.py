@@ -11,6 +11,7 @@ from dovetail.errors import DovetailError
 
 # Each verb is imported only when it is used, so that `dovetail --help` stays fast whatever a verb needs.
 _VERBS = {
+    "bench": "Print how fast Dovetail is, side by side with its peers.",
     "check": "Prove that chat templates and their dialects agree.",
     "demo": "Show the whole idea in a minute.",
     "grammar": "Translate a format or grammar, or try a text on it.",
