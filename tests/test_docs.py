@@ -27,6 +27,7 @@ from dovetail.grammar import ebnf
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 KINDS = {"python", "json", "console", "ebnf", "sh", "text"}
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 
 
@@ -49,6 +50,22 @@ def blocks(kind: str) -> list[Block]:
 
 def test_every_block_is_of_a_kind_that_is_checked() -> None:
     assert {} == {str(block): block.kind for block in BLOCKS if block.kind not in KINDS}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for target, anchor in LINK.findall(FENCE.sub("", page.read_text())):
+        file = (page.parent / target).resolve() if target else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(f"{target}#{anchor}")
+    assert [] == broken
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which the headings of a page are linked to."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("example", list(find_examples(*map(str, PAGES))), ids=str)
