@@ -1,8 +1,8 @@
 """How long does it take to derive a dialect from a chat template, the first time and from the cache?
 
-    python benchmarks/bench_analyze.py                     all templates of the conformance data, with a verdict
-    python benchmarks/bench_analyze.py FOLDER --top 5      the templates of a folder, and the slowest five of them
-    python benchmarks/bench_analyze.py --json OUT          the figures as JSON
+    python benchmarks/bench_analyze.py                       all templates of the conformance data, with a verdict
+    python benchmarks/bench_analyze.py FOLDER --top 5        the templates of a folder, and the slowest five of them
+    python benchmarks/bench_analyze.py --quick --json OUT    a few templates, and the figures as JSON
 
 The first time counts everything: compiling the template, all renders, inference and verification. It is processor time
 of this process, because other processes only add to the time on the wall.
@@ -22,6 +22,7 @@ from dovetail.templates.analysis import analyse_template
 
 PROMISES = {"first": 100.0, "cached": 0.1}  # milliseconds per template, on average
 ROUNDS = 1000
+QUICK = 4
 
 
 def first(sources: dict[str, str]) -> dict[str, float]:
@@ -44,16 +45,24 @@ def cached(source: str) -> float:
     return (time.perf_counter() - start) / ROUNDS * 1000
 
 
+def templates() -> Path:
+    """The templates of the conformance data, or where that is not at hand our own example."""
+    repository = Path(__file__).resolve().parent.parent
+    data = Path(os.environ.get("DOVETAIL_CONFORMANCE", repository.parent / "shared" / "conformance"))
+    folder = data / "llama_cpp" / "templates"
+    return folder if folder.is_dir() else repository / "examples"
+
+
 def main() -> None:
     """Print the figures and how they stand against what is promised."""
-    beside = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"
-    data = Path(os.environ.get("DOVETAIL_CONFORMANCE", beside))
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("folder", nargs="?", type=Path, default=data / "llama_cpp" / "templates")
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("folder", nargs="?", type=Path, default=templates())
+    arguments.add_argument("--quick", action="store_true", help="a few templates only")
     arguments.add_argument("--top", type=int, default=3, help="how many of the slowest to show")
     arguments.add_argument("--json", type=Path, help="write the figures there")
     given = arguments.parse_args()
-    sources = {path.stem: path.read_text() for path in sorted(given.folder.glob("*.jinja"))}
+    paths = sorted(given.folder.glob("*.jinja"))
+    sources = {path.stem: path.read_text() for path in (paths[:QUICK] if given.quick else paths)}
     if not sources:
         arguments.error(f"there are no templates in {given.folder}")
     analyse_template(next(iter(sources.values())))  # what is compiled once per process is not a template's cost

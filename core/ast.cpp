@@ -91,6 +91,11 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     case Code::Branch:
     case Code::Tokens:
     case Code::Text: read_lists(n, in, depth); break;
+    case Code::Unlisted:
+        n.slot = in.byte();
+        read_trie(n, in);
+        children(2);
+        break;
     case Code::Without:
         read_lists(n, in, depth);
         children(1);
@@ -99,6 +104,38 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     }
     nodes.push_back(n);
     return static_cast<uint32_t>(nodes.size() - 1);
+}
+
+bool Ast::leaves_plainly(const Node &n, const Place &place) const {
+    for (const auto &[low, high] : lists(n).plain) {
+        if (high >= 0x80 && (std::max(low, 0x80u) < 0xD800 || high > 0xDFFF)) return true;
+        for (uint32_t c = low; c <= std::min(high, 0x7Fu); ++c) {
+            const auto is_fork = [&](const Place::Fork &fork) { return fork.letter.raw && fork.letter.raw == c; };
+            if (c != n.slot && std::none_of(place.forks.begin(), place.forks.end(), is_fork)) return true;
+        }
+    }
+    return false;
+}
+
+void Ast::read_trie(Node &n, CodeReader &in) {
+    Lists lists;
+    for (uint32_t k = in.count(); k > 0; --k) {
+        const uint32_t low = in.number32(), high = in.number32();
+        lists.plain.emplace_back(low, high);
+    }
+    lists.trie.resize(in.count());
+    for (Place &place : lists.trie) {
+        place.listed = in.byte() != 0;
+        place.forks.resize(in.count());
+        for (Place::Fork &fork : place.forks) {
+            fork.letter.raw = in.byte();
+            fork.letter.slot = in.number32();
+            fork.place = in.number32();
+        }
+        place.others = in.number32();
+    }
+    n.list = static_cast<uint32_t>(lists_.size());
+    lists_.push_back(std::move(lists));
 }
 
 void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {

@@ -1,6 +1,7 @@
 // A rule's code as a tree, and the facts about it that need no vocabulary.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -23,18 +24,30 @@ struct Ast {
         uint8_t raw;    // 0: never written as it is
         uint32_t slot;  // what follows the lead byte otherwise
     };
+    /// One place in a trie of listed texts, with what goes on from there.
+    struct Place {
+        struct Fork {
+            Letter letter;
+            uint32_t place;
+        };
+        bool listed;
+        uint32_t others;  // the slot for the spellings of all other characters
+        std::vector<Fork> forks;
+    };
     struct Lists {
         std::vector<std::string_view> names;  // Branch: captures; Without, Text: excludes
         std::vector<std::string_view> stops;  // Text
         std::vector<Arm> arms;                // Branch
         std::vector<TokenName> tokens;        // Tokens
         std::vector<bool> required;           // AnyOrder
+        std::vector<Range> plain;             // Unlisted: what may stand raw
+        std::vector<Place> trie;              // Unlisted: children first
     };
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
         Code op = Code::Seq;
         bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads
-        uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled: lead byte; AnyOrder: number of members
+        uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled, Unlisted: lead byte; AnyOrder: number of members
         uint32_t first = 0;       // into the pool of kids, ranges or letters
         uint32_t count = 0;
         uint32_t list = 0;        // into the pool of lists
@@ -49,14 +62,17 @@ struct Ast {
     /// The views point into `code`, which must outlive the tree.
     explicit Ast(std::string_view code);
 
-    /// Seq, Alt, the single child of loops and Without; of AnyOrder its members, perhaps an extra, separator, close.
+    /// Seq, Alt, the single child of loops and Without; of AnyOrder its members, perhaps an extra, separator, close;
+    /// of Unlisted what follows outside the trie and at an end inside it.
     std::span<const uint32_t> kids(const Node &n) const { return {kids_.data() + n.first, n.count}; }
     /// Chars, Bytes.
     std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
     /// Spelled.
     std::span<const Letter> letters(const Node &n) const { return {letters_.data() + n.first, n.count}; }
-    /// Branch, Tokens, Without, Text, AnyOrder.
+    /// Branch, Tokens, Without, Text, AnyOrder, Unlisted.
     const Lists &lists(const Node &n) const { return lists_[n.list]; }
+    /// Unlisted: may a character stand as it is that is no fork of this place?
+    bool leaves_plainly(const Node &n, const Place &place) const;
     /// The node behind the plain exit of a Branch.
     uint32_t first_arm(const Node &n) const {
         const std::vector<Arm> &arms = lists(n).arms;
@@ -66,6 +82,7 @@ struct Ast {
   private:
     uint32_t read(CodeReader &in, size_t depth);
     void read_lists(Node &n, CodeReader &in, size_t depth);
+    void read_trie(Node &n, CodeReader &in);
 
     std::vector<uint32_t> kids_, open_;
     std::vector<Range> ranges_;
@@ -87,6 +104,7 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
     case Code::Lit:
     case Code::Special: return n.text.empty();
     case Code::Spelled: return n.text.empty() && n.count == 0;
+    case Code::Unlisted: return !ast.lists(n).trie.back().listed && is_nullable(ast, ast.kids(n)[1], need, callee);
     case Code::Seq:
         for (uint32_t k : ast.kids(n))
             if (!is_nullable(ast, k, need, callee)) return false;
@@ -126,6 +144,17 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         for (const Ast::Letter &letter : ast.letters(n))
             if (!letter.raw && !callee(letter.slot, Counter{}).productive) return false;
         return true;
+    case Code::Unlisted: {
+        const bool tail = is_productive(ast, ast.kids(n)[0], need, callee), end = is_productive(ast, ast.kids(n)[1], need, callee);
+        std::vector<bool> places;
+        for (const Ast::Place &at : ast.lists(n).trie) {
+            bool found = (end && !at.listed) || (tail && (ast.leaves_plainly(n, at) || callee(at.others, Counter{}).productive));
+            for (const auto &[letter, place] : at.forks)
+                found = found || (places[place] && (letter.raw || callee(letter.slot, Counter{}).productive));
+            places.push_back(found);
+        }
+        return places.back();
+    }
     case Code::Tokens: return n.flag || !ast.lists(n).tokens.empty();
     case Code::Seq:
         for (uint32_t k : ast.kids(n))
@@ -181,6 +210,9 @@ void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<u
         return;
     case Code::AnyOrder:
         for (uint32_t k : ast.kids(n)) left_calls(ast, k, callee, out);
+        return;
+    case Code::Unlisted:
+        if (!ast.lists(n).trie.back().listed) left_calls(ast, ast.kids(n)[1], callee, out);
         return;
     case Code::Call: out.push_back(n.slot); return;
     case Code::Branch:

@@ -76,14 +76,14 @@ struct Loops : CharSet {
     std::unique_ptr<CharSet> wide;  // characters that lead round among several states, all of which take them
 };
 
-/// A state that takes exactly what a state of another rule takes when that rule is called at `site`; none has no site.
+/// A state that takes exactly what a state of another rule takes behind the calls at `sites`, outermost first; or none.
 struct Lift {
     DState *state = nullptr;
-    const CallSite *site = nullptr;
+    std::vector<const CallSite *> sites;
     int tries = 0;
 
     /// Other bytes may have led here where the callee would be somewhere else, so a few are tried.
-    bool may_try() const { return !site && tries < 4; }
+    bool may_try() const { return !state && tries < 4; }
 };
 
 struct DState {
@@ -197,7 +197,7 @@ class Automaton {
     /// Does arriving at `to` come back to `home`, with one repetition counted where the loops tick?
     bool arrives(DState *to, const DState &home, const Loops &loops);
     const CallSite *lone_call(DState &d);
-    bool takes_the_same(DState &d, DState &other, const CallSite &site, int depth);
+    bool takes_the_same(DState &d, DState &other, const CallSite &site, DState &entered, int depth);
     void account(size_t bytes);
 
     Rule &rule_;

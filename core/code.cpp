@@ -6,6 +6,13 @@ namespace {
 
 constexpr std::string_view kMagic = "DVTL\x01";
 
+void check_ranges(CodeReader &in, uint32_t most) {
+    for (uint32_t n = in.count(); n > 0; --n) {
+        const uint32_t low = in.number32(), high = in.number32();
+        if (low > high || high > most) throw InputError("a class in grammar code has a bad range");
+    }
+}
+
 /// Walks one node, so that a saved grammar cannot hold code that the builders would trip over.
 void check_node(CodeReader &in, size_t calls, size_t depth) {
     if (depth > kMaxDepth) throw LimitError("grammar nodes are nested deeper than 2000 levels");
@@ -23,14 +30,26 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
             if (in.number32() >= calls) throw InputError("grammar code calls a rule that is not there");
         }
         return;
-    case Code::Chars:
-    case Code::Bytes:
-        for (uint32_t n = in.count(); n > 0; --n) {
-            const uint32_t low = in.number32(), high = in.number32();
-            if (low > high || high > (op == Code::Bytes ? 0xFFu : 0x10FFFFu))
-                throw InputError("a class in grammar code has a bad range");
+    case Code::Unlisted: {
+        const uint8_t lead = in.byte();
+        check_ranges(in, 0x10FFFF);
+        const uint32_t places = in.count();
+        if (places == 0) throw InputError("a trie in grammar code is empty");
+        for (uint32_t place = 0; place < places; ++place) {
+            in.byte();
+            for (uint32_t n = in.count(); n > 0; --n) {
+                const uint8_t raw = in.byte();
+                if (raw == lead || raw >= 0x80) throw InputError("a letter in grammar code has a bad plain spelling");
+                if (in.number32() >= calls) throw InputError("grammar code calls a rule that is not there");
+                if (in.number32() >= place) throw InputError("a trie in grammar code is not in order");
+            }
+            if (in.number32() >= calls) throw InputError("grammar code calls a rule that is not there");
         }
-        return;
+        check_node(in, calls, depth + 1);
+        return check_node(in, calls, depth + 1);
+    }
+    case Code::Chars:
+    case Code::Bytes: return check_ranges(in, op == Code::Bytes ? 0xFF : 0x10FFFF);
     case Code::Seq:
     case Code::Alt:
         for (uint32_t n = in.count(); n > 0; --n) check_node(in, calls, depth + 1);

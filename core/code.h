@@ -4,6 +4,10 @@
 //   Lit s | Special s | Spelled quote-s lead n (raw slot)*
 //                          one character after another, each as its raw byte (0: never) or as the lead byte and what
 //                          calls[slot] matches, between two quotes
+//   Unlisted lead ranges-n (lo hi)* trie-n (listed forks-n (raw slot place)* slot)* node node
+//                          a text that is not listed: the characters that may stand raw, then the trie of what is listed,
+//                          children first, with a spelling for each fork and one for all other characters; where the
+//                          text leaves the trie the first node follows, where it ends inside, the second
 //   Chars n (lo hi)* | Bytes n (lo hi)*
 //   Seq n node* | Alt n node*
 //   Loop low node          low or more times, unrolled up to low
@@ -29,7 +33,7 @@
 namespace dovetail {
 
 enum class Code : uint8_t {
-    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled, AnyOrder,
+    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled, AnyOrder, Unlisted,
 };
 
 enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4 };

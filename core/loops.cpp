@@ -182,11 +182,15 @@ const Lift &Automaton::lift(DState &d, std::string_view bytes) {
     constexpr int kDepth = 4;  // the bytes of a character
     DState *at = &d;
     for (int i = 0; i < kDepth && at; ++i) {
-        const CallSite *site = lone_call(*at);
-        DState *home = site ? site->callee->home() : nullptr;
-        if (home) {
-            DState *same = home->follow(bytes);
-            if (same && takes_the_same(d, *same, *site, kDepth)) lift = {same, site, 0};
+        std::vector<const CallSite *> sites;
+        DState *entered = at;
+        for (const CallSite *site = lone_call(*at); site && sites.size() < kDepth; site = entered->owner->lone_call(*entered)) {
+            sites.push_back(site);
+            entered = site->callee->entry();
+        }
+        if (!sites.empty()) {
+            DState *home = entered->owner->home(), *same = home ? home->follow(bytes) : nullptr;
+            if (same && takes_the_same(d, *same, *sites[0], *entered, kDepth)) lift = {same, std::move(sites), 0};
             break;
         }
         DState *next = nullptr;
@@ -196,15 +200,16 @@ const Lift &Automaton::lift(DState &d, std::string_view bytes) {
     return lift;
 }
 
-bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, int depth) {
-    if (lone_call(d) == &site) return site.callee->entry() == &other && !other.has_steps && !other.counter_live;
+/// Whether `d` leads to the call at `site`, which comes to `entered`, as `other` leads there itself.
+bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, DState &entered, int depth) {
+    if (lone_call(d) == &site) return &entered == &other && !other.has_steps && !other.counter_live;
     other.owner->expand(other);
     if (depth == 0 || !d.plain || !other.plain || d.counter_live || other.counter_live) return false;
     DState *last = nullptr, *last_other = nullptr;
     for (int b = 0; b < 256; ++b) {
         DState *to = d.next(static_cast<uint8_t>(b)), *there = other.next(static_cast<uint8_t>(b));
         if ((!to && !there) || (to == last && there == last_other)) continue;
-        if (!to || !there || !takes_the_same(*to, *there, site, depth - 1)) return false;
+        if (!to || !there || !takes_the_same(*to, *there, site, entered, depth - 1)) return false;
         last = to;
         last_other = there;
     }

@@ -126,7 +126,7 @@ bool MaskCache::walk_profiled(Turn &walker, const Config &top, MaskParts &parts)
     return profile->usable && walker->walk_loop(top, *profile, parts);
 }
 
-bool MaskCache::chain(DState &home, const CallSite *site, const std::vector<Frame> &callers, bool make,
+bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, bool make,
                       std::vector<MaskNode *> &out) {
     MaskNode *node = home.plain_mask;
     node->used = fills_;
@@ -137,7 +137,9 @@ bool MaskCache::chain(DState &home, const CallSite *site, const std::vector<Fram
         if (node) out.push_back(node);
         return node != nullptr;
     };
-    if (site && !site->tail && !add(make_frame(nullptr, site, {}))) return false;
+    if (lift)
+        for (auto site = lift->sites.rbegin(); site != lift->sites.rend(); ++site)
+            if (!(*site)->tail && !add(make_frame(nullptr, *site, {}))) return false;
     return std::all_of(callers.begin(), callers.end(), add);
 }
 

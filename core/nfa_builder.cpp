@@ -177,6 +177,7 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     case Code::Lit:
     case Code::Special: return literal(n.text, n.op == Code::Special, next);
     case Code::Spelled: return spelled(rule, ast, n, next);
+    case Code::Unlisted: return unlisted(rule, ast, n, next);
     case Code::Chars: return chars(ast.ranges(n), next);
     case Code::Bytes: {
         std::vector<ByteEdge> edges;
@@ -314,6 +315,57 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
     return literal(n.text, false, next);
 }
 
+uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
+    const Ast::Lists &lists = ast.lists(n);
+    const auto lead = static_cast<uint8_t>(n.slot);
+    const uint32_t tail = node(rule, ast, ast.kids(n)[0], next), end = node(rule, ast, ast.kids(n)[1], next);
+    std::array<bool, 128> plain{};
+    Ranges beyond;
+    for (const auto &[low, high] : lists.plain) {
+        for (uint32_t c = low; c <= std::min(high, 127u); ++c) plain[c] = c != lead;
+        if (high >= 128) beyond.emplace_back(std::max(low, 128u), high);
+    }
+    std::vector<ByteEdge> wide;
+    if (tail != kDead && !beyond.empty()) wide = wide_chars(std::move(beyond), tail);
+    std::vector<uint32_t> begins, escapes, ways;
+    std::vector<ByteEdge> edges;
+    for (const Ast::Place &place : lists.trie) {
+        std::array<bool, 128> leaves = plain;
+        edges.clear();
+        escapes.clear();
+        for (const auto &[letter, at] : place.forks) {
+            if (letter.raw) leaves[letter.raw] = false;
+            if (letter.raw && begins[at] != kDead) edges.push_back({letter.raw, letter.raw, begins[at]});
+            escapes.push_back(plain_call(rule.calls[letter.slot], {kUnbounded, 0}, begins[at]));
+        }
+        escapes.push_back(plain_call(rule.calls[place.others], {kUnbounded, 0}, tail));
+        for (size_t c = 0; c < 128 && tail != kDead; ++c) {
+            const auto byte = static_cast<uint8_t>(c);
+            if (!leaves[c]) continue;
+            if (!edges.empty() && edges.back().to == tail && edges.back().high + 1 == byte) edges.back().high = byte;
+            else edges.push_back({byte, byte, tail});
+        }
+        edges.insert(edges.end(), wide.begin(), wide.end());
+        const uint32_t escaped = split(escapes);
+        if (escaped != kDead) edges.push_back({lead, lead, escaped});
+        ways.assign(1, bytes(edges));
+        if (!place.listed) ways.push_back(end);
+        begins.push_back(split(ways));
+    }
+    return begins.back();
+}
+
+uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
+    const bool need = bounds.need > 0;
+    if (next == kDead || !callee->productive[need]) return kDead;
+    uint32_t &known = calls_.try_emplace({callee, bounds.left, bounds.need, next}, kNone).first->second;
+    if (known == kNone) {
+        nfa_.calls.push_back({callee, bounds, {}, {{next, 0}}});
+        known = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
+    }
+    return split({known, callee->nullable[need] ? next : kDead});
+}
+
 uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Rule *callee = rule.calls[n.slot];
     const bool need = n.bounds.need > 0;
@@ -322,14 +374,7 @@ uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, 
         const Ast body(callee->code);
         if (is_counter_free(body)) return node(*callee, body, body.root, next);
     }
-    if (n.op == Code::Call) {
-        uint32_t &known = calls_.try_emplace({callee, n.bounds.left, n.bounds.need, next}, kNone).first->second;
-        if (known == kNone) {
-            nfa_.calls.push_back({callee, n.bounds, {}, {{next, 0}}});
-            known = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
-        }
-        return split({known, callee->nullable[need] ? next : kDead});
-    }
+    if (n.op == Code::Call) return plain_call(callee, n.bounds, next);
     NfaCall c{callee, n.bounds, {}, {}};
     const Ast::Lists &lists = ast.lists(n);
     for (std::string_view name : lists.names) c.captures.emplace_back(name);

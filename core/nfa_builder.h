@@ -52,6 +52,8 @@ class NfaBuilder {
     uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t lone_member(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t close);
+    uint32_t plain_call(Rule *callee, Counter bounds, uint32_t next);
+    uint32_t unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t tokens(const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);

@@ -138,8 +138,13 @@ class Facts {
             if (rule.keeps_set && (n.op == Code::Count || n.op == Code::CountParam))
                 throw InputError("members in any order count in the same frame");
             if (n.op == Code::Call || n.op == Code::Branch) check(n.slot, n.op == Code::Branch, n.bounds);
-            if (n.op != Code::Spelled) continue;
-            for (const Ast::Letter &letter : ast.letters(n)) check(letter.slot, false, {kUnbounded, 0});
+            if (n.op == Code::Spelled)
+                for (const Ast::Letter &letter : ast.letters(n)) check(letter.slot, false, {kUnbounded, 0});
+            if (n.op != Code::Unlisted) continue;
+            for (const Ast::Place &place : ast.lists(n).trie) {
+                check(place.others, false, {kUnbounded, 0});
+                for (const Ast::Place::Fork &fork : place.forks) check(fork.letter.slot, false, {kUnbounded, 0});
+            }
         }
     }
 

@@ -130,6 +130,8 @@ bool Walker::enter(uint32_t node, size_t level) {
         // Even a small subtree is worth it, because its siblings follow at once.
         whole = false;
         run_.to = from.tops[0].d->next(at.byte);
+    } else if (sharing_ && !leaf && from.tops.size() == 1 && exits_.empty() && to.tops[0].d->owner != from.tops[0].d->owner && join(to, node)) {
+        whole = false;
     } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); })) {
         // What other stacks could add below is allowed already.
         out_->take({at.first, nodes[at.end].first});
@@ -223,14 +225,14 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     const uint32_t size = nodes[node].end - node;
     if (!(c.counter == Counter{}) || c.d->counts_tokens) return false;
     DState *state = c.d;
-    const CallSite *site = nullptr;
+    const Lift *through = nullptr;
     if (nodes[node].byte >= 0x80 && c.d->plain) {
         // Inside a character that is followed by a call: the callee may have taken the whole of it.
         const Lift *lift = c.d->extra ? c.d->extra->lift.get() : nullptr;
         if (!lift || lift->may_try()) lift = &c.d->owner->lift(*c.d, vocab_.path(node));
-        if (lift->site) {
+        if (lift->state) {
             state = lift->state;
-            site = lift->site;
+            through = lift;
         }
     }
     DState *home = state->owner->home();
@@ -238,16 +240,43 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     const std::string_view path = vocab_.path(node);
     DState *from = home->follow(path.substr(0, path.size() - 1));
     if (!from || from->follow(path.substr(path.size() - 1)) != state) return false;
-    const uint32_t chain = chain_of(*home, site, c.parent, size >= kWorthMaking);
+    const uint32_t chain = chain_of(*home, through, c.parent, size >= kWorthMaking);
     if (chain == kNone) return false;
     share(chain, node);
     run_ = {nullptr, from, state, chain};
     return true;
 }
 
-uint32_t Walker::chain_of(DState &home, const CallSite *site, const Frame *parent, bool large) {
+/// The same where a call has led elsewhere, as behind the end of a string: known masks may have come to the same stacks.
+bool Walker::join(const Stacks &stacks, uint32_t node) {
+    if (vocab_.nodes()[node].end - node < kWorthSharing) return false;
+    for (const Chain &chain : chains_) {
+        if (chain.index == kNone || chain.lift) continue;
+        const size_t frames = frames_.used();
+        Frame *parent = nullptr;
+        for (auto f = chain.callers.rbegin(); f != chain.callers.rend(); ++f)
+            parent = frames_.make(make_frame(parent, f->site, f->counter));
+        Stacks *at = &joined_[0], *next = &joined_[1];
+        at->tops.assign(1, {chain.home, {}, parent, nullptr});
+        for (const char byte : vocab_.path(node)) {
+            mover_.step(*at, static_cast<uint8_t>(byte), true, *next);
+            std::swap(at, next);
+        }
+        const bool same = exits_.empty() && std::equal(at->tops.begin(), at->tops.end(), stacks.tops.begin(), stacks.tops.end(),
+            [](const Config &a, const Config &b) { return a.d == b.d && a.counter == b.counter && same_stack(a.parent, b.parent); });
+        exits_.clear();
+        frames_.rewind(frames);
+        if (same) {
+            share(chain.index, node);
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent, bool large) {
     const auto same = [&](const Chain &known) {
-        if (known.home != &home || known.site != site) return false;
+        if (known.home != &home || (known.lift ? !lift || known.lift->sites != lift->sites : lift != nullptr)) return false;
         size_t i = 0;
         for (const Frame *f = parent; f; f = f->parent, ++i) {
             if (i == known.callers.size()) return false;
@@ -258,12 +287,12 @@ uint32_t Walker::chain_of(DState &home, const CallSite *site, const Frame *paren
     auto chain = std::find_if(chains_.begin(), chains_.end(), same);
     if (chain != chains_.end() && (chain->index != kNone || !large || chain->tried)) return chain->index;
     if (chain == chains_.end()) {
-        chain = chains_.insert(chains_.end(), Chain{&home, site, {}, kNone, false});
+        chain = chains_.insert(chains_.end(), Chain{&home, lift, {}, kNone, false});
         for (const Frame *f = parent; f; f = f->parent) chain->callers.push_back(*f);
     }
     chain->tried = large;
     std::vector<MaskNode *> found;
-    if (!masks_.chain(home, site, chain->callers, large, found)) return kNone;
+    if (!masks_.chain(home, lift, chain->callers, large, found)) return kNone;
     chain->index = static_cast<uint32_t>(out_->chains.size());
     out_->chains.push_back(std::move(found));
     return chain->index;

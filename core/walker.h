@@ -101,8 +101,8 @@ class Walker {
     };
     /// The masks of one stack, its top in a state that has a mask of its own.
     struct Chain {
-        const DState *home;
-        const CallSite *site;
+        DState *home;
+        const Lift *lift;  // or null
         std::vector<Frame> callers;
         uint32_t index;  // kNone: there are none
         bool tried;      // to make them
@@ -114,7 +114,8 @@ class Walker {
     bool plain_children(uint32_t node, size_t level, const Config &top);
     bool covers(const Config &c, uint32_t node);
     bool hand_over(const Config &c, uint32_t node);
-    uint32_t chain_of(DState &home, const CallSite *site, const Frame *parent, bool large);
+    bool join(const Stacks &stacks, uint32_t node);
+    uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
     void share(uint32_t chain, uint32_t node);
     bool goes_on(const Run &run, const DState *only, uint32_t node) const;
     void collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &d, const Loops &loops, LoopProfile &out) const;
@@ -131,6 +132,7 @@ class Walker {
     uint64_t steps_ = 0;
     bool sharing_ = true;
     std::vector<Chain> chains_;  // that this walk has asked for
+    Stacks joined_[2];
     Run run_;  // of the node that was entered last
 };
 

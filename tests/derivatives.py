@@ -162,6 +162,8 @@ class Grammar:
                         yield marks + more, then(remains, rest)
             case ir.Spelled():
                 yield from self.steps(ir.spelled_out(node), edge)
+            case ir.Unlisted():
+                yield from self.steps(ir.unlisted_out(node), edge)
             case ir.AnyOrder():
                 yield from self.steps(ir.unfolded(node), edge)
             case ir.Alt(parts):
@@ -208,6 +210,8 @@ class Grammar:
                         yield marks + more, callee, then(remains, rest)
             case ir.Spelled():
                 yield from self._find_calls(ir.spelled_out(node))
+            case ir.Unlisted():
+                yield from self._find_calls(ir.unlisted_out(node))
             case ir.AnyOrder():
                 yield from self._find_calls(ir.unfolded(node))
             case ir.Alt(parts):
@@ -297,6 +301,8 @@ class Grammar:
                 return all(self.nullable(part) for part in parts)
             case ir.Spelled():
                 return self.nullable(ir.spelled_out(node))
+            case ir.Unlisted():
+                return self.nullable(ir.unlisted_out(node))
             case ir.AnyOrder(members, _, _, close):
                 return self.nullable(close) and all(self.nullable(member) for member, needed in members if needed)
             case ir.Alt(parts):
@@ -326,6 +332,8 @@ class Grammar:
                 return all(self._can_finish(part) for part in parts)
             case ir.Spelled():
                 return self._can_finish(ir.spelled_out(node))
+            case ir.Unlisted():
+                return self._can_finish(ir.unlisted_out(node))
             case ir.AnyOrder(members, _, _, close):
                 return self._can_finish(close) and all(self._can_finish(member) for member, needed in members if needed)
             case ir.Alt(parts):

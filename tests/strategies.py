@@ -6,6 +6,7 @@ throw the same things.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -135,7 +136,9 @@ class _Nodes:
         dice = self.dice
         match dice.number(0, 8 if self.token_level else 7):
             case 7:
-                return self.spelled() if self.with_spelled else ir.lit(dice.pick(WORDS))
+                if not self.with_spelled:
+                    return ir.lit(dice.pick(WORDS))
+                return self.spelled() if dice.number(0, 1) else self.unlisted()
             case 0 | 1:
                 return ir.Lit(dice.pick(WORDS).encode(), dice.number(0, 1) == 1)
             case 2:
@@ -173,6 +176,25 @@ class _Nodes:
             table[char] = (char.encode() if dice.number(0, 3) else b"", ir.Rule("other", other))
         text = "".join(dice.pick(tuple("ab<")) for _ in range(dice.number(0, 3)))
         return ir.Spelled(text, table, dice.pick((b"", b"b", "é".encode())))
+
+    def unlisted(self) -> ir.Unlisted:
+        """Any text but a few, with spellings of its own for them and for all others."""
+        dice = self.dice
+        letters = "ab<"
+        others = {
+            "".join(some): ir.Rule("others", ir.lit(dice.pick(CHARACTERS)))
+            for size in range(len(letters) + 1)
+            for some in itertools.combinations(sorted(letters), size)
+        }
+        never = [char for char in letters if not dice.number(0, 3)]
+        plain = ir.chars((ord(char), ord(char)) for char in CHARACTERS if char not in never)
+        table = ir.Spellings(b"1", plain, others)
+        for char in letters:
+            raw = b"" if char in never else char.encode()
+            table[char] = (raw, ir.Rule("other", ir.lit(dice.pick(CHARACTERS))))
+        words = tuple("".join(dice.pick(tuple(letters)) for _ in range(dice.number(0, 3))) for _ in range(3))
+        tail = ir.Seq((ir.star(self.characters()), ir.lit(dice.pick(("b", "}")))))
+        return ir.Unlisted(words, table, tail, ir.lit(dice.pick(("", "b", "}"))))
 
     def flat(self, depth: int) -> ir.Node:
         """A node without calls, captures or tokens."""
@@ -234,6 +256,8 @@ def _sample(dice: Dice, node: ir.Node, depth: int) -> list[bytes]:
             return [piece for part in parts for piece in _sample(dice, part, depth)]
         case ir.Spelled():
             return _sample(dice, ir.spelled_out(node), depth)
+        case ir.Unlisted():
+            return _sample(dice, ir.unlisted_out(node), depth)
         case ir.AnyOrder():
             return _sample(dice, ir.unfolded(node), depth - 1) if depth > -8 else []
         case ir.Alt(parts) if parts:

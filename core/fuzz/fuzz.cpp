@@ -156,7 +156,7 @@ class Writer {
         case 8: return unroll(depth);
         case 9: return count(depth);
         case 10: return call(depth);
-        case 11: return spelled(depth);
+        case 11: return random_.one_in(2) ? spelled(depth) : unlisted(depth);
         default: return without(depth);
         }
     }
@@ -260,6 +260,29 @@ class Writer {
             w_.number(random_.below(static_cast<uint32_t>(callees_.size())));
         }
     }
+    void unlisted(uint32_t depth) {
+        if (callees_.empty() || bare_) return several(Code::Seq, depth);
+        const auto slot = [&] { w_.number(random_.below(static_cast<uint32_t>(callees_.size()))); };
+        w_.op(Code::Unlisted);
+        code_.push_back('\\');
+        w_.number(2);
+        for (const uint32_t end : {0x20u, 0x7Eu, 0xA0u, 0x10FFFFu}) w_.number(end);
+        const uint32_t places = 1 + random_.below(4);
+        w_.number(places);
+        for (uint32_t place = 0; place < places; ++place) {
+            code_.push_back(random_.one_in(2) ? 1 : 0);
+            const uint32_t forks = place ? random_.below(3) : 0;
+            w_.number(forks);
+            for (uint32_t i = 0; i < forks; ++i) {
+                code_.push_back(random_.one_in(4) ? '\0' : static_cast<char>('a' + i));
+                slot();
+                w_.number(random_.below(place));
+            }
+            slot();
+        }
+        node(depth - 1);
+        node(depth - 1);
+    }
     void words() {
         const uint32_t n = random_.below(3);
         w_.number(n);
@@ -335,9 +358,9 @@ void describe(CodeReader &in) {
     auto number = [&] { std::printf(" %u", in.number32()); };
     auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
     static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder"};
+                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder", "Unlisted"};
     const Code op = in.op();
-    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 17)]);
+    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 18)]);
     switch (op) {
     case Code::Lit:
     case Code::Special: text(); break;
@@ -350,6 +373,17 @@ void describe(CodeReader &in) {
         text();
         std::printf(" %u", in.byte());
         for (uint32_t n = in.count(); n > 0; --n) std::printf(" %u", in.byte()), number();
+        break;
+    case Code::Unlisted:
+        std::printf(" %u", in.byte());
+        for (uint32_t n = 2 * in.count(); n > 0; --n) number();
+        for (uint32_t places = in.count(); places > 0; --places) {
+            std::printf(in.byte() ? " [+" : " [");
+            for (uint32_t n = in.count(); n > 0; --n) std::printf(" %u", in.byte()), number(), number();
+            number();
+            std::printf("]");
+        }
+        describe(in), describe(in);
         break;
     case Code::Chars:
     case Code::Bytes: for (uint32_t n = 2 * in.count(); n > 0; --n) number(); break;

@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <list>
+#include <map>
 #include <unordered_map>
 
 namespace nb = nanobind;
@@ -43,7 +44,7 @@ struct Ir {
     nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
     nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
     nb::object any_order = module.attr("AnyOrder");
-    nb::object spelled = module.attr("Spelled"), spellings = module.attr("Spellings");
+    nb::object spelled = module.attr("Spelled"), unlisted = module.attr("Unlisted");
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
     Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
@@ -54,6 +55,8 @@ struct Ir {
     Field any_members{any_order, "members"}, any_extra{any_order, "extra"}, any_separator{any_order, "separator"};
     Field any_close{any_order, "close"}, any_started{any_order, "started"};
     Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
+    Field unlisted_words{unlisted, "words"}, unlisted_spellings{unlisted, "spellings"};
+    Field unlisted_tail{unlisted, "tail"}, unlisted_end{unlisted, "end"};
     Field without_body{without, "body"}, without_excludes{without, "excludes"};
 };
 
@@ -136,7 +139,29 @@ struct Spellings {
     PyObject *table;
     char lead;
     Letter letters[128] = {};
+    std::unordered_map<std::string, uint32_t> others;  // by the letters that are left out
 };
+
+/// One place in the trie of some words.
+struct WordPlace {
+    bool listed = false;
+    std::map<char, uint32_t> forks;
+};
+
+std::vector<WordPlace> word_trie(nb::handle words) {
+    std::vector<WordPlace> trie(1);
+    each(words, [&](nb::handle word) {
+        uint32_t at = 0;
+        for (const char c : text_of(word)) {
+            if (static_cast<uint8_t>(c) >= 128) throw InputError("only ASCII characters are spelled");
+            const auto [fork, fresh] = trie[at].forks.try_emplace(c, static_cast<uint32_t>(trie.size()));
+            at = fork->second;
+            if (fresh) trie.emplace_back();
+        }
+        trie[at].listed = true;
+    });
+    return trie;
+}
 
 class Encoder {
   public:
@@ -197,6 +222,8 @@ class Encoder {
             d.weight += data.size();
         } else if (type.is(names.spelled)) {
             spelled(o, d);
+        } else if (type.is(names.unlisted)) {
+            unlisted(o, d, depth);
         } else if (type.is(names.seq)) {
             several(Code::Seq, names.seq_parts(o), d, depth);
         } else if (type.is(names.alt)) {
@@ -260,6 +287,48 @@ class Encoder {
         d.weight += 2 * static_cast<size_t>(size);
     }
 
+    void unlisted(nb::handle o, Draft &d, size_t depth) {
+        const nb::handle table = ir().unlisted_spellings(o);
+        Spellings &spellings = spellings_of(table);
+        const std::vector<WordPlace> trie = word_trie(ir().unlisted_words(o));
+        CodeWriter w(d.code);
+        w.op(Code::Unlisted);
+        d.code.push_back(spellings.lead);
+        const nb::object plain = table.attr("plain"), others = table.attr("others");
+        range_list(ir().chars_ranges(plain), 0x10FFFF, w);
+        w.number(trie.size());
+        // Each place was made after the one that leads to it.
+        for (size_t at = trie.size(); at-- > 0;) {
+            std::string forks;
+            d.code.push_back(trie[at].listed ? 1 : 0);
+            w.number(trie[at].forks.size());
+            for (const auto &[letter, to] : trie[at].forks) {
+                const auto &[raw, callee] = spelling(spellings, table, static_cast<uint8_t>(letter));
+                if (raw == spellings.lead) throw InputError("the plain spelling of a letter begins other spellings");
+                d.code.push_back(raw);
+                d.gaps.push_back({d.code.size(), callee, true});
+                w.number(trie.size() - 1 - to);
+                forks.push_back(letter);
+            }
+            d.gaps.push_back({d.code.size(), other_spelling(spellings, others, forks), true});
+        }
+        d.weight += 4 * trie.size();
+        node(ir().unlisted_tail(o), d, depth + 1);
+        node(ir().unlisted_end(o), d, depth + 1);
+    }
+
+    /// How a table writes the characters that are none of `letters`, which are sorted.
+    uint32_t other_spelling(Spellings &spellings, nb::handle others, const std::string &letters) {
+        const auto [known, fresh] = spellings.others.try_emplace(letters, kNone);
+        if (fresh) {
+            const nb::str key(letters.data(), letters.size());
+            const nb::object found = nb::steal(PyObject_GetItem(others.ptr(), key.ptr()));
+            if (!found.is_valid()) throw nb::python_error();
+            known->second = rule(found);
+        }
+        return known->second;
+    }
+
     Spellings &spellings_of(nb::handle table) {
         for (Spellings &known : spellings_)
             if (known.table == table.ptr()) return known;
@@ -288,8 +357,12 @@ class Encoder {
 
     void ranges(nb::handle list, bool is_chars, Draft &d) {
         CodeWriter w(d.code);
-        const uint64_t limit = is_chars ? 0x10FFFF : 0xFF;
         w.op(is_chars ? Code::Chars : Code::Bytes);
+        d.weight += range_list(list, is_chars ? 0x10FFFF : 0xFF, w) > 0x80 ? 4 : 1;
+    }
+
+    /// Where the last range ends.
+    static uint64_t range_list(nb::handle list, uint64_t limit, CodeWriter &w) {
         w.number(length(list));
         uint64_t next = 0;
         each(list, [&](nb::handle pair) {
@@ -301,7 +374,7 @@ class Encoder {
             w.number(low);
             w.number(high);
         });
-        d.weight += next > 0x80 ? 4 : 1;
+        return next;
     }
 
     void repeat(nb::handle o, Draft &d, size_t depth) {

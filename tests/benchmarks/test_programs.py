@@ -77,6 +77,12 @@ def test_response_templates_are_reported_beside_transformers(tmp_path: Path) -> 
     assert len([line for line in printed.splitlines() if line.startswith(("PASS  ", "FAIL  "))]) == 3
 
 
+def test_the_analysis_of_templates_is_reported_with_a_verdict_on_each_promise(tmp_path: Path) -> None:
+    printed, written = figures("bench_analyze.py", tmp_path / "out.json")
+    assert all(cost > 0 for cost in (*written["times"].values(), written["first"], written["cached"]))
+    assert len([line for line in printed.splitlines() if line.startswith(("  PASS  ", "  FAIL  "))]) == 2
+
+
 @pytest.mark.parametrize("program", sorted(path.name for path in BENCHMARKS.glob("bench_*.py")))
 def test_help_teaches(program: str) -> None:
     done = run(program, "--help")
@@ -96,3 +102,11 @@ def test_parsing_is_reported_beside_its_peers(tmp_path: Path) -> None:
     assert written["harmony"].keys() <= {"dovetail", "openai-harmony"}
     assert all(cost > 0 for study in written.values() for cost in study.values())
     assert "does not grow" in printed
+
+
+def test_a_server_under_load_is_reported(tmp_path: Path) -> None:
+    printed, written = figures("bench_serve.py", tmp_path / "out.json")
+    assert ([], 0, 0) == (written["errors"], written["mixed"], written["running_at_end"])
+    assert written["own_time_us"].keys() == {"p50", "p90", "p99"}
+    assert written["resident_mb"].keys() == {"early", "late"}
+    assert printed.splitlines()[-1].startswith("PASS")

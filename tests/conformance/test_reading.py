@@ -54,15 +54,8 @@ FAMILIES = {
     "openai-gpt-oss-120b": "harmony",
     "unsloth-mistral-Devstral-Small-2507": "ministral",
 }
-EMPTY_BLOCK = "reasoning stays in the content with its markers, also where the block is empty and never closed"
 NOT_DROPPED = "a call of a tool that was not offered is delivered, with a remark, and not dropped"
 DIFFERENCES = {
-    "Kimi-K3#001": EMPTY_BLOCK,
-    "Kimi-K3#003": EMPTY_BLOCK,
-    "Kimi-K3#005": EMPTY_BLOCK,
-    "Kimi-K3#007": EMPTY_BLOCK,
-    "Kimi-K3#008": EMPTY_BLOCK,
-    "Kimi-K3#009": EMPTY_BLOCK,
     "MiniMax-M3#018": "an argument that may be text or an object, and is marked up, is an object",
     "Qwen3.5-4B#015": "a block that prompt and model both open is opened once",
     "google-gemma-4-31B-it#024": "half an opener before a whole one stays text",

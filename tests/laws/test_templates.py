@@ -27,7 +27,7 @@ def analysed(path: Path) -> tuple[Analysis, Turns]:
     return analysis, Turns(source, analysis, "", "")
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(data=st.data(), message=SAYING)
 def test_a_message_that_a_template_says_is_read_back(conformance: Path, data: st.DataObject, message: Message) -> None:
     paths = sorted((conformance / "llama_cpp" / "templates").glob("*.jinja"))

@@ -60,7 +60,11 @@ def test_a_model_that_nothing_tells_of_is_refused() -> None:
         dt.detect(vocabulary)
 
 
-def test_markers_that_are_special_tokens_of_the_tokenizer_are_known_as_such() -> None:
+def test_markers_that_are_special_tokens_of_the_tokenizer_are_known_as_such(tmp_path: Path) -> None:
     added = {7: SimpleNamespace(content="<tool_call>", special=True), 8: SimpleNamespace(content="<x>", special=True)}
     tokenizer = SimpleNamespace(chat_template=CHATML, added_tokens_decoder=added, bos_token=None, eos_token=None)
     assert ("<tool_call>",) == dt.analyze(tokenizer).special_tokens
+    rows = {number: {"content": token.content, "special": True} for number, token in added.items()}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": CHATML, "added_tokens_decoder": rows}))
+    assert ("<tool_call>",) == dt.analyze(tmp_path).special_tokens == dt.analyze(str(tmp_path)).special_tokens
+    assert () == dt.analyze(CHATML).special_tokens

@@ -94,7 +94,7 @@ class _Maker:
             return _sequence(self._literal(block.skipped)) if block.skipped else None
         triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
         inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
-        after = self._literal(block.after)
+        after = _optional(self._literal(block.after)) if block.after_optional else self._literal(block.after)
         opener = self._literal(block.start)
         if mode == "auto":
             whole = _sequence([*opener, inside, *after])

@@ -29,6 +29,11 @@ class Layout:
     python: tuple[str, ...] = ()  # the kinds of value that Python's spelling is taken for too, such as True
     quoted: bool = False  # strings are JSON too, not raw text
 
+    def __post_init__(self) -> None:
+        missing = [kind for kind in KINDS if not self.middle.get(kind)]
+        if missing or not self.stop:
+            raise ValueError(f"the markup says nothing about {missing[0] if missing else 'stop'}")
+
     def __hash__(self) -> int:
         middles = tuple(self.middle.items())
         return hash((self.begin, middles, self.stop, self.tail, self.item, self.after_key, self.python, self.quoted))

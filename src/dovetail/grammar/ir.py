@@ -7,13 +7,15 @@ rules can call each other. The core interns rules by content, so equal rules of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
 MAX_CODE_POINT = 0x10FFFF
 
 _T = TypeVar("_T")
+_Trie = dict[str, "_Trie"]
+_END = ""
 
 
 @dataclass_transform(frozen_default=True)
@@ -141,9 +143,15 @@ class Spellings(dict[str, "tuple[bytes, Rule]"]):
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
-    def __init__(self, lead: bytes) -> None:
+    def __init__(self, lead: bytes, plain: Chars | None = None, others: Mapping[str, Rule] | None = None) -> None:
         super().__init__()
         self.lead = lead
+        self.plain = (
+            Chars(()) if plain is None else plain
+        )  # the characters that may stand as they are, where `lead` may not
+        self.others = (
+            {} if others is None else others
+        )  # by some letters in order: what follows `lead` to denote any other character
 
 
 @_node
@@ -160,6 +168,19 @@ class Spelled:
 
 
 @_node
+class Unlisted:
+    """A text as `spellings` writes it that is none of `words`, which are ASCII.
+
+    Where the text has left all of the words, `tail` follows with the rest of it; where it ends before, `end`.
+    """
+
+    words: tuple[str, ...]
+    spellings: Spellings
+    tail: Node
+    end: Node
+
+
+@_node
 class Without:
     """What `body` matches, unless its bytes contain one of `excludes`; the body holds no calls, captures or tokens."""
 
@@ -167,7 +188,9 @@ class Without:
     excludes: tuple[bytes, ...]
 
 
-Node = Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | AnyOrder | Spelled | Without
+Node = (
+    Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | AnyOrder | Spelled | Unlisted | Without
+)
 
 EMPTY = Seq(())
 NOTHING = Alt(())
@@ -234,6 +257,49 @@ def spelled_out(node: Spelled) -> Seq:
     return Seq((*parts, Lit(node.quote)))
 
 
+def fold_words(words: Iterable[str], fold: Callable[[dict[str, Node], bool, bool], Node]) -> Node:
+    """`fold` over the trie of some words: what it gave for each next letter, if a word ends, if at the root."""
+    root: _Trie = {}
+    for word in words:
+        place = root
+        for char in word:
+            place = place.setdefault(char, {})
+        place[_END] = {}
+    done: dict[int, Node] = {}
+    pending: list[tuple[_Trie, bool]] = [(root, False)]
+    # Children first, without recursion: a word may be long.
+    while pending:
+        place, ready = pending.pop()
+        forks = [char for char in place if char]
+        if ready:
+            done[id(place)] = fold({char: done[id(place[char])] for char in forks}, _END in place, place is root)
+        else:
+            pending.append((place, True))
+            pending.extend((place[char], False) for char in forks)
+    return done[id(root)]
+
+
+def unlisted_out(node: Unlisted) -> Node:
+    """The choice that an unlisted text stands for."""
+    spellings = node.spellings
+
+    def fold(forks: dict[str, Node], listed: bool, _: bool) -> Node:
+        letters = "".join(sorted(forks))
+        ways: list[Node] = [] if listed else [node.end]
+        for char, follows in forks.items():
+            raw, rule = spellings[char]
+            if raw:
+                ways.append(Seq((Lit(raw), follows)))
+            ways.append(Seq((Lit(spellings.lead), Call(rule), follows)))
+        never = complement(spellings.plain.ranges).ranges
+        taken = [(code, code) for code in (*spellings.lead, *map(ord, letters))]
+        ways.append(Seq((complement([*never, *taken]), node.tail)))
+        ways.append(Seq((Lit(spellings.lead), Call(spellings.others[letters]), node.tail)))
+        return alt(*ways)
+
+    return fold_words(node.words, fold)
+
+
 def chars(ranges: Iterable[tuple[int, int]]) -> Chars:
     """A character class from ranges in any order, overlapping or not."""
     merged: list[tuple[int, int]] = []
@@ -267,6 +333,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return (body,)
         case Spelled():
             return spelled_out(node).parts
+        case Unlisted():
+            return (unlisted_out(node),)
         case AnyOrder(members, extra, separator, close):
             between = (separator,) if extra is None else (separator, extra)
             return (*(member for member, _ in members), *between, close)

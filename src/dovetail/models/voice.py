@@ -8,7 +8,8 @@ they have talked for long enough.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,7 +160,21 @@ def exits_of(constraint: Constraint, dialect: Dialect) -> list[bytes]:
         return [mark.encode() for mark in marks if mark]
     rules = ir.reachable(root_of(constraint))
     texts = [node for rule in rules for node in ir.walk(rule.body) if isinstance(node, ir.Text)]
-    return list(dict.fromkeys(text for node in texts for text, _ in node.stops))
+    # Where what ends a text overlaps with what it excludes, its rule has no stops of its own.
+    ends = [] if isinstance(constraint, ir.Rule) else _tag_ends(load_format(constraint).model_dump(mode="json"))
+    return list(dict.fromkeys([*(text for node in texts for text, _ in node.stops), *ends]))
+
+
+def _tag_ends(format: Any) -> Iterator[bytes]:
+    """The ends of tags, wherever they are in a format."""
+    if isinstance(format, dict):
+        ends = format.get("end") if format.get("type") == "tag" else None
+        for end in ends if isinstance(ends, list) else [ends]:
+            if end and isinstance(end, str):
+                yield end.encode()
+    parts = format.values() if isinstance(format, dict) else format if isinstance(format, list) else ()
+    for part in parts:
+        yield from _tag_ends(part)
 
 
 def root_of(source: Source) -> ir.Rule:

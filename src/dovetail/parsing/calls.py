@@ -16,7 +16,7 @@ from dovetail.parsing.texts import look_for
 MAX_NAME = 256  # bytes
 
 _NAME = re.compile(rb"[^\s<>{}()\[\]\"'|," + SIGN_CLASS + b"]*+")
-_INSIDE_NAMES = frozenset(b"_-./")  # beside letters and digits
+_INSIDE_NAMES = frozenset(b"_-.")  # beside letters and digits
 _NO_HEAD = re.compile(rb"[\n{}]")
 _ALIASES = {"arguments": "parameters", "parameters": "arguments"}
 _JSON_STARTS = frozenset(b'{["-0123456789tfn')

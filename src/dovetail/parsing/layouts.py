@@ -27,6 +27,8 @@ TaggedStyle = Literal[
     "deepseek_xml",
     "deepseek_v4_1_xml",
     "glm_xml",
+    "glm_4_5_xml",
+    "muse_xml",
     "cohere_xml",
     "kimi_k3_xml",
 ]
@@ -151,6 +153,7 @@ class Reasoning:
     after: str = ""
     skipped: str = ""
     empty: str = ""
+    after_optional: bool = False  # `after` may be left out, as before calls
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
     ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
 

@@ -94,7 +94,9 @@ class Plan:
         self.reasoning, self.content, turn = layout.reasoning, layout.content, layout.turn
         self.reasoning_start = _words(self.reasoning.start) if self.reasoning else ()
         self.reasoning_end = _words(self.reasoning.end) if self.reasoning else ()
-        self.content_begins = tuple(_words(begin) for begin in (*self.content.begins, *self.content.notes) if begin)
+        begins = [begin for begin in (*self.content.begins, *self.content.notes) if begin]
+        self.content_begins = tuple(_words(begin) for begin in begins)
+        self.content_pads = tuple(begin[len(begin.rstrip()) :] for begin in begins)  # white space behind each
         self.between = _words(turn.between)
         self.closing = _words(turn.closing)
         self.turn_ends = tuple(_words(end) for end in (turn.end, *turn.other_ends) if end.strip())
@@ -107,7 +109,7 @@ class Plan:
         spelled = [] if self._all_are_tokens(tuple(tokens)) else openers[: len(self.ways)]
         self.openers = _prose_stops(openers, tokens, spelled)
         self.reasoning_stops = _prose_stops(self._reasoning_stops(layout), tokens)
-        ends = [("", end.encode()) for end in self.content.ends if end] or openers
+        ends = [(_lead(end), end.strip().encode()) for end in self.content.ends if end] or openers
         self.content_stops = _prose_stops(ends, tokens)
         self.tools: Mapping[str, Any] | None = None
         self.inline_reasoning = False
@@ -131,8 +133,7 @@ class Plan:
             blocks += ((self.channels.start,),)
         rest = (*blocks, self.between, self.closing)
         found += [("", words[0]) for words in rest if words]
-        end = layout.turn.end
-        return found + [(end[: len(end) - len(end.lstrip())], words[0]) for words in self.turn_ends]
+        return found + [(_lead(layout.turn.end), words[0]) for words in self.turn_ends]
 
     def _all_are_tokens(self, tokens: tuple[bytes, ...]) -> bool:
         """Whether every way to call begins with a token; where one does not, formats take all of them spelled too."""
@@ -178,6 +179,11 @@ def _prose_stops(
         return word
 
     return Stops([*((pad, mark(word)) for pad, word in markers), *spelled])
+
+
+def _lead(marker: str) -> str:
+    """The white space before a marker."""
+    return marker[: len(marker) - len(marker.lstrip())]
 
 
 def _holds(word: bytes, barred: list[bytes]) -> bool:

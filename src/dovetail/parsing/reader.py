@@ -139,8 +139,9 @@ class Reader:
 
     def _content_or_calls(self, offset: int) -> Steps[bool]:
         """A block of content, or calls."""
-        for begin in self.plan.content_begins:
+        for begin, pad in zip(self.plan.content_begins, self.plan.content_pads, strict=True):
             if (yield from self._at(offset, begin)):
+                yield from shared_start(self.tape, pad.encode())
                 self.teller.markup()
                 yield from self._wrapped()
                 return True
@@ -172,6 +173,8 @@ class Reader:
         self.tape.look = self.tape.at
         start = self.tape.base + self.tape.at
         yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
+        if start < 0 == self.tape.base + self.tape.at:
+            start = 0  # the prompt ends here, and what the model leaves out it leaves out behind it
         while True:
             size = yield from free_text(self.teller, region, self.plan.reasoning_stops)
             if not size:

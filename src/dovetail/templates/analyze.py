@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,17 @@ def marks(dialect: Dialect) -> list[str]:
 
 
 def _special_tokens(source: Any) -> list[str]:
-    """The special tokens of a tokenizer in memory; a template alone does not say which of its markers are tokens."""
+    """The special tokens of a tokenizer or its folder; a template alone does not say which of its markers are some."""
+    if isinstance(source, str | os.PathLike):
+        return _configured_tokens(source)
     decoder = getattr(getattr(source, "tokenizer", source), "added_tokens_decoder", None)
     added: Iterable[Any] = decoder.values() if isinstance(decoder, dict) else ()
     return [str(token.content) for token in added if getattr(token, "special", False) and getattr(token, "content", "")]
+
+
+def _configured_tokens(source: str | os.PathLike[str]) -> list[str]:
+    from dovetail.templates.sources import tokenizer_config
+
+    added = tokenizer_config(source).get("added_tokens_decoder")
+    rows = added.values() if isinstance(added, dict) else ()
+    return [row["content"] for row in rows if isinstance(row, dict) and row.get("special") and row.get("content")]

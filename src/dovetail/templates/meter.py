@@ -11,9 +11,10 @@ from jinja2.utils import Namespace
 
 from dovetail.errors import LimitError
 
-# A step is about a node of the syntax tree, 50 ns; a template that is given more may work more.
-_STEPS, _STEPS_PER_NODE, _MOST_STEPS = 2_000_000, 400, 20_000_000
-_ROOM, _ROOM_PER_CHARACTER = 1 << 24, 64
+# A step is about a node of the syntax tree, 50 ns. A template that is given more may work more, and some real ones go
+# over all messages at each of them.
+_STEPS, _STEPS_PER_NODE, _MOST_STEPS = 2_000_000, 2_000, 500_000_000
+_ROOM, _ROOM_PER_CHARACTER = 1 << 22, 64
 _MAX_BITS = 1 << 14
 _POINTER = 8  # bytes, beside characters of one byte or more
 _FIX = "is the template to be trusted? Real ones use a small part of what is allowed"
@@ -46,7 +47,7 @@ class Meter:
         """Widen the budget by what the caller gives to the template."""
         self.steps = _MOST_STEPS
         weight = self.weigh(values)
-        self.steps = min(_STEPS + _STEPS_PER_NODE * weight.nodes, _MOST_STEPS)
+        self.steps = min(_STEPS + _STEPS_PER_NODE * weight.nodes + weight.nodes**2 // 4, _MOST_STEPS)
         self.room = _ROOM + _ROOM_PER_CHARACTER * weight.size
 
     def spend(self, steps: int) -> None:
@@ -104,6 +105,7 @@ class Meter:
                     if isinstance(item, dict):
                         below.extend(item.values())
             level = below
+        self.scan(characters)  # who weighs a value is about to read, compare or hash its texts
         return Weight(nodes, characters, depth)
 
 

@@ -18,6 +18,7 @@ _T = TypeVar("_T")
 # The names under which messages carry their reasoning; templates read the first, those of gpt-oss the second.
 _REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
 _MAX_SOURCE = 1 << 18  # characters; the longest real template that we know has 40 thousand
+_MARK = "Zqcontinueq "  # a word that no template writes by itself, and a blank
 _NOT_JINJA = "correct the template: Jinja2 as Transformers runs it, with loop controls and the generation tag"
 
 
@@ -48,14 +49,22 @@ class ChatTemplate:
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
         **kwargs: Any,
     ) -> str:
-        """The prompt; TemplateError where the template fails or refuses, LimitError where it goes beyond its budget."""
+        """The prompt; TemplateError where the template fails or refuses, LimitError where it goes beyond its budget.
+
+        With `continue_final_message` it ends where the last message does, for the model to go on from: in its content,
+        or in the field that is named.
+        """
         from dovetail.templates import sandbox
 
         try:
             values = self._values(messages, tools, add_generation_prompt, kwargs)
-            return sandbox.render(self._compiled, values, self._clock)
+            if continue_final_message:
+                _mark_end(values["messages"], "content" if continue_final_message is True else continue_final_message)
+            text = sandbox.render(self._compiled, values, self._clock)
+            return _until_mark(text) if continue_final_message else text
         except Exception as error:  # what a template can raise has no end
             raise _explained(error, self._compiled) from error
 
@@ -104,6 +113,31 @@ def _with_reasoning(message: Any) -> Any:
     if reasoning is None:
         return message
     return {"thinking": reasoning, **message, "reasoning_content": reasoning}
+
+
+def _mark_end(chat: list[dict[str, Any]], field: str) -> None:
+    """Put the mark behind what is to be continued, wherever a template may read it."""
+    last = chat[-1] if chat else {}
+    text = last.get(field)
+    if isinstance(text, list):
+        part = next((part for part in reversed(text) if isinstance(part, dict) and "text" in part), None)
+        if part is not None:
+            part["text"] += _MARK
+            return
+    if not isinstance(text, str):
+        problem = f"the last message has no {field} to continue"
+        raise TemplateError(problem, f"/messages/{len(chat) - 1}", "give it one, or set add_generation_prompt")
+    names = [name for name in _REASONING_FIELDS if last.get(name) == text] if field in _REASONING_FIELDS else [field]
+    last |= dict.fromkeys(names, text + _MARK)
+
+
+def _until_mark(text: str) -> str:
+    before, mark, behind = text.rpartition(_MARK.rstrip())
+    if not mark:
+        problem = "the chat template leaves out what is to be continued"
+        raise TemplateError(problem, "/messages", "continue another field, or set add_generation_prompt")
+    # A template that trims has taken the blank of the mark, and would have taken those before it.
+    return before if behind.startswith(" ") else before.rstrip()
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
+from string import Formatter
 from typing import Any, NoReturn
 
 import jinja2
@@ -22,12 +23,27 @@ from jinja2.lexer import Token, TokenStream
 from jinja2.nodes import Node
 from jinja2.parser import Parser
 from jinja2.runtime import BlockReference, Context, LoopContext, Macro
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment, SandboxedFormatter
+from jinja2.sandbox import (
+    ImmutableSandboxedEnvironment,
+    SandboxedEnvironment,
+    SandboxedEscapeFormatter,
+    SandboxedFormatter,
+)
 from jinja2.utils import Namespace
+from markupsafe import Markup
 
 from dovetail.errors import LimitError
 from dovetail.templates.meter import METER, Meter
-from dovetail.templates.tolls import filter_toll, lipsum, metered, metered_call, percent, spec_width, test_toll
+from dovetail.templates.tolls import (
+    filter_toll,
+    lipsum,
+    metered,
+    metered_call,
+    percent,
+    searched,
+    spec_width,
+    test_toll,
+)
 
 _MAX_TOKENS = 25_000
 
@@ -176,14 +192,19 @@ def _cost(block: Iterable[Node]) -> int:
     total, waiting = 2, list(block)
     while waiting:
         node = waiting.pop()
-        total += 1
+        total += _COSTS.get(type(node), 1)
         if isinstance(node, nodes.If):
             waiting += [branch.test for branch in node.elif_]
         waiting += [child for child in node.iter_child_nodes() if not isinstance(child, nodes.Stmt)]
     return total
 
 
-class _Formatter(SandboxedFormatter):
+# Steps of nodes that take longer than most; filters, tests and calls pay for themselves.
+_COSTS: dict[type, int] = {nodes.Getattr: 20, nodes.NSRef: 20, nodes.Getitem: 5, nodes.Concat: 5, nodes.Compare: 5}
+_COSTS |= dict.fromkeys((nodes.Add, nodes.Mul, nodes.Mod, nodes.Pow, nodes.Output), 5)
+
+
+class _Paying(Formatter):
     """`str.format` that pays for the widths that it is asked for."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
@@ -193,6 +214,14 @@ class _Formatter(SandboxedFormatter):
     def convert_field(self, value: Any, conversion: Any) -> Any:
         METER.get().need(METER.get().weigh(value).size)
         return super().convert_field(value, conversion)
+
+
+class _Formatter(_Paying, SandboxedFormatter):
+    pass
+
+
+class _EscapingFormatter(_Paying, SandboxedEscapeFormatter):
+    pass
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -221,7 +250,9 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def weighed(self, value: Any) -> Any:
         """Pay for a value that is about to be compared or hashed."""
-        if not isinstance(value, str):
+        if isinstance(value, str):
+            METER.get().scan(len(value))
+        else:
             METER.get().weigh(value)
         return value
 
@@ -234,11 +265,13 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def compared(self, operator: str, left: Any, right: Any) -> Any:
         """A comparison; of long or deep values it is work."""
-        if type(left) is str:
-            if type(right) is str:
-                METER.get().scan(len(left) + len(right))
-            elif operator in ("in", "notin"):
-                METER.get().scan(len(right) << 6 if isinstance(right, list | tuple) else 0)
+        if type(left) is str and type(right) is str:
+            if operator in ("in", "notin"):
+                searched(METER.get(), right, left)
+            else:
+                METER.get().scan(len(left))
+        elif type(left) is str and type(right) is dict:
+            METER.get().scan(len(left))
         else:
             METER.get().weigh((left, right))
         return _COMPARISONS[operator](left, right)
@@ -258,8 +291,19 @@ class _Environment(ImmutableSandboxedEnvironment):
             meter.need((len(left) + len(right)) * 8)
         return meter.keep(super().call_binop(context, operator, left, right))
 
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        # Most attributes are keys of messages and values of namespaces, for which the long way round is five times as
+        # long.
+        if type(obj) is dict and attribute not in _OF_DICTS:
+            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
+        if type(obj) is _Namespace and not attribute.startswith("_"):
+            held = object.__getattribute__(obj, "_Namespace__attrs")
+            if attribute in held:
+                return held[attribute]
+        return super().getattr(obj, attribute)
+
     def getitem(self, obj: Any, argument: Any) -> Any:
-        return super().getitem(obj, self.weighed(argument) if isinstance(argument, tuple) else argument)
+        return super().getitem(obj, self.weighed(argument) if isinstance(argument, str | tuple) else argument)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         if super().wrap_str_format(value) is None:
@@ -269,13 +313,15 @@ class _Environment(ImmutableSandboxedEnvironment):
         def run(*args: Any, **kwargs: Any) -> str:
             if name == "format_map":
                 args, kwargs = (), dict(*args)
-            return _Formatter(self).vformat(str(text), args, kwargs)
+            if isinstance(text, Markup):
+                return Markup(_EscapingFormatter(self, escape=text.escape).vformat(text, args, kwargs))
+            return _Formatter(self).vformat(text, args, kwargs)
 
         return run
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         meter = METER.get()
-        meter.spend(_CALL + len(args))
+        meter.spend(_CALL + len(args) + len(kwargs))
         if isinstance(__obj, (Macro, LoopContext, BlockReference, type)):
             meter.spend(_MACRO)
             return super().call(__context, __obj, *args, **kwargs)
@@ -283,6 +329,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         return meter.keep(super().call(__context, __obj, *args, **kwargs))
 
 
+_OF_DICTS = frozenset(dir(dict))
 _CALL, _MACRO = 30, 100  # steps; a macro has its own scope, buffer and signature
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq,

@@ -40,6 +40,12 @@ def find_template(source: Any) -> TemplateSource:
     return _in_tokenizer(source)
 
 
+def tokenizer_config(source: str | os.PathLike[str]) -> dict[str, Any]:
+    """The tokenizer_config.json of a folder, or nothing where there is none."""
+    path = Path(source) / _CONFIG if not isinstance(source, str) or _is_path(source) else None
+    return _config(path) if path and path.is_file() else {}
+
+
 def _is_path(text: str) -> bool:
     return "{" not in text and "\n" not in text and len(text) < 4096 and "\0" not in text and Path(text).exists()
 

@@ -17,6 +17,7 @@ _CALL = 10  # steps of any filter or method and of each item of a lazy one, abou
 _DEEPEST_CHAIN = 100
 _MAX_PRECISION = 300
 _MAX_INDENT = 256
+_LINEAR_FROM = 30_000  # characters, from which on CPython searches by the two-way algorithm whatever is sought
 _PERCENT = re.compile(r"%(\([^)]*\))?[-#0 +]*(\*|\d+)?(?:\.(\*|\d+))?")
 _NUMBER = re.compile(r"\d+")
 _CODECS = frozenset({"utf-8", "utf8", "ascii", "latin-1"})
@@ -51,7 +52,7 @@ def metered(function: Callable[..., Any], toll: Toll | None) -> Callable[..., An
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         meter = METER.get()
-        meter.spend(_CALL)
+        meter.spend(_CALL + len(args))
         given = args[own:]
         if given and toll is not None and (anew := toll(meter, *given, **kwargs)) is not None:
             args = (*args[:own], anew, *given[1:])
@@ -76,9 +77,17 @@ def metered_call(meter: Meter, function: Any, args: tuple[Any, ...], kwargs: dic
     elif isinstance(owner, int) and name == "to_bytes":
         meter.need(_integer(args[0] if args else kwargs.get("length", 1)))
     for argument in args:
-        if not isinstance(argument, str):
+        if isinstance(argument, str):
+            meter.scan(len(argument))
+        else:
             meter.weigh(argument)
     return args
+
+
+def searched(meter: Meter, text: Any, part: Any) -> None:
+    """The cost of looking for a part: Python does so in linear time only where the text is long."""
+    size, sought = len(text), len(part) if isinstance(part, _TEXT) else 1
+    meter.scan(size * min(sought, size) >> 2 if size < _LINEAR_FROM else size + sought)
 
 
 def percent(meter: Meter, text: str, values: Any) -> None:
@@ -160,11 +169,11 @@ def _join_method(meter: Meter, separator: Any, value: Any = ()) -> Any:
 
 def _replace(meter: Meter, text: Any, old: Any = "", new: Any = "", *_rest: Any, **_options: Any) -> None:
     size = _size(meter, text)
+    searched(meter, text if isinstance(text, _TEXT) else "", old)
     if isinstance(text, _TEXT) and isinstance(old, type(text)):
         places = text.count(old) if old else len(text) + 1  # type: ignore[arg-type]
     else:
         places = size + 1
-    meter.scan(size)
     meter.need(size + places * _size(meter, new))
 
 
@@ -228,13 +237,28 @@ def _expandtabs(meter: Meter, text: Any, tabsize: Any = 8) -> None:
     meter.need(len(text) + text.count(b"\t" if isinstance(text, bytes) else "\t") * _integer(tabsize))
 
 
+def _search(meter: Meter, text: Any, part: Any = "", *_rest: Any, **_options: Any) -> None:
+    searched(meter, text, part)
+
+
+def _product(meter: Meter, text: Any, part: Any = "", *_rest: Any, **_options: Any) -> None:
+    """A search from the right, or for any of some characters, compares each with each."""
+    meter.scan(len(text) * (len(part) if isinstance(part, _TEXT) else 1) >> 2)
+
+
 def _translate(meter: Meter, text: Any, table: Any = None, *_rest: Any, **_options: Any) -> None:
     meter.need((len(text) + 1) * _size(meter, table))
 
 
 def _split(meter: Meter, text: Any, sep: Any = None, *_rest: Any, **_options: Any) -> None:
+    searched(meter, text, sep)
     pieces = text.count(sep) if sep and isinstance(sep, type(text)) else len(text) // 2
     meter.need(len(text) + pieces * 16)
+
+
+def _rsplit(meter: Meter, text: Any, sep: Any = None, *_rest: Any, **_options: Any) -> None:
+    _product(meter, text, sep)
+    _split(meter, text, sep)
 
 
 def _splitlines(meter: Meter, text: Any, *_rest: Any, **_options: Any) -> None:
@@ -302,16 +326,23 @@ FILTERS: dict[str, Toll | None] = (
         "xmlattr": _slow(8),
     }
 )
-METHODS: dict[str, Toll] = _PADDED | {
-    "decode": _codec,
-    "encode": _codec,
-    "expandtabs": _expandtabs,
-    "join": _join_method,
-    "replace": _replace,
-    "rsplit": _split,
-    "split": _split,
-    "splitlines": _splitlines,
-    "striptags": _quadratic,
-    "translate": _translate,
-    "unescape": _quadratic,
-}
+_SEARCHING: dict[str, Toll] = dict.fromkeys("count find index partition removeprefix".split(), _search)
+_COMPARING_EACH: dict[str, Toll] = dict.fromkeys("strip lstrip rstrip rfind rindex rpartition".split(), _product)
+METHODS: dict[str, Toll] = (
+    _PADDED
+    | _SEARCHING
+    | _COMPARING_EACH
+    | {
+        "decode": _codec,
+        "encode": _codec,
+        "expandtabs": _expandtabs,
+        "join": _join_method,
+        "replace": _replace,
+        "rsplit": _rsplit,
+        "split": _split,
+        "splitlines": _splitlines,
+        "striptags": _quadratic,
+        "translate": _translate,
+        "unescape": _quadratic,
+    }
+)

@@ -45,6 +45,38 @@ def test_calls_that_nothing_tells_from_text_are_noted_and_left_out() -> None:
     assert any("no marker" in note for note in analysis.notes)
 
 
+def test_arguments_that_nothing_tells_apart_are_noted_and_left_out() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
+        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %} {{ k }} {{ v }}{% endfor %}</do>"
+        "{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    analysis = analyse_template(source)
+    assert () == analysis.dialect.calls
+    assert any("arguments from each other" in note for note in analysis.notes)
+
+
+def test_a_dialect_is_repaired_where_calls_follow_reasoning_otherwise_than_content() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<mull>{{ m.reasoning_content }}</mull>"
+        "{{ '\\n\\n' if m.content else '' }}{% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
+        "{{ c.function.name }}|{{ c.function.arguments | tojson }}</do>{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    analysis = analyse_template(source)
+    assert ["everything", "reasoning and calls"] == [row.feature for row in analysis.verifications if row.passed]
+    assert () == analysis.notes
+    assert analysis.dialect.reasoning is not None
+    assert analysis.dialect.reasoning.after_optional
+
+
+def test_a_template_that_nothing_reads_is_refused() -> None:
+    doubled = CHATML.replace("{{ m.content }}", "{{ m.content }}{{ m.content }}")
+    with pytest.raises(dt.TemplateError, match="nothing that the chat template renders is read back"):
+        dt.analyze(doubled)
+
+
 def test_a_template_that_fails_on_tools_is_analysed_without() -> None:
     analysis = analyse_template("{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + CHATML)
     assert "<|im_start|>assistant\n" == analysis.dialect.turn.start

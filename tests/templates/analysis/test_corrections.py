@@ -18,6 +18,8 @@ ROWS = {
     "thoughts between tags": "Write your thoughts between <ponder></ponder> and your response between <reply></reply>."
     + TURNS,
     "a marker followed by a JSON list": "Answer with <|use|> followed by a JSON list of calls." + TURNS,
+    "an example of a call": 'Call a tool so: <do>\n{"name": <its name>, "arguments": <its arguments>}\n</do>' + TURNS,
+    "tools between <|tool|> and <|/tool|>": "{% if tools %}<|tool|>{{ tools | tojson }}<|/tool|>{% endif %}" + TURNS,
     "a tool list between <|tool_list_start|> and <|tool_list_end|>": "Tools: <|tool_list_start|>[]<|tool_list_end|>"
     + TURNS,
     "sections of calls that begin with <|tool_calls_section_begin|>": CALLS,
@@ -50,6 +52,8 @@ def test_calls_that_a_template_talks_about_are_read() -> None:
     for name, output in (
         ("a marker followed by a JSON list", '<|use|>[{"name": "f", "arguments": {"a": 1}}]'),
         (tool_list, "<|tool_call_start|>[f(a=1)]<|tool_call_end|>"),
+        ("an example of a call", '<do>\n{"name": "f", "arguments": {"a": 1}}\n</do>'),
+        ("tools between <|tool|> and <|/tool|>", '<|tool_call|>[{"name": "f", "arguments": {"a": 1}}]<|/tool_call|>'),
     ):
         message = analyse_template(ROWS[name]).dialect.parse(output, prompt="<|assistant|>")
         assert [("f", {"a": 1})] == [(call.name, call.value) for call in message.tool_calls]

@@ -161,6 +161,19 @@ def test_capabilities_are_found_by_what_is_rendered(conformance: Path) -> None:
     assert plain.arguments == "none"
 
 
+def test_slips_of_a_template_that_no_reader_can_undo_are_noted(conformance: Path) -> None:
+    for name, slip in (
+        ("deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "not closed by <｜tool▁calls▁end｜>"),
+        ("LFM2.5-8B-A1B", "without escapes"),
+    ):
+        assert any(slip in note for note in analysed(conformance, name).notes)
+
+
+def test_a_switch_for_reasoning_in_history_is_found(conformance: Path) -> None:
+    able = analysed(conformance, "GLM-4.7-Flash").capabilities
+    assert (False, "clear_thinking") == (able.reasoning_in_history, able.history_switch)
+
+
 def test_what_transformers_refuses_is_analysed_and_noted(conformance: Path) -> None:
     notes = analysed(conformance, "Kimi-K2-Thinking").notes
     assert any("append" in note for note in notes)

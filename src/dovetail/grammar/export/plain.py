@@ -55,6 +55,8 @@ class _Copy:
                 return ir.alt(*(self._node(part, depth + 1) for part in parts))
             case ir.Spelled():
                 return self._node(ir.spelled_out(node), depth)
+            case ir.Unlisted():
+                return self._node(ir.unlisted_out(node), depth)
             case ir.AnyOrder(members):
                 if len(members) > MAX_ANY_ORDER:
                     raise self._fail(f"more than {MAX_ANY_ORDER} members come in any order", "fix their order")

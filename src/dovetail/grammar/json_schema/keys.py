@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Lit, Node, Rule, Without, alt, complement, star
+from dovetail.errors import LimitError
+from dovetail.grammar.ir import (
+    EMPTY,
+    NOTHING,
+    Call,
+    Chars,
+    Lit,
+    Node,
+    Rule,
+    Unlisted,
+    Without,
+    alt,
+    complement,
+    fold_words,
+    star,
+)
 from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
 from .strings import spelled
-from .text import BACKSLASH, QUOTE, Ranges, concat, intersect
+from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
-Trie = dict[str, "Trie"]
 
-_END = ""
+MAX_KEY = 1_000  # characters; a longer one is nested too deeply
 _ESCAPE_CHARS = frozenset("\\u0123456789abcdefABCDEF")
 _NAME_FIRST: Ranges = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _NAME_REST: Ranges = ((0x30, 0x39), *_NAME_FIRST)
@@ -35,11 +49,10 @@ class Alphabet:
 
 
 @lru_cache(maxsize=4096)
-def _json_leave(ranges: Ranges) -> Node:
+def _json_leave(tail: Node, ranges: Ranges) -> Node:
     # Escapes are rare: a call keeps the many nodes of a large trie small.
-    escaped = Call(Rule("escaped", concat(alt(*text.escapes(ranges)), text.STRING_TAIL)))
-    ways = (concat(plain, text.STRING_TAIL) for plain in text.raw(ranges))
-    return alt(*ways, concat(BACKSLASH, escaped))
+    escaped = Call(Rule("escaped", concat(alt(*text.escapes(ranges)), tail)))
+    return alt(*(concat(plain, tail) for plain in text.raw(ranges)), concat(BACKSLASH, escaped))
 
 
 @lru_cache(maxsize=4096)
@@ -64,9 +77,7 @@ def _name_leave(ranges: Ranges) -> Node:
     return concat(text.one(ranges), star(Chars(_NAME_REST)))
 
 
-# A JSON string after its opening quote.
-JSON = Alphabet(QUOTE, _json_leave, text.spell)
-# The same without its end and without calls; four-digit escapes come only once the key differs from every name.
+# A JSON string between its quotes, without calls; four-digit escapes come only once the key differs from every name.
 _SHORT = Alphabet(EMPTY, _short_leave, _short)
 # An identifier without its end.
 NAME = Alphabet(EMPTY, _name_leave, text.one, _NAME_FIRST, _NAME_REST, empty=False)
@@ -80,23 +91,33 @@ def markup(entities: Entities) -> Alphabet:
     return Alphabet(EMPTY, lambda ranges: concat(char(ranges), anything), char, allowed, allowed, empty=False)
 
 
+@lru_cache(maxsize=4096)
 def _entity(entities: Entities, ranges: Ranges) -> Node:
     plain = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
     written = (Lit(name.encode()) for char, name in entities if intersect(ranges, ((ord(char), ord(char)),)))
     return alt(*([text.one(plain)] if plain else []), *written)
 
 
-def json_key(names: Iterable[str], pieces: text.Pieces) -> Node:
+def json_key(names: Sequence[str], pieces: text.Pieces) -> Node:
     """A JSON string that denotes none of `names`."""
     if not names:
         return pieces.string
     if not pieces.excludes:
-        return concat(QUOTE, other_keys(names, JSON))
+        return other_member(names, KeyEnd(QUOTE, text.STRING_TAIL, QUOTE))
     begins = {word[:1].decode("latin-1") for word in pieces.excludes}
     if begins.isdisjoint(_ESCAPE_CHARS.union(*names)):
         # No excluded word can begin before the key leaves the declared names.
         return concat(QUOTE, other_keys(names, Alphabet(QUOTE, partial(_guarded_leave, pieces.excludes), text.spell)))
     return concat(QUOTE, Without(other_keys(names, _SHORT), pieces.excludes), QUOTE)
+
+
+def other_member(names: Sequence[str], end: KeyEnd) -> Node:
+    """A JSON string that denotes none of `names`, with what follows it."""
+    if not names:
+        return concat(QUOTE, end.inside)
+    if all(map(str.isascii, names)):
+        return concat(QUOTE, Unlisted(tuple(names), text.ESCAPES, end.inside, end.quote))
+    return concat(QUOTE, other_keys(names, Alphabet(end.quote, partial(_json_leave, end.inside), text.spell)))
 
 
 def quoted_key(language: Node) -> Node:
@@ -109,29 +130,25 @@ def marked_key(language: Node, entities: Entities) -> Node:
     return mapped(language, Spelling.of(partial(_entity, entities))) if entities else language
 
 
-def other_keys(names: Iterable[str], alphabet: Alphabet) -> Node:
+def other_keys(names: Collection[str], alphabet: Alphabet) -> Node:
     """Any key with its end that is none of `names`."""
-    root = _trie(names)
-    bodies: dict[int, Node] = {}
-    pending: list[tuple[Trie, bool]] = [(root, False)]
-    # Children first, without recursion: a declared key may be long.
-    while pending:
-        trie, ready = pending.pop()
-        children = "".join(trie)
-        if not ready:
-            pending.append((trie, True))
-            pending.extend((trie[char], False) for char in children)
-            continue
-        ways = [alphabet.end] if _END not in trie and (trie is not root or alphabet.empty) else []
-        outside, inside = _split(alphabet.first if trie is root else alphabet.rest, children)
+    longest = max(map(len, names), default=0)
+    if longest > MAX_KEY:
+        problem = f"a property has a name of {longest} characters, more than {MAX_KEY}, beside undeclared ones"
+        raise LimitError(problem, "", "set additionalProperties to false")
+
+    def fold(forks: dict[str, Node], listed: bool, root: bool) -> Node:
+        ways = [alphabet.end] if not listed and (not root or alphabet.empty) else []
+        outside, inside = _split(alphabet.first if root else alphabet.rest, "".join(forks))
         if outside:
             ways.append(alphabet.leave(outside))
         for char in inside:
             written = alphabet.char(((ord(char), ord(char)),))
             if written != NOTHING:
-                ways.append(concat(written, bodies[id(trie[char])]))
-        bodies[id(trie)] = alt(*ways)
-    return bodies[id(root)]
+                ways.append(concat(written, forks[char]))
+        return alt(*ways)
+
+    return fold_words(names, fold)
 
 
 @lru_cache(maxsize=4096)
@@ -139,13 +156,3 @@ def _split(allowed: Ranges, chars: str) -> tuple[Ranges, str]:
     """The allowed characters that are not in `chars`, and those that are."""
     outside = intersect(allowed, complement((ord(char), ord(char)) for char in chars).ranges)
     return outside, "".join(char for char in chars if intersect(allowed, ((ord(char), ord(char)),)))
-
-
-def _trie(names: Iterable[str]) -> Trie:
-    root: Trie = {}
-    for name in names:
-        node = root
-        for char in name:
-            node = node.setdefault(char, {})
-        node[_END] = {}
-    return root

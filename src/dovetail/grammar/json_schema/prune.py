@@ -14,6 +14,7 @@ from dovetail.grammar.ir import (
     Rule,
     Seq,
     Spelled,
+    Unlisted,
     Without,
     alt,
     children,
@@ -52,8 +53,8 @@ def _composed(root: Node) -> list[Rule]:
             if id(node.rule) not in found:
                 found[id(node.rule)] = node.rule
                 pending.append(node.rule.body)
-        elif not isinstance(node, Spelled | Lit | Chars):
-            pending.extend(children(node))
+        else:
+            pending.extend(_parts(node))
     return list(found.values())
 
 
@@ -63,9 +64,18 @@ def _has_waste(node: Node, empty: set[int]) -> bool:
         part = pending.pop()
         if is_nothing(part) or (isinstance(part, Call) and id(part.rule) in empty):
             return True
-        if not isinstance(part, Spelled | Lit | Chars):
-            pending.extend(children(part))
+        pending.extend(_parts(part))
     return False
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Spelled() | Lit() | Chars():
+            return ()
+        case Unlisted(_, _, tail, end):
+            return (tail, end)
+        case _:
+            return children(node)
 
 
 def _fruitful(node: Node, empty: set[int]) -> bool:
@@ -82,6 +92,8 @@ def _fruitful(node: Node, empty: set[int]) -> bool:
             return bool(ranges)
         case Without(body):
             return _fruitful(body, empty)
+        case Unlisted(_, _, tail, end):
+            return _fruitful(tail, empty) or _fruitful(end, empty)
         case AnyOrder(members, _, _, close):
             return _fruitful(close, empty) and all(_fruitful(member, empty) for member, needed in members if needed)
         case _:
@@ -102,6 +114,9 @@ def _pruned(node: Node, empty: set[int]) -> Node:
             if inside != NOTHING:
                 return Repeat(inside, low, high)
             return NOTHING if low else Seq(())
+        case Unlisted(words, spellings, tail, end):
+            tail, end = _pruned(tail, empty), _pruned(end, empty)
+            return NOTHING if tail == end == NOTHING else Unlisted(words, spellings, tail, end)
         case AnyOrder(members, extra, separator, close):
             kept_members = [(_pruned(member, empty), required) for member, required in members]
             if any(required and member == NOTHING for member, required in kept_members):

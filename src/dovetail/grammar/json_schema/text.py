@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -26,6 +26,7 @@ from dovetail.grammar.ir import (
     Spellings,
     Without,
     alt,
+    complement,
     optional,
     seq,
     star,
@@ -37,6 +38,7 @@ ALL: Ranges = ((0, MAX_CODE_POINT),)
 DEFAULT_WHITESPACE = 20
 
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT))
+UNESCAPED = Chars(_RAW)
 _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 _PLANE_ZERO: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
@@ -153,6 +155,14 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
+class _Others(dict[str, Rule]):
+    """The escapes, without their backslash, of all characters but some letters; made when first needed."""
+
+    def __missing__(self, letters: str) -> Rule:
+        self[letters] = Rule("escape", alt(*escapes(complement((ord(char), ord(char)) for char in letters).ranges)))
+        return self[letters]
+
+
 class _Escapes(Spellings):
     """The spellings of ASCII characters in a JSON string, made when first needed; all grammars share their rules."""
 
@@ -162,7 +172,7 @@ class _Escapes(Spellings):
         return self[char]
 
 
-ESCAPES = _Escapes(BACKSLASH.data)
+ESCAPES = _Escapes(BACKSLASH.data, Chars(_RAW), _Others())
 
 
 def spell_text(text: str) -> Node:
@@ -211,9 +221,26 @@ INTEGER = Call(
         Seq((_MINUS, _DIGITS, ZEROS, optional(Seq((_EXPONENT, optional(_PLUS), Repeat(DIGIT, 1, 2)))))),
     )
 )
+# Draft 4 takes no fraction and no exponent for an integer, not even zeros.
+BARE_INTEGER = Call(Rule("integer", Seq((_MINUS, _DIGITS))))
 TRUE, FALSE, NULL = Lit(b"true"), Lit(b"false"), Lit(b"null")
 BOOLEAN = Alt((TRUE, FALSE))
 COMMA, COLON = Lit(b","), Lit(b":")
+
+
+class KeyEnd(NamedTuple):
+    """The end of a member of an object."""
+
+    quote: Node  # from the quote behind its key
+    inside: Node  # from anywhere inside its key
+    whole: Node  # from the quote behind its key, as one call
+
+
+def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
+    """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
+    behind = Call(Rule("behind_key", concat(colon, value, *ws)))
+    quote = concat(QUOTE, behind)
+    return KeyEnd(quote, Call(Rule("key_tail", concat(STRING_TAIL, behind))), Call(Rule("key_end", quote)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +255,15 @@ class Pieces:
     object: Node
     array: Node
     excludes: tuple[bytes, ...]
+    bare: bool  # whether integers have no fraction and no exponent, as in draft 4
     by_type: dict[str, Node]
+    key_ends: dict[int, KeyEnd]  # of the values above, by identity
     lists: dict[str, Node]  # arrays of these types
     scalars: dict[Any, Node]  # by what their schemas say
 
 
 @lru_cache(maxsize=64)
-def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
+def pieces(max_whitespace: int, excludes: tuple[bytes, ...], bare: bool = False) -> Pieces:
     """The shared rules where at most `max_whitespace` blanks stand in a row and strings contain none of `excludes`."""
     ws: tuple[Node, ...] = ()
     if max_whitespace:
@@ -255,10 +284,12 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
     by_type: dict[str, Node] = {
         "string": string,
         "number": NUMBER,
-        "integer": INTEGER,
+        "integer": BARE_INTEGER if bare else INTEGER,
         "boolean": BOOLEAN,
         "null": NULL,
         "object": anything,
         "array": array,
     }
-    return Pieces(ws, comma, colon, string, Call(value), anything, array, excludes, by_type, {}, {})
+    any_value = Call(value)
+    key_ends = {id(node): key_end(colon, node, *ws) for node in (any_value, *by_type.values())}
+    return Pieces(ws, comma, colon, string, any_value, anything, array, excludes, bare, by_type, key_ends, {}, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -41,12 +42,15 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     dialect = adopted(dialect, family) if family else dialect
     shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
     found = _Found(turn, reasoning, content, calls)
-    verifications = _verified(prober, turn, dialect, shown, calls)
-    notes = _notes(prober, verifications, shape, dialect)
+    dialect, verifications = _proved(Verifier(prober, turn, dialect, shown, bool(calls and calls.with_content)))
+    if verifications and not any(row.passed for row in verifications):
+        problem = f"nothing that the chat template renders is read back: {verifications[0].problem}"
+        raise TemplateError(problem, "", "write its dialect by hand, and register it")
+    notes = [*_notes(prober, verifications, shape, dialect), *(calls.notes() if calls else ())]
     return Analysis(
         dialect,
         _modes(found, dialect),
-        find_capabilities(prober, turn, reasoning, calls, shape or Shape()),
+        find_capabilities(prober, facts, turn, reasoning, calls, shape or Shape()),
         (*found.findings(prober), *(_corrected(row) for row in corrections)),
         verifications,
         tuple(notes),
@@ -106,22 +110,41 @@ def _modes(found: _Found, dialect: Dialect) -> Modes:
     return modes
 
 
-def _verified(
-    prober: Prober, turn: Frame, dialect: Dialect, shape: Shape, calls: FoundCalls | None
-) -> tuple[Verification, ...]:
-    """The verdict on the richest probe that the template carries; on all of them where that fails."""
-    verifier = Verifier(prober, turn, dialect, shape, bool(calls and calls.with_content))
-    for probe in reversed(PROBES):
-        found = tuple(verifier.verify((probe,)))
-        if found:
-            return found if found[0].passed else tuple(verifier.verify(PROBES))
-    return ()
+def _proved(verifier: Verifier) -> tuple[Dialect, tuple[Verification, ...]]:
+    """The dialect, repaired where that helps, and the verdict on probes: on the richest, or on all where one fails."""
+    dialect, verdict = verifier.dialect, _verdict(verifier)
+    for other in () if _holds(verdict) else _repairs(dialect):
+        verifier.dialect = other
+        repaired = _verdict(verifier)
+        if _holds(repaired):
+            return other, repaired
+    return dialect, verdict
+
+
+def _verdict(verifier: Verifier) -> tuple[Verification, ...]:
+    """The richest probe that the template carries, and calls behind reasoning, of which the richest has content too."""
+    richest = next((row for probe in reversed(PROBES) for row in verifier.verify((probe,))), None)
+    if richest is None:
+        return ()
+    bare = [probe for probe in PROBES if probe.feature == "reasoning and calls" != richest.feature]
+    found = (richest, *verifier.verify(tuple(bare)))
+    return found if _holds(found) else tuple(verifier.verify(PROBES))
+
+
+def _holds(rows: tuple[Verification, ...]) -> bool:
+    return all(row.passed for row in rows)
+
+
+def _repairs(dialect: Dialect) -> Iterator[Dialect]:
+    """The dialect with what may differ from turn to turn left open."""
+    if dialect.reasoning and dialect.reasoning.after:
+        yield replace(dialect, reasoning=replace(dialect.reasoning, after_optional=True))
 
 
 def _notes(prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None, dialect: Dialect) -> list[str]:
     notes = [f"{row.feature}: {row.problem}" for row in verifications if not row.passed]
     if shape and not dialect.calls:
-        notes.append("calls begin with no marker, so that nothing tells them from text")
+        notes.append("calls have no marker that tells them from text, or their arguments from each other")
     messages = [assistant(CONTENT), *([assistant(calls=ONE_CALL, shape=shape)] if shape else [])]
     refusals = dict.fromkeys(prober.refusal([user(), message]) for message in messages)
     return notes + [f"Transformers refuses to render this template: {why}" for why in refusals if why]

@@ -50,9 +50,14 @@ class _Sample:
     python: bool
 
 
-def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments:
-    """The style of arguments; `turn` renders calls, `parts` ends with the last value of a call."""
-    place = next(index for index, part in enumerate(parts) if isinstance(part, str) and KEYS[0] in part)
+def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments | None:
+    """The style of arguments, or None where nothing tells one from the next.
+
+    `turn` renders calls, and `parts` ends with the last value of a call.
+    """
+    place = next((index for index, part in enumerate(parts) if isinstance(part, str) and KEYS[0] in part), None)
+    if place is None:
+        return None
     text = str(parts[place])
     head, _, rest = text.partition(KEYS[0])
     middle, _, rest = rest.partition(VALUES[0])
@@ -64,7 +69,8 @@ def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments:
     quote = _quote(middle, number.middle if number else middle, layout.end)
     if quote and layout.end == quote:
         return _literals(turn, parts[:place], layout, samples, quote)
-    return _tagged(parts[:place], layout, middle, samples, quote)
+    ends = layout.end.removeprefix(quote).partition(_KEY)[0].strip()
+    return _tagged(parts[:place], layout, middle, samples, quote) if ends and middle.strip() else None
 
 
 def _quote(middle: str, number: str, end: str) -> str:

@@ -43,6 +43,7 @@ def _reasoning(found: FoundReasoning) -> Reasoning | None:
         after=found.after,
         empty=found.empty,
         bare_end=found.bare_end,
+        # Models that never write the start themselves, or think for the sake of calls only, forget the end before one.
         ends_at_calls=found.opened_by == "prompt" or found.mode == "TOOLS_ONLY",
     )
 

@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 from typing import Literal
 
-from dovetail.templates.analysis.calls import FIRST, FoundCalls
+from dovetail.templates.analysis.calls import FoundCalls
+from dovetail.templates.analysis.cores import FIRST
 from dovetail.templates.analysis.evidence import Capabilities
-from dovetail.templates.analysis.frame import Frame
+from dovetail.templates.analysis.frame import Frame, Settings
 from dovetail.templates.analysis.probes import (
     CONTENT,
     NAMES,
@@ -22,13 +23,20 @@ from dovetail.templates.analysis.probes import (
     user,
 )
 from dovetail.templates.analysis.reasoning import FoundReasoning
+from dovetail.templates.analysis.source import Source
 from dovetail.templates.analysis.spelling import find_spelling
 
 _RESULT = "Zqresultq"
+_MAX_VARIABLES = 12
 
 
 def find_capabilities(
-    prober: Prober, frame: Frame, reasoning: FoundReasoning, calls: FoundCalls | None, shape: Shape
+    prober: Prober,
+    source: Source,
+    frame: Frame,
+    reasoning: FoundReasoning,
+    calls: FoundCalls | None,
+    shape: Shape,
 ) -> Capabilities:
     """The capabilities of a template whose layout is known."""
     with_tools = prober.render([user()]) or ""
@@ -46,6 +54,7 @@ def find_capabilities(
         typed_content=USER in parts and '"type"' not in parts and "'type'" not in parts,
         reasoning_field=reasoning.shape,
         reasoning_in_history=_in_history(prober, reasoning, shape),
+        history_switch=_history_switch(prober, source, reasoning, shape),
         thinking_switch=_switch(frame, reasoning),
     )
 
@@ -64,10 +73,20 @@ def _arguments(prober: Prober, shape: Shape) -> Literal["object", "string", "eit
     return "either" if found and escaped not in turn else "object"
 
 
-def _in_history(prober: Prober, reasoning: FoundReasoning, shape: Shape) -> bool:
+def _in_history(prober: Prober, reasoning: FoundReasoning, shape: Shape, settings: Settings = ()) -> bool:
     own = replace(shape, reasoning=reasoning.shape)
     earlier = [user(), assistant(CONTENT, REASONING, (), own), user(OTHER_USER)]
-    return bool(reasoning.shape) and REASONING in (prober.render(earlier, settings=reasoning.settings) or "")
+    shown = prober.render(earlier, settings=(*reasoning.settings, *settings))
+    return bool(reasoning.shape) and REASONING in (shown or "")
+
+
+def _history_switch(prober: Prober, source: Source, reasoning: FoundReasoning, shape: Shape) -> str:
+    """The variable under which reasoning of earlier turns is kept, where it is dropped."""
+    if not reasoning.shape or _in_history(prober, reasoning, shape):
+        return ""
+    names = [name for name, _ in source.variables if name not in dict(reasoning.settings)]
+    ways = [(name, value) for name in names[:_MAX_VARIABLES] for value in (True, False)]
+    return next((way[0] for way in ways if _in_history(prober, reasoning, shape, (way,))), "")
 
 
 def _switch(frame: Frame, reasoning: FoundReasoning) -> str:

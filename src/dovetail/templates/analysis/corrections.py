@@ -15,6 +15,11 @@ from dovetail.templates.analysis.source import Source
 
 _THOUGHTS = re.compile(r"thoughts? (?:\w+ )?between (<([\w:|-]+)>)(</\2>)")
 _RESPONSE = re.compile(r"response between (<([\w:|-]+)>)(</\2>)")
+# A call as instructions show it: in tags, with placeholders for the name and the arguments.
+_EXAMPLE = re.compile(
+    r"(?P<begin><[\w|:-]+>)(?P<lead>\s*)\{\"name\": ?[^,{}]{1,40}, ?\"(?P<key>arguments|parameters)\": ?[^{}]{1,60}\}"
+    r"(?P<trail>\s*)(?P<end></[\w|:-]+>)"
+)
 _JSON_LIST = re.compile(r"with (<\|?[\w:-]+\|?>) followed by a JSON list")
 
 
@@ -42,6 +47,22 @@ def _told_to_list(source: Source, dialect: Dialect) -> Dialect | None:
     if not found or dialect.calls:
         return None
     way = ToolCalls(JsonCall(), begin=found[1] + "[", end="]", separator=", ", trigger=found[1])
+    return replace(dialect, calls=(way,))
+
+
+def _told_by_example(source: Source, dialect: Dialect) -> Dialect | None:
+    found = _EXAMPLE.search(source.texts)
+    if not found or dialect.calls:
+        return None
+    call = JsonCall((("name", NAME), (found["key"], ARGUMENTS)))
+    begin, end = found["begin"] + found["lead"], found["trail"] + found["end"]
+    return replace(dialect, calls=(ToolCalls(call, begin, end, separator=found["lead"], trigger=found["begin"]),))
+
+
+def _tool_tags(source: Source, dialect: Dialect) -> Dialect | None:
+    if not {"<|tool|>", "<|/tool|>"} <= set(source.markers) or dialect.calls:
+        return None
+    way = ToolCalls(JsonCall(), begin="<|tool_call|>[", end="]<|/tool_call|>", separator=", ", trigger="<|tool_call|>")
     return replace(dialect, calls=(way,))
 
 
@@ -76,6 +97,17 @@ CORRECTIONS = (
         "a marker followed by a JSON list",
         "the system prompt tells the model how to call tools; the template never renders calls",
         _told_to_list,
+    ),
+    Correction(
+        "an example of a call",
+        "the system prompt shows the model a call between tags; the template never renders one",
+        _told_by_example,
+    ),
+    Correction(
+        "tools between <|tool|> and <|/tool|>",
+        "the vocabulary that has these markers has <|tool_call|> and <|/tool_call|> too, between which its models list"
+        " their calls; the template never renders one",
+        _tool_tags,
     ),
     Correction(
         "a tool list between <|tool_list_start|> and <|tool_list_end|>",

@@ -62,6 +62,7 @@ class Capabilities:
     typed_content: bool = False  # content may be a list of parts
     reasoning_field: str = ""  # the key of a message under which reasoning is read, or ""
     reasoning_in_history: bool = False  # the reasoning of earlier turns is rendered
+    history_switch: str = ""  # the variable that has it rendered where it is not, such as preserve_thinking, or ""
     thinking_switch: str = ""  # the variable that turns reasoning on and off, such as enable_thinking, or ""
 
 

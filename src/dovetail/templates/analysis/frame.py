@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.templates.analysis.diff import segments, shared_end, shared_start
+from dovetail.templates.analysis.diff import markers, segments, shared_end, shared_start
 from dovetail.templates.analysis.probes import (
     CONTENT,
     KEYS,
@@ -59,9 +59,9 @@ def call_shape(prober: Prober) -> Shape | None:
     What Transformers refuses is taken into account only where it refuses all there is to see.
     """
     if prober.turn(assistant(CONTENT)) is None:
-        prober.takes_tools = False
+        prober.lenient = True
         if prober.turn(assistant(CONTENT)) is None:
-            prober.takes_tools = prober.lenient = True
+            prober.lenient = prober.takes_tools = False
     shape = _strict_shape(prober)
     if shape is None and not prober.lenient:
         prober.lenient = True
@@ -126,6 +126,7 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
     prompts = {setting: turns[setting].removeprefix(user_ends[setting]) for setting in settings}
     candidates = [text for text in prompts.values() if text] + _bodies(prober, shape, user_ends)
     start = _carved(prober, shared_start(*candidates)) if candidates else ""
+    start = _without_open_marker(start, candidates)
     rests = tuple((setting, text.removeprefix(start)) for setting, text in prompts.items())
     return Frame(tuple(user_ends.items()), start, after, rests, settings, appended)
 
@@ -162,6 +163,16 @@ def _bodies(prober: Prober, shape: Shape | None, user_ends: dict[Settings, str])
         for turn, end in turns
         if turn and (CONTENT in turn or NAMES[0] in turn) and turn.startswith(end) and len(turn) > len(end)
     ]
+
+
+def _without_open_marker(start: str, turns: list[str]) -> str:
+    """The start of a turn without a marker at its end that some turn closes right away: it opens an empty block."""
+    last = markers(start)[-1:]
+    if not last or not start.rstrip().endswith(last[0]):
+        return start
+    closing = last[0][0] + "/" + last[0][1:]
+    closed = any(turn.startswith(start) and turn[len(start) :].lstrip().startswith(closing) for turn in turns)
+    return start[: start.rfind(last[0])] if closed else start
 
 
 def _carved(prober: Prober, start: str) -> str:
