@@ -177,12 +177,14 @@ def _exits(source: Source) -> list[bytes]:
 
 
 def _ends(format: Any) -> Iterator[bytes]:
-    """The ends of tags, wherever they are in a format."""
+    """The ends of tags that hold free text, wherever they are in a format."""
     if isinstance(format, dict):
-        ends = format.get("end") if format.get("type") == "tag" else None
-        yield from (
-            end.encode() for end in (ends if isinstance(ends, list) else [ends]) if end and isinstance(end, str)
-        )
+        content = format.get("content")
+        while isinstance(content, dict) and content.get("type") == "capture":
+            content = content.get("content")
+        if format.get("type") == "tag" and isinstance(content, dict) and content.get("type") == "any_text":
+            ends = format["end"] if isinstance(format["end"], list) else [format["end"]]
+            yield from (end.encode() for end in ends if end and isinstance(end, str))
         for part in format.values():
             yield from _ends(part)
     elif isinstance(format, list):
