@@ -74,9 +74,10 @@ def test_a_grammar_parses(block: Block) -> None:
 
 @pytest.mark.parametrize("block", blocks("console"), ids=str)
 def test_a_command_prints_what_its_page_says(
-    block: Block, eval_example: EvalExample, monkeypatch: pytest.MonkeyPatch
+    block: Block, eval_example: EvalExample, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("DOVETAIL_HOME", str(tmp_path))
     printed = "".join(f"{line}\n{run(line)}" for line in block.body.splitlines() if line.startswith("$ "))
     if eval_example.update_examples:
         block.page.write_text(block.page.read_text().replace(block.body, printed))

@@ -7,9 +7,11 @@ rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
 each chunk: text --StreamParser--> events --> Message
+prompt + schema + tools --run--> a model works through the tools --> a value that fits the schema
 """
 
 from dovetail import dialects, formats
+from dovetail.agent.api import RunError, RunOptions, RunResult, run, run_async
 from dovetail.dialects import Dialect
 from dovetail.dialects.registry import (
     get_builtin_structural_tag,
@@ -27,6 +29,7 @@ from dovetail.errors import (
     LimitError,
     MatcherError,
     MessageError,
+    ModelError,
     ParseError,
     ResponseError,
     ResponseTemplateError,
@@ -63,11 +66,15 @@ __all__ = [
     "MatcherError",
     "Message",
     "MessageError",
+    "ModelError",
     "ParseError",
     "ResponseError",
     "ResponseParser",
     "ResponseTemplate",
     "ResponseTemplateError",
+    "RunError",
+    "RunOptions",
+    "RunResult",
     "SchemaError",
     "SchemaReport",
     "StreamParser",
@@ -91,4 +98,6 @@ __all__ = [
     "load_format",
     "parse_response",
     "register_model_structural_tag",
+    "run",
+    "run_async",
 ]

@@ -12,6 +12,7 @@ DovetailError
 │   ├── TemplateError     a chat template, or messages that it refuses; .path is "line L"
 │   ├── ResponseTemplateError  a response template, or a tokenizer without one
 │   ├── ResponseError     an output that its response template cannot read; has the message so far
+│   ├── ModelError        a local model, its prompt or its sampling
 │   └── LimitError        a budget of time, memory, depth or size ran out
 ├── ParseError            output that a strict reader cannot read; has .position in bytes
 └── MatcherError          a matcher used against its rules
@@ -98,6 +99,10 @@ class ResponseError(InputError):
         self.raw = raw
         self.message = message or {}
         self.events = events or []
+
+
+class ModelError(InputError):
+    """A local model cannot be loaded, or cannot answer what it was asked."""
 
 
 class LimitError(InputError):

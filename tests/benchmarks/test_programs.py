@@ -102,3 +102,11 @@ def test_parsing_is_reported_beside_its_peers(tmp_path: Path) -> None:
     assert written["harmony"].keys() <= {"dovetail", "openai-harmony"}
     assert all(cost > 0 for study in written.values() for cost in study.values())
     assert "does not grow" in printed
+
+
+def test_a_server_under_load_is_reported(tmp_path: Path) -> None:
+    printed, written = figures("bench_serve.py", tmp_path / "out.json")
+    assert ([], 0, 0) == (written["errors"], written["mixed"], written["running_at_end"])
+    assert written["own_time_us"].keys() == {"p50", "p90", "p99"}
+    assert written["resident_mb"].keys() == {"early", "late"}
+    assert printed.splitlines()[-1].startswith("PASS")

@@ -95,3 +95,12 @@ def test_what_is_not_exact_in_a_schema_is_explained() -> None:
     exact = run("-", "--explain", stdin=json.dumps(fmt))
     assert (0, "1 of 1 keywords are exact\n") == (exact.exit_code, exact.output)
     assert 1 == run("-", "--explain", stdin="{").exit_code
+
+
+def test_a_format_is_explained_in_its_own_style() -> None:
+    words = {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}
+    schema = {"type": "object", "properties": {"a": words}}
+    fmt = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    assert 0 == run("-", "--explain", stdin=json.dumps(fmt)).exit_code
+    marked = {"type": "json_schema", "json_schema": schema, "style": "cohere_xml"}
+    assert "/properties/a/uniqueItems" in run("-", "--explain", stdin=json.dumps(marked)).output

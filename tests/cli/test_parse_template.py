@@ -49,6 +49,13 @@ def test_a_message_is_printed(files: Path, name: str) -> None:
     assert (0, {"thinking": "hm", "content": "Grüße"}) == (result.exit_code, json.loads(result.stdout))
 
 
+def test_the_message_takes_the_shape_of_an_interface(files: Path) -> None:
+    result = run(files / "template.json", "--as", "openai", stdin="<think>hm</think>hello")
+    assert {"role": "assistant", "content": "hello", "reasoning": "hm", "reasoning_content": "hm"} == json.loads(
+        result.stdout
+    )
+
+
 def test_events_are_printed_one_a_line(files: Path) -> None:
     result = run(files / "template.json", "--stream", "--prompt", "A:<think>", stdin="hm</think>")
     events = [json.loads(line) for line in result.stdout.splitlines()]

@@ -136,6 +136,27 @@ def test_any_value_that_is_spelled_is_taken(value: dict[str, Any], syntax: Liter
     assert dt.accepts(literal_arguments(True, syntax, ""), spell_arguments(value, syntax))
 
 
+@pytest.mark.parametrize(
+    ("quote", "excludes"), [('<|"|>', ("<|x", '"]-^\\')), ("aba", ("bb",)), ("aa", ("ab", "\x01"))]
+)
+@given(data=st.data())
+def test_excluded_texts_are_in_no_string(quote: str, excludes: tuple[str, ...], data: st.DataObject) -> None:
+    text = data.draw(st.text(st.sampled_from(sorted({*"cé", *quote, *"".join(excludes)})), max_size=10)) + quote
+    wanted = text.index(quote) == len(text) - len(quote) and not any(word in text for word in excludes)
+    declared = [{"properties": {"a": {"type": "string"}}}] if quote == GEMMA.quotes[0] else []
+    for schema in (True, *declared):
+        fmt = literal_arguments(schema, Literals("{", "}", ":", ",", (quote,), False, True), "", excludes)
+        assert wanted == dt.accepts(fmt, f"{{a:{quote}{text}}}")
+
+
+def test_lengths_hold_beside_excluded_texts_and_patterns_do_not() -> None:
+    schema = {"properties": {"a": {"type": "string", "maxLength": 2}}}
+    fmt = literal_arguments(schema, GEMMA, "", ["]x"])
+    assert [True, False, False] == [dt.accepts(fmt, f'{{a:<|"|>{text}<|"|>}}') for text in ("ab", "abc", "]x")]
+    with pytest.raises(dt.SchemaError, match="beside excluded texts"):
+        literal_arguments({"properties": {"a": {"pattern": "a", "type": "string"}}}, GEMMA, "", ["x"])
+
+
 @given(text=TEXTS_AROUND_QUOTES)
 def test_raw_text_ends_at_its_quote_and_not_before(text: str) -> None:
     for schema in (True, {"properties": {"a": {"type": "string"}}}):

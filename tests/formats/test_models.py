@@ -61,7 +61,8 @@ FORMATS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"type": "capture", "name": "reasoning", "content": TEXT}, {}),
 ]
 STYLES = """
-    json qwen_xml minimax_xml minimax_m3_xml deepseek_xml deepseek_v4_1_xml glm_xml cohere_xml kimi_k3_xml
+    json qwen_xml minimax_xml minimax_m3_xml deepseek_xml deepseek_v4_1_xml glm_xml glm_4_5_xml muse_xml cohere_xml
+    kimi_k3_xml
 """.split()
 
 

@@ -111,5 +111,14 @@ def test_what_can_be_said_under_the_style_of_xgrammar_can_be_said_under_ours(nam
             name, tools=TOOLS, tool_choice=choice, reasoning=mode, parallel_tool_calls=parallel
         )
         said = speaker.speak(theirs.model_dump_json())
-        if said.complete:
+        if said.complete and not calls_in_reasoning(dt.dialects.get(name), said.data):
             assert dt.accepts(dt.get_model_structural_tag(name, TOOLS, choice, mode, parallel), said.data)
+
+
+def calls_in_reasoning(dialect: dt.Dialect, data: bytes) -> bool:
+    """Whether reasoning holds what begins a call, which ours takes for the end of it in families that do so."""
+    block = dialect.reasoning
+    if block is None or not block.ends_at_calls:
+        return False
+    reasoning, end, _ = data.partition(block.end.encode())
+    return bool(end) and any(way.opens_with.encode() in reasoning for way in dialect.calls)

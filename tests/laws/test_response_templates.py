@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import pytest
-import regex
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import dovetail as dt
+from dovetail.response_templates import shapes
 
 ALPHABET = "ab<\n "
 _LEAVES = [".", r"\s", r"\w", "[^a]", "[ab]", "$", "^", r"\b", r"\B", r"\Z", r"\M", "a", "b", "<", "ab", "<a", r"\n"]
@@ -60,7 +60,7 @@ class Reading:
         self.message, final = parser.finalize()
         self.events = joined(events + final)
         self.unclaimed = "".join(span.text for span in parser.unclaimed)
-        self.diagnostics = [(found.problem, found.start) for found in parser.diagnostics]
+        self.diagnostics = [(found.problem, found.start) for found in parser.to_message().diagnostics]
         start = parser.template.after_anchor(prefix, 1.0)
         self.text = start + "".join(chunks)
         spans = [(event["start"], event["end"]) for event in events + final]
@@ -111,6 +111,22 @@ def test_any_template_reads_any_text_alike_in_any_chunks(
     assert whole.message == parser.finalize(text)[0]
 
 
+EDGES = r"a$ $ a\Z a\b \ba a\B a(?!b) a(?=b) a(?:bb)? ab|a a|ab (?<=a)b a+ a+?b a.*?\b a.*?(?<=a) \s*a ^a".split()
+
+
+@pytest.mark.parametrize("pattern", EDGES)
+def test_what_depends_on_the_text_around_is_read_alike_in_any_chunks(pattern: str) -> None:
+    fields = {"x": {"open": "<", "close_pattern": pattern}, "content": {"repeats": True}}
+    loaded = dt.ResponseTemplate.load({"start_anchor": "Z", "fields": fields})
+    for size in range(1, 5):
+        for text in map("".join, product("<", *["ab\n"] * size)):
+            whole = dt.parse_response(text, loaded, prefix="")
+            for chunks in [list(text), *([text[:at], text[at:]] for at in range(1, size + 2))]:
+                reading = Reading(loaded, chunks)
+                assert_tiles(reading)
+                assert whole == reading.message, chunks
+
+
 def samples(conformance: Path) -> list[tuple[str, dict[str, Any], str, str]]:
     """Outputs of the real templates, with the prompts that they followed."""
     lines = (conformance / "transformers" / "response_cases.jsonl").read_text().splitlines()
@@ -128,7 +144,8 @@ def real_templates(conformance: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_an_output_cut_off_anywhere_is_read_without_an_error_and_keeps_all_its_text(conformance: Path) -> None:
-    for name, template, prefix, text in samples(conformance):
+    made = [(name, template, "", "".join(regions(template))) for name, template in real_templates(conformance).items()]
+    for name, template, prefix, text in [*samples(conformance), *made]:
         loaded = dt.ResponseTemplate.load(template)
         for end in range(len(text) + 1):
             reading = Reading(loaded, [text[:end]], prefix)
@@ -143,22 +160,48 @@ def test_every_real_template_reads_noise_alike_in_any_chunks(conformance: Path) 
         dice = random.Random(name)
         loaded = dt.ResponseTemplate.load(template)
         words = vocabulary(template)
+        read: set[str] = set()
         for _ in range(40):
             text = "".join(dice.choices(words, k=dice.randrange(12)))
             whole = Reading(loaded, [text])
             assert_tiles(whole)
             for chunks in (list(text), cut(text, dice.choices(range(len(text) + 1), k=5))):
                 assert whole.same() == Reading(loaded, chunks).same(), (name, text)
+            read |= whole.message.keys()
+        assert template["fields"].keys() <= read, name
+
+
+def spelled(field: dict[str, Any], key: str) -> str:
+    """A delimiter of a field as a model writes it; "" where there is none."""
+    if key in field:
+        return field[key] if isinstance(field[key], str) else str(field[key][0])
+    text = ""
+    for part in shapes.spelling([shapes.read(field.get(f"{key}_pattern", ""))]):
+        match part:
+            case str():
+                text += part
+            case shapes.Name():
+                text += "f"
+            case shapes.Gap(low, filler):
+                text += filler or " " * low
+    return text
+
+
+def regions(template: dict[str, Any]) -> list[str]:
+    """Each field of a template with its delimiters, the one that takes text without them last."""
+    fields = sorted(template["fields"].values(), key=lambda field: not spelled(field, "open"))
+    bodies = ["x" if field.get("content", "text") == "text" else BODY for field in fields]
+    return [spelled(field, "open") + body + spelled(field, "close") for field, body in zip(fields, bodies, strict=True)]
+
+
+BODY = '{"name": "f", "arguments": {}}'
 
 
 def vocabulary(template: dict[str, Any]) -> list[str]:
-    """The delimiters of a template, whole and in pieces, and what may stand between them."""
-    keys = ("open", "close", "open_pattern", "close_pattern")
-    found = [field[key] for field in template["fields"].values() for key in keys if key in field]
-    words = [word for item in found for word in (item if isinstance(item, list) else [item])]
-    written = [regex.sub(r"\(\?P<\w+>[^)]*\)|\\s\*|[*+?]+", "f", word).replace("\\", "") for word in words]
-    halves = [word[: len(word) // 2] for word in written] + [word[len(word) // 2 :] for word in written]
-    return [*written, *written, *halves, " ", "\n", "x", '{"a": 1}', '{"name": "f", "arguments": {}}', "</think>", "<"]
+    """The delimiters of a template, whole and in pieces, regions between them, and what else may stand there."""
+    words = [spelled(field, key) for field in template["fields"].values() for key in ("open", "close")]
+    halves = [word[: len(word) // 2] for word in words] + [word[len(word) // 2 :] for word in words]
+    return [*words, *words, *halves, *regions(template), " ", "\n", "x", '{"a": 1}', BODY, "</think>", "<"]
 
 
 @pytest.mark.parametrize("name", ["held", "max_held"])

@@ -387,3 +387,10 @@ def test_a_strict_reader_takes_tokens() -> None:
     with pytest.raises(ParseError, match="token") as caught:
         dialect.parser(TOOLS, "", **options).feed(ids("a ⟦<tool_call>⟧x"))
     assert len("a <tool_call>") == caught.value.position
+
+
+def test_reasoning_that_is_left_out_behind_a_prompt_leaves_no_space_in_the_content() -> None:
+    minimax = dialects.get("minimax")
+    assert minimax.reasoning is not None
+    message = minimax.parse(minimax.reasoning.skipped + "Hello", prompt=minimax.turn.start + "<think>\n")
+    assert ("", "Hello", ()) == (message.reasoning, message.content, message.diagnostics)

@@ -21,23 +21,20 @@ WEATHER = {
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
     "required": ["city"],
 }
-SUM = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "array"}}, "required": ["a", "b"]}
+LIST = {"type": "array", "items": {"type": "string"}}
+SUM = {"type": "object", "properties": {"a": {"type": "number"}, "b": LIST}, "required": ["a", "b"]}
 TOOLS = [
     {"type": "function", "function": {"name": "get_weather", "parameters": WEATHER}},
     {"type": "function", "function": {"name": "add", "parameters": SUM}},
 ]
 NAMED = {"type": "function", "function": {"name": "add"}}
-CONVERTIBLE = """cohere ernie gpt_oss inkling qwen3 serve_qwen2 serve_qwen2_snapshot serve_qwen3_5
-serve_qwen3_5_snapshot smollm trl_gptoss trl_llama3 trl_qwen3 trl_qwen3_5""".split()
+CONVERTIBLE = """
+    cohere ernie gemma4 gemma4_convert gpt_oss inkling muse_glimmer qwen3 serve_gemma4 serve_gemma4_snapshot
+    serve_qwen2 serve_qwen2_snapshot serve_qwen3_5 serve_qwen3_5_snapshot smollm trl_glm4moe trl_gptoss
+    trl_llama3 trl_nemotron_3 trl_qwen3 trl_qwen3_5
+""".split()
 REFUSED = {
-    "gemma4": ("/fields/tool_calls/content_args", "string_delims"),
-    "gemma4_convert": ("/fields/tool_calls/content_args", "string_delims"),
-    "serve_gemma4": ("/fields/tool_calls/content_args", "string_delims"),
-    "serve_gemma4_snapshot": ("/fields/tool_calls/content_args", "string_delims"),
-    "muse_glimmer": ("/fields/tool_calls/content_args", "tag_pattern"),
-    "trl_glm4moe": ("/fields/tool_calls/content_args", "tag_pattern"),
     "trl_lfm2_2_5": ("/fields/tool_calls/open", "','"),
-    "trl_nemotron_3": ("/fields/reasoning_content/open", "(?="),
 }
 
 
@@ -46,18 +43,18 @@ def load(conformance: Path, name: str) -> dict[str, Any]:
     return loaded
 
 
-def peer(text: str, template: dict[str, Any]) -> Any:
+def peer(text: str, template: dict[str, Any], prefix: str = "") -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from transformers.utils.chat_parsing import parse_response
-    return parse_response(text, template, prefix="")
+    return parse_response(text, template, prefix=prefix)
 
 
 @cache
 def tokens() -> Loaded:
     """The speaker's tokens, with more delimiters among the special ones, and a stop token that no template uses."""
     own, specials, _ = embedded_tokens()
-    more = ['{"name":', "<|eot_id|>", "<|START_ACTION|>", "<stop>"]
+    more = ['{"name":', "<|eot_id|>", "<|START_ACTION|>", '<|"|>', "<|tool_call>", "<stop>"]
     specials = {**specials, **{text: len(own) + index for index, text in enumerate(more)}}
     return Loaded([*own, *(text.encode() for text in more)], specials, [specials["<stop>"]])
 
@@ -71,10 +68,27 @@ def utterances(fmt: dt.StructuralTag, count: int) -> list[str]:
 @pytest.mark.parametrize("name", CONVERTIBLE)
 def test_what_a_speaker_says_both_parsers_read_alike(conformance: Path, name: str) -> None:
     template = load(conformance, name)
-    texts = utterances(dt.ResponseTemplate.load(template).to_format(TOOLS), 12)
-    assert texts
-    for text in texts:
-        assert peer(text, template) == dt.parse_response(text, template, prefix="")
+    heard: set[str] = set()
+    for prefix in prompts(template):
+        texts = utterances(dt.ResponseTemplate.load(template).to_format(TOOLS, prefix=prefix), 20)
+        assert texts
+        for text in texts:
+            message = dt.parse_response(text, template, prefix=prefix)
+            assert peer(text, template, prefix) == message
+            heard |= message.keys()
+    assert template["fields"].keys() <= heard
+
+
+def prompts(template: dict[str, Any]) -> list[str]:
+    """No prompt, and one that has opened the reasoning, where one can."""
+    fields = template["fields"]
+    reasoning = fields.get("thinking", fields.get("reasoning_content"))
+    anchor = template.get("start_anchor")
+    if reasoning is None or anchor is None:
+        return [""]
+    spelled = shapes.spelling([shapes.read(reasoning.get("open_pattern", ""))])
+    opening = reasoning.get("open", "".join(part for part in spelled if isinstance(part, str)))
+    return ["", (anchor if isinstance(anchor, str) else anchor[0]) + opening]
 
 
 CHOICES = [
@@ -92,14 +106,16 @@ CHOICES = [
 def test_the_choice_of_tools_holds(conformance: Path, name: str) -> None:
     template = load(conformance, name)
     loaded = dt.ResponseTemplate.load(template)
-    heard = 0
     for options, counts, names in CHOICES:
-        for text in utterances(loaded.to_format(TOOLS, **options), 4):
-            calls = dt.parse_response(text, template, prefix="").get("tool_calls", [])
-            assert len(calls) in counts, (options, text)
-            assert {call["function"]["name"] for call in calls} <= names
-            heard += len(calls)
-    assert heard
+        heard = [
+            dt.parse_response(text, template, prefix="").get("tool_calls", [])
+            for text in utterances(loaded.to_format(TOOLS, **options), 6)
+        ]
+        assert heard
+        assert {len(calls) for calls in heard} <= set(counts), options
+        called = {call["function"]["name"] for calls in heard for call in calls}
+        assert called <= names
+        assert called or 0 in counts
 
 
 @pytest.mark.parametrize("name", CONVERTIBLE)
@@ -165,8 +181,58 @@ def test_a_format_takes_what_its_request_allows(options: dict[str, Any], text: s
     assert wanted == dt.accepts(dt.ResponseTemplate.load(QWEN).to_format(TOOLS, **options).format, text)
 
 
+AHEAD = {
+    "start_anchor": "A",
+    "fields": {
+        "content": {},
+        "tool_calls": QWEN["fields"]["tool_calls"],
+        "thinking": {"open_pattern": "(?=.*?</think>)", "close": "</think>"},
+    },
+}
+FROM_AFAR = [
+    # text, whether the format takes it
+    ("hm</think>hello", True),
+    (f"hm</think>{CALL}", True),
+    ("hello", True),
+    ("hello</think>hm</think>", False),
+    ("hm</think>" + CALL.replace("Rome", "</think>"), False),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), FROM_AFAR)
+def test_what_opens_a_region_from_afar_stands_nowhere_else(text: str, wanted: bool) -> None:
+    assert wanted == dt.accepts(dt.ResponseTemplate.load(AHEAD).to_format(TOOLS).format, text)
+
+
+GEMMA = {
+    "open_pattern": "call:(?P<name>\\w+)",
+    "close": "<end>",
+    "content": "json",
+    "content_args": {"unquoted_keys": True, "string_delims": [["'", "'"]]},
+    "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}},
+}
+LITERALS = [
+    # arguments, whether the format takes them
+    ("{city:'Rome',days:2}", True),
+    ("{city:''}", True),
+    ('{city:"Rome"}', False),
+    ("{'city':'Rome'}", False),
+    ("{city:'<end>'}", False),
+    ("{city:'a\x01'}", False),
+    ("{days:2}", False),
+]
+
+
+@pytest.mark.parametrize(("arguments", "wanted"), LITERALS)
+def test_strings_stand_between_their_own_delimiters(arguments: str, wanted: bool) -> None:
+    template = {"start_anchor": "A", "fields": {"tool_calls": GEMMA, "content": {}}}
+    text = f"hello call:get_weather{arguments}<end>"
+    assert wanted == dt.accepts(dt.ResponseTemplate.load(template).to_format(TOOLS, "get_weather").format, text)
+
+
 def field(**keys: Any) -> dict[str, Any]:
-    return {"start_anchor": "A", "fields": {"x": {"open": "<x>", "close": "</x>", **keys}}}
+    close = {} if "close_pattern" in keys else {"close": "</x>"}
+    return {"start_anchor": "A", "fields": {"x": {"open": "<x>", **close, **keys}}}
 
 
 TOOL_FIELD = {"content": "json", "transform": {"type": "function", "function": "{content}"}}
@@ -179,6 +245,14 @@ NOT_CONVERTED = [
     (field(**TOOL_FIELD), {"tool_choice": "required"}, "there are no tools"),
     (field(**TOOL_FIELD), {"prefix": "A<x>"}, "a call that the prompt has begun"),
     (field(**TOOL_FIELD | {"content": "kv-lines"}), {"tools": TOOLS}, "arguments as 'kv-lines'"),
+    (field(**TOOL_FIELD, content_args={"unquoted_keys": True}), {"tools": TOOLS}, "strings in plain quotes"),
+    (field(**TOOL_FIELD, content_args={"string_delims": [["<", ">"]]}), {"tools": TOOLS}, "one for both ends"),
+    (
+        field(**TOOL_FIELD, content_args={"string_delims": [["''", "''"]], "unquoted_keys": True}),
+        {"tools": TOOLS},
+        "overlaps with itself",
+    ),
+    (field(close_pattern="(?=.*<y>)</x>"), {}, "a lookahead"),
     (
         field(**TOOL_FIELD | {"transform": {"function": {"name": "{content.f.n}", "arguments": "{content.a}"}}}),
         {"tools": TOOLS},
@@ -216,6 +290,8 @@ SPELLINGS = [
     (r"a{3}b?c+", "aaac", ["aaa"]),
     (r"\[x\]\.", "[x].", ["[x]."]),
     (r"(?:^|<t>)", "<t>", []),
+    (r"(?=[\s\S]*?</t>)", "", ["</t>"]),
+    (r"(?=.*</t>)<x>", "<x>", ["</t>"]),
 ]
 
 
@@ -226,7 +302,22 @@ def test_a_pattern_has_a_spelling_and_heads(pattern: str, written: str, heads: l
     assert heads == shapes.heads([shape])
 
 
-@pytest.mark.parametrize("pattern", [r"\w+", "(?=a)", r"\Aa", "a$", r"\R", "(*PRUNE)a", "(" * 60 + "a" + ")" * 60, "^"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\w+",
+        "(?=a)",
+        "(?=.*a|b)",
+        "(?=.*[ab])",
+        "(?=.*)",
+        r"\Aa",
+        "a$",
+        r"\R",
+        "(*PRUNE)a",
+        "(" * 60 + "a" + ")" * 60,
+        "^",
+    ],
+)
 def test_a_pattern_that_says_too_little_has_no_spelling(pattern: str) -> None:
     with pytest.raises(shapes.Unwritable):
         shapes.spelling([shapes.read(pattern)])

@@ -88,6 +88,26 @@ def test_an_error_carries_the_message_the_events_and_the_text_and_the_rest_is_re
     assert [json.loads(CALL)] == [call["function"] for call in parser.finalize()[0]["tool_calls"]]
 
 
+def test_behind_an_error_every_delimiter_counts_again() -> None:
+    template = {"start_anchor": "Z", "fields": {"x": {"open": "<", "close": "]", "content": "int"}, "content": {}}}
+    parser = dt.ResponseParser(template, "")
+    parser.feed("<a")
+    with pytest.raises(dt.ResponseError):
+        parser.feed("]b<")
+    parser.feed("7")
+    parser.feed("]")
+    assert {"content": "b", "x": 7} == parser.finalize()[0]
+
+
+def test_a_long_chunk_is_read_on_behind_an_error() -> None:
+    template = {"start_anchor": "Z", "fields": {"x": {"open": "<", "close": ">", "content": "int"}, "content": {}}}
+    parser = dt.ResponseParser(template, "", max_held=8)
+    with pytest.raises(dt.ResponseError):
+        parser.feed("<a>" + "b" * 20)
+    parser.feed("<7>")
+    assert {"content": "b" * 20, "x": 7} == parser.finalize()[0]
+
+
 def test_kept_text_stands_in_place_of_the_value() -> None:
     parser = dt.ResponseParser(SMOL, "", on_malformed="keep")
     events = parser.feed(f"<tool_call>bad</tool_call>Hi<tool_call>{CALL}</tool_call>")

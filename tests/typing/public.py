@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, assert_type
 
 import numpy as np
+from pydantic import BaseModel
 
 import dovetail as dt
 from dovetail.models import Speaker, Utterance
@@ -72,3 +73,14 @@ def reading(dialect: dt.Dialect, ids: list[int]) -> None:
     assert_type(parser.message, dt.Message)
     assert_type(parser.finish("length"), dt.Message)
     assert_type(dialect.parse("text").tool_calls, tuple[dt.ToolCall, ...])
+
+
+class Answer(BaseModel):
+    summary: str
+
+
+async def runs() -> None:
+    assert_type(dt.run("x", schema=Answer), dt.RunResult[Answer])
+    assert_type(dt.run("x", schema=Answer).value.summary, str)
+    assert_type(dt.run("x", schema={"type": "object"}).value, Any)
+    assert_type(await dt.run_async("x", schema=Answer, model="m", max_turns=3), dt.RunResult[Answer])

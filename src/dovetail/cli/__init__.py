@@ -16,6 +16,8 @@ _VERBS = {
     "grammar": "Translate a format or grammar, or try a text on it.",
     "inspect": "Show how a chat template makes its model talk.",
     "parse": "Read what a model said: reasoning, content, tool calls.",
+    "run": "Let a model work in a directory until its answer fits a schema.",
+    "serve": "Serve a local model to clients of OpenAI and Anthropic.",
 }
 
 

@@ -11,7 +11,7 @@ import click
 
 from dovetail.engine import accepts
 from dovetail.errors import InputError
-from dovetail.formats import Format, GrammarFormat, RegexFormat, load_format
+from dovetail.formats import Format, GrammarFormat, JsonSchemaFormat, RegexFormat, load_format
 from dovetail.grammar import export, ir
 from dovetail.grammar.json_schema import explain_schema
 from dovetail.grammar.lower import lower
@@ -73,11 +73,12 @@ def _json(file: Path) -> Any:
 
 
 def _explain(content: Any) -> None:
-    schema = content
     if isinstance(content, dict) and content.get("type") == "json_schema" and "json_schema" in content:
-        inner = content["json_schema"]
-        schema = inner["schema"] if isinstance(inner, dict) and isinstance(inner.get("schema"), dict) else inner
-    report = explain_schema(schema)
+        fmt = load_format(content)
+        assert isinstance(fmt, JsonSchemaFormat)
+        report = explain_schema(fmt.json_schema, style=fmt.style, strict=fmt.strict, any_order=fmt.any_order)
+    else:
+        report = explain_schema(content)
     for finding in report.findings:
         if finding.status != "exact":
             click.echo(f"{finding.status:<10}  {finding.pointer}/{finding.keyword}  {finding.why}")

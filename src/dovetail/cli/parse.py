@@ -15,14 +15,13 @@ from rich.text import Text
 
 from dovetail import dialects
 from dovetail.cli.parse_template import parse_with_template
+from dovetail.cli.shapes import SHAPES, shaped
 from dovetail.dialects.families import FAMILIES
 from dovetail.errors import InputError
-from dovetail.messages import Message
 from dovetail.parsing import Event
 
 _CHUNK = 1 << 16
 _STYLES = {"content": "default", "reasoning": "magenta", "tool_call": "cyan", "": "bright_black"}
-_SHAPES = ("message", "openai", "huggingface", "anthropic", "responses")
 
 
 @click.command(epilog=f"Dialects: {', '.join(sorted(family.name for family in FAMILIES))}")
@@ -41,7 +40,7 @@ _SHAPES = ("message", "openai", "huggingface", "anthropic", "responses")
     help="The tools of the request, a list in JSON.",
 )
 @click.option("--stream", is_flag=True, help="Print events while the output comes, one JSON object a line.")
-@click.option("--as", "shape", type=click.Choice(_SHAPES), default="message", help="The shape of the message.")
+@click.option("--as", "shape", type=click.Choice(SHAPES), default="message", help="The shape of the message.")
 @click.option("--prompt", metavar="TEXT", help="What the prompt ends with, such as <think>.")
 @click.option("--cut", is_flag=True, help="The output was cut off by a limit.")
 @click.option("--strict", is_flag=True, help="Refuse what the dialect's format would not allow.")
@@ -78,7 +77,7 @@ def parse(
     if (name is None) == (template is None):
         raise click.UsageError("Give either --dialect NAME or --response-template FILE.")
     if template is not None:
-        parse_with_template(template, _tools(tools), stream, prompt, strict, sys.stdin.buffer)
+        parse_with_template(template, _tools(tools), stream, shape, prompt, strict, sys.stdin.buffer)
         return
     assert name is not None
     parser = dialects.get(name).parser(_tools(tools), prompt, strict)
@@ -91,7 +90,7 @@ def parse(
     if stream:
         printer.events(last)
     else:
-        printer.message(_shaped(parser.message, shape))
+        printer.message(shaped(parser.message, shape))
 
 
 class _Printer:
@@ -142,17 +141,3 @@ def _plain(event: Event) -> dict[str, Any]:
     if event.call is not None:
         fields["call"] = dataclasses.asdict(event.call)
     return fields
-
-
-def _shaped(message: Message, shape: str) -> Any:
-    match shape:
-        case "openai":
-            return message.to_openai()
-        case "huggingface":
-            return message.to_hf()
-        case "anthropic":
-            return message.to_anthropic()
-        case "responses":
-            return message.to_responses()
-        case _:
-            return dataclasses.asdict(message)

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from dovetail.cli.shapes import shaped
 from dovetail.errors import InputError
 from dovetail.response_templates import ResponseParser, ResponseTemplate
 
@@ -29,9 +30,12 @@ def load_template(file: Path) -> ResponseTemplate:
 
 
 def parse_with_template(
-    file: Path, tools: Any, stream: bool, prompt: str | None, strict: bool, source: BinaryIO
+    file: Path, tools: Any, stream: bool, shape: str, prompt: str | None, strict: bool, source: BinaryIO
 ) -> None:
-    """Print the message, or its events as they come; what is only noted goes to the standard error."""
+    """Print the message, or its events as they come; what is only noted goes to the standard error.
+
+    The shape "message" has the fields that the template names.
+    """
     template = load_template(file)
     for note in template.notes:
         click.echo(f"note: {note}", err=True)
@@ -45,7 +49,8 @@ def parse_with_template(
     message, last = parser.finalize()
     _print_events(last if stream else [])
     if not stream:
-        click.echo(json.dumps(message, ensure_ascii=False, indent=2))
+        told = message if shape == "message" else shaped(parser.to_message(), shape)
+        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
     for found in parser.diagnostics:
         click.echo(f"characters {found.start} to {found.end}: {found.problem}", err=True)
 

@@ -8,7 +8,8 @@ again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dovetail import formats as f
@@ -48,17 +49,20 @@ _FILLED = ("anyOf", "oneOf", "enum")
 _SCALAR_KEYWORDS = frozenset().union(*(_KNOWN[kind] for kind in ("string", "number")))
 
 
-def literal_arguments(schema: dict[str, Any] | bool, syntax: Literals, path: str) -> f.Format:
-    """The arguments of a call, brackets included."""
-    return _Writer(schema, syntax).arguments(path)
+def literal_arguments(
+    schema: dict[str, Any] | bool, syntax: Literals, path: str, excludes: Sequence[str] = ()
+) -> f.Format:
+    """The arguments of a call, brackets included; where strings have no escapes, `excludes` are not in them."""
+    return _Writer(schema, syntax, excludes).arguments(path)
 
 
 class _Writer:
     """One schema in one syntax."""
 
-    def __init__(self, schema: dict[str, Any] | bool, syntax: Literals) -> None:
+    def __init__(self, schema: dict[str, Any] | bool, syntax: Literals, excludes: Sequence[str]) -> None:
         self.root = schema
         self.syntax = syntax
+        self.excludes = list(excludes)
         self.nodes = self.depth = 0
 
     def arguments(self, path: str) -> f.Format:
@@ -102,7 +106,7 @@ class _Writer:
     def _typed(self, kind: str, schema: dict[str, Any], path: str, refs: tuple[str, ...]) -> f.Format:
         match kind:
             case "string":
-                return self._string(schema)
+                return self._string(schema, path)
             case "integer" | "number":
                 own = {key: value for key, value in schema.items() if key in _SCALAR_KEYWORDS}
                 return f.JsonSchemaFormat(json_schema=own | {"type": kind})
@@ -121,7 +125,7 @@ class _Writer:
         """The spellings of these constants: JSON's own are taken everywhere."""
         return list(dict.fromkeys(word for name in names for word in (getattr(self.syntax, name), name)))
 
-    def _string(self, schema: dict[str, Any]) -> f.Format:
+    def _string(self, schema: dict[str, Any], path: str) -> f.Format:
         own = {key: value for key, value in schema.items() if key in _KNOWN["string"]}
         if self.syntax.escapes:
             if own:
@@ -129,13 +133,16 @@ class _Writer:
             return f.GrammarFormat(grammar="root ::= string\n" + self._strings())
         quote = self.syntax.quotes[0]
         if not own:
-            return f.TagFormat(begin=quote, content=f.AnyTextFormat(), end=quote)
+            return f.TagFormat(begin=quote, content=f.AnyTextFormat(excludes=self.excludes), end=quote)
         if "pattern" in own:
+            if self.excludes:
+                raise SchemaError("a pattern beside excluded texts cannot be written", f"{path}/pattern", "drop it")
             # Raw text has no grammar of its own for a pattern: it stands as it is, anchored.
             body = f.RegexFormat(pattern=_anchored(own["pattern"]))
         else:
             high = own.get("maxLength", "")
-            body = f.RegexFormat(pattern=f"[^{quote[0]}]{{{own.get('minLength', 0)},{high}}}")
+            never = re.escape("".join(dict.fromkeys(text[0] for text in (quote, *self.excludes))))
+            body = f.RegexFormat(pattern=f"[^{never}]{{{own.get('minLength', 0)},{high}}}")
         return _sequence([_const(quote), body, _const(quote)])
 
     def _limited(self, own: dict[str, Any]) -> f.Format:
@@ -219,7 +226,7 @@ name ::= [a-zA-Z_] [a-zA-Z0-9_]*
 
     def _strings(self) -> str:
         if not self.syntax.escapes:
-            return _until(self.syntax.quotes[0])
+            return _until(self.syntax.quotes[0], self.excludes)
         lines = "" if self.syntax.raw_lines else "\\n\\r"
         ways = " | ".join(f"{json.dumps(q)} ([^{q}\\\\{lines}] | escape)* {json.dumps(q)}" for q in self.syntax.quotes)
         return f"""string ::= {ways}
@@ -322,21 +329,27 @@ def _anchored(pattern: str) -> str:
     return head[:-1] if head.endswith("$") and not head.endswith("\\$") else head + ".*"
 
 
-def _until(quote: str) -> str:
-    """The rules of a quoted text without escapes: one per part of the closing quote that has been read."""
+def _until(quote: str, excludes: Sequence[str] = ()) -> str:
+    """The rules of a quoted text without escapes: one for each part of a quote or exclude that was read last."""
+    words = (quote, *excludes)
+    alphabet = "".join(dict.fromkeys("".join(words)))
+    parts = list(dict.fromkeys(word[:size] for word in words for size in range(len(word))))
     rules = [f"string ::= {json.dumps(quote)} read0"]
-    for at, char in enumerate(quote):
-        # Any other character leads to the longest part of the quote that the text then ends with.
-        back = {other: _overlap(quote[:at] + other, quote) for other in dict.fromkeys(quote) if other != char}
-        ways = [f"{json.dumps(char)} read{at + 1}" if at + 1 < len(quote) else json.dumps(char)]
-        ways += [f"{json.dumps(other)} read{state}" for other, state in back.items() if state]
-        plain = "".join(other for other in dict.fromkeys(quote) if other == char or back[other])
-        rules.append(f"read{at} ::= {' | '.join(ways)} | [^{plain}] read0")
+    for at, part in enumerate(parts):
+        ends = (part + quote).find(quote) == len(part) and not any(text in part + quote for text in excludes)
+        ways = [json.dumps(quote)] if ends else []
+        for char in alphabet:
+            if not (part + char).endswith(words):
+                # Any character leads to the longest part of a word that the text then ends with.
+                longest = max((other for other in parts if (part + char).endswith(other)), key=len)
+                ways.append(f"{json.dumps(char)} read{parts.index(longest)}")
+        rules.append(f"read{at} ::= {' | '.join([*ways, f'[^{_class(alphabet)}] read0'])}")
     return "\n".join(rules) + "\n"
 
 
-def _overlap(text: str, quote: str) -> int:
-    return next(size for size in range(min(len(text), len(quote)), -1, -1) if text.endswith(quote[:size]))
+def _class(chars: str) -> str:
+    """Characters as they stand in a character class of a grammar."""
+    return "".join(f"\\x{ord(char):02x}" if char in "\\]^-" or char < " " else char for char in chars)
 
 
 def _const(text: str) -> f.Format:

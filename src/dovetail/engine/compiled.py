@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -56,7 +57,8 @@ def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
         ):
             cache.popitem(last=False)
     else:
-        cache.move_to_end(key)
+        with contextlib.suppress(KeyError):  # another thread may have dropped it in the meantime
+            cache.move_to_end(key)
     return known
 
 

@@ -258,7 +258,7 @@ def spelled_out(node: Spelled) -> Seq:
 
 
 def fold_words(words: Iterable[str], fold: Callable[[dict[str, Node], bool, bool], Node]) -> Node:
-    """`fold` over the trie of some words: what it gave for each next letter, whether a word ends, whether at the root."""
+    """`fold` over the trie of some words: what it gave for each next letter, if a word ends, if at the root."""
     root: _Trie = {}
     for word in words:
         place = root

@@ -64,7 +64,7 @@ class DovetailLogitsProcessor(LogitsProcessor):
         rows = iter(histories)
         self._groups = [_follow(group, list(islice(rows, len(group)))) for group in self._groups]
         mask = self._mask([track for group in self._groups for track in group])
-        return _apply(mask, scores)
+        return cast(torch.FloatTensor, apply_mask(mask, scores))
 
     def _continues(self, input_ids: torch.Tensor) -> bool:
         """Whether these rows go on from the prompts that were seen before."""
@@ -155,7 +155,7 @@ def _follow(tracks: list[_Track], histories: list[list[int]]) -> list[_Track]:
     return moved
 
 
-def _apply(mask: NDArray[np.int32], scores: torch.FloatTensor) -> torch.FloatTensor:
+def apply_mask(mask: NDArray[np.int32], scores: torch.Tensor) -> torch.Tensor:
     """Scores of refused tokens, and of logits beyond the vocabulary, become minus infinity."""
     # The packed words travel to the device, 32 times smaller than the bits, and are opened there.
     words = torch.from_numpy(mask).to(scores.device)
@@ -165,4 +165,4 @@ def _apply(mask: NDArray[np.int32], scores: torch.FloatTensor) -> torch.FloatTen
     if columns > allowed.shape[1]:
         allowed = torch.nn.functional.pad(allowed, (0, columns - allowed.shape[1]))
     allowed = allowed[:, :columns]
-    return cast(torch.FloatTensor, scores.masked_fill(~allowed, -torch.inf))
+    return scores.masked_fill(~allowed, -torch.inf)

@@ -27,6 +27,8 @@ TaggedStyle = Literal[
     "deepseek_xml",
     "deepseek_v4_1_xml",
     "glm_xml",
+    "glm_4_5_xml",
+    "muse_xml",
     "cohere_xml",
     "kimi_k3_xml",
 ]

@@ -173,6 +173,8 @@ class Reader:
         self.tape.look = self.tape.at
         start = self.tape.base + self.tape.at
         yield from self._skip(reasoning.start[len(reasoning.start.rstrip()) :] + reasoning.pad)
+        if start < 0 == self.tape.base + self.tape.at:
+            start = 0  # the prompt ends here, and what the model leaves out it leaves out behind it
         while True:
             size = yield from free_text(self.teller, region, self.plan.reasoning_stops)
             if not size:

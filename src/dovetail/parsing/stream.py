@@ -37,6 +37,7 @@ class StreamParser:
         "_tape",
         "_teller",
         "_vocabulary",
+        "begun",
         "initial_events",
     )
 
@@ -62,6 +63,7 @@ class StreamParser:
         self._tape = Tape()
         self._teller = Teller(self._tape)
         said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
+        self.begun = said  # the part of the prompt that belongs to the turn
         self._reading = Reader(self._teller, task).turn(_is_reasoning(layout.reasoning, prompt, said))
         next(self._reading)
         if said:

@@ -16,10 +16,16 @@ from dovetail.errors import ResponseTemplateError
 
 Parse = Callable[[str, float], Any]
 
-_RESERVED = ("\x01", "\x02")
+RESERVED = ("\x01", "\x02")
 _HOLE = regex.compile("\x01([0-9]+)\x02")
 _BARE_KEY = regex.compile(r"(?<=[{,])(\w+):")
 _MAX_NESTING = 32
+# What \s means to the `regex` module; `str.strip` would take U+001C to U+001F as well.
+_SPACES = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+_LAZY_TAIL = regex.compile(
+    r"(?P<head>.*\(\?P<value>\.\*\?\))\\s\*(?P<end>(?:[^\s\\\[\](){}*+?|.^$#]|\\[^\w\s])+)", regex.S
+)
+_SPECIAL_GROUP = regex.compile(r"\(\?(?!:|P<)")
 
 
 class Arguments:
@@ -200,7 +206,7 @@ def _short(text: str) -> str:
 def _standard_json(text: str, quotes: list[tuple[str, str]], bare_keys: bool) -> str:
     """`text` with custom string delimiters and bare keys rewritten, outside of any JSON grammar, as the format does."""
     strings: list[str] = []
-    if quotes and any(char in text for char in _RESERVED):
+    if quotes and any(char in text for char in RESERVED):
         raise ValueError("the characters U+0001 and U+0002 cannot be used beside string_delims")
     for start, end in quotes:
         text = "".join(_with_holes(text, start, end, strings))
@@ -220,8 +226,19 @@ def _with_holes(text: str, start: str, end: str, strings: list[str]) -> Iterator
     yield text[at:]
 
 
+def _quick(tag: Any) -> tuple[Any, str]:
+    """An expression that finds the same tags, and the characters to strip from the end of the values it finds.
+
+    A lazy run up to white space and a literal is tried at every character; up to the literal alone it is a search.
+    """
+    tail = _LAZY_TAIL.fullmatch(tag.pattern)
+    if tail is None or tag.pattern.count("<value>") > 1 or _SPECIAL_GROUP.search(tail["head"]):
+        return tag, ""
+    return regex.compile(tail["head"] + tail["end"], regex.DOTALL), _SPACES
+
+
 def _xml_inline(args: Arguments) -> Parse:
-    tag = args.pattern("tag_pattern")
+    tag, blanks = _quick(args.pattern("tag_pattern"))
     parser = args.parser("value_parser")
     merge = args.flag("merge_duplicates", False)
 
@@ -232,6 +249,8 @@ def _xml_inline(args: Arguments) -> Parse:
             key, value = groups.get("key"), groups.get("value", "")
             if key is None:
                 raise ValueError(f"the tag {_short(match[0])} has no key")
+            if blanks and value:
+                value = value.rstrip(blanks)
             if parser is not None:
                 if value is None:
                     raise ValueError(f"the tag {_short(match[0])} has no value")

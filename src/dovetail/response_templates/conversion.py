@@ -6,15 +6,18 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dovetail.dialects.literals import literal_arguments
 from dovetail.errors import InputError, ResponseTemplateError
 from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema.layouts import LAYOUTS
+from dovetail.parsing.layouts import Literals
 from dovetail.response_templates import shapes
-from dovetail.response_templates.content import pointer
+from dovetail.response_templates.content import RESERVED, pointer
 from dovetail.response_templates.delimiters import Delimiter
-from dovetail.response_templates.shapes import Gap, Name, Part, Unwritable
+from dovetail.response_templates.shapes import Ahead, Gap, Name, Part, Unwritable
 from dovetail.response_templates.tools import Tool, function_of
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 FormatDict = dict[str, Any]
 
 _BLANK = {0: "[ \\n]{0,2}", 1: "[ \\n]{1,2}"}
-_MARKUP = ("qwen_xml", "minimax_xml", "glm_xml")
+_MARKUP = ("qwen_xml", "minimax_xml", "glm_xml", "glm_4_5_xml", "muse_xml")
 _MIN_HEAD = 2
 _MAX_WAYS = 64
 
@@ -87,7 +90,8 @@ class _Converter:
         """Other texts first, then the content, then the calls."""
         elements: list[FormatDict] = []
         content: FormatDict | None = None
-        for item in self._template.fields.values():
+        # What opens where a text follows anywhere comes before all other text.
+        for item in sorted(self._template.fields.values(), key=lambda item: not self._looks_ahead(item)):
             if item is self._calls:
                 continue
             if item is self._started:
@@ -145,7 +149,8 @@ class _Converter:
             return _sequence(self._closing(item))
         ends = list(item.close.literals or [self._word(item, item.close, "close")])
         heads = self._heads(item, item.close, "close")
-        body = {"type": "any_text", "excludes": [head for head in heads if not any(end in head for end in ends)]}
+        excludes = [head for head in [*heads, *self._ahead] if not any(end in head for end in ends)]
+        body = {"type": "any_text", "excludes": list(dict.fromkeys(excludes))}
         tag = {"type": "tag", "begin": "", "content": _captured(item, body), "end": ends}
         return _sequence([tag, *_after(self._written(item, item.close, "close"))])
 
@@ -226,13 +231,26 @@ class _Converter:
         return name, arguments
 
     def _json(self, item: Field, schema: Any) -> FormatDict:
-        source = self._source(item)
-        for key in ("string_delims", "unquoted_keys"):
-            if source.get(key):
-                raise _refused(item, "content_args", key)
         if item.content != "json":
             raise _refused(item, "content", f"arguments as {item.content!r}")
-        return {"type": "json_schema", "json_schema": schema, "excludes": self._close_heads(item)}
+        source = self._source(item)
+        if source.get("string_delims"):
+            return self._literals(item, schema, source)
+        if source.get("unquoted_keys"):
+            # The parser takes what looks like a key inside a string for one.
+            raise _refused(item, "content_args", "unquoted_keys beside strings in plain quotes")
+        return {"type": "json_schema", "json_schema": schema, "excludes": self._excludes(item)}
+
+    def _literals(self, item: Field, schema: Any, source: dict[str, Any]) -> FormatDict:
+        """JSON with bare keys, and strings between delimiters of their own."""
+        (start, end), *more = source["string_delims"]
+        if start != end or more or not source.get("unquoted_keys"):
+            raise _refused(item, "content_args", "string_delims other than one for both ends, beside unquoted_keys")
+        if any(start.endswith(start[:size]) for size in range(1, len(start))):
+            raise _refused(item, "content_args", f"the string delimiter {start!r}, which overlaps with itself,")
+        syntax = Literals("{", "}", ":", ",", (start,), escapes=False, bare_keys=True)
+        excludes = [*self._excludes(item), *RESERVED]
+        return literal_arguments(schema, syntax, "/parameters", excludes).model_dump()
 
     def _markup(self, item: Field, schema: Any) -> FormatDict:
         """Arguments as tags, where the tag pattern reads one of the styles that we write."""
@@ -252,7 +270,7 @@ class _Converter:
                     "type": "json_schema",
                     "json_schema": schema,
                     "style": style,
-                    "excludes": self._close_heads(item),
+                    "excludes": self._excludes(item),
                 }
                 return _sequence([body, *self._leftover(item)])
         raise _refused(item, "content_args", "this tag_pattern")
@@ -272,9 +290,24 @@ class _Converter:
 
     # Delimiters
 
-    def _close_heads(self, item: Field) -> list[str]:
+    @cached_property
+    def _ahead(self) -> list[str]:
+        """Texts that may stand nowhere else, because they open a region from afar."""
+        return [text for item in self._template.fields.values() for text in self._looks_ahead(item)]
+
+    @staticmethod
+    def _looks_ahead(item: Field) -> list[str]:
+        if item.open is None or item.open.literals is not None:
+            return []
+        try:
+            return [part.text for part in shapes.spelling([shapes.read(item.open.source)]) if isinstance(part, Ahead)]
+        except Unwritable:
+            return []
+
+    def _excludes(self, item: Field) -> list[str]:
+        """What the body of a call must not contain."""
         assert item.close is not None
-        return self._heads(item, item.close, "close")
+        return list(dict.fromkeys([*self._heads(item, item.close, "close"), *self._ahead]))
 
     def _heads(self, item: Field, delimiter: Delimiter, key: str) -> list[str]:
         """What text must not contain, so that the delimiter is not in it."""
@@ -293,6 +326,8 @@ class _Converter:
     def _word(self, item: Field, delimiter: Delimiter, key: str) -> str:
         """The text of a delimiter, without the white space around it."""
         parts = self._written(item, delimiter, key)
+        if any(isinstance(part, Ahead) for part in parts):
+            raise _refused(item, key, "a lookahead")
         return "".join(part if isinstance(part, str) else " " for part in parts if not _is_slack(part))
 
     def _written(self, item: Field, delimiter: Delimiter, key: str, name: str | None = None) -> list[Part]:
@@ -314,10 +349,18 @@ class _Converter:
     @staticmethod
     def _holds(delimiter: Delimiter, parts: Sequence[Part], name: str | None) -> bool:
         """Whether the delimiter matches what is written, as a whole, and reads the name back."""
-        text = "".join(
-            part if isinstance(part, str) else " " * part.low if isinstance(part, Gap) else "x" for part in parts
-        )
-        match = delimiter.expression.match(text + "{")
+        text, behind = "", "{"
+        for part in parts:
+            match part:
+                case str():
+                    text += part
+                case Gap(low):
+                    text += " " * low
+                case Name():
+                    text += "x"
+                case Ahead(word):
+                    behind += word
+        match = delimiter.expression.match(text + behind)
         names = set(match.groupdict().values()) if match else set()
         return bool(match and match.end() == len(text)) and (name is None or not names or names == {name})
 
@@ -355,7 +398,8 @@ def _refused(item: Field, key: str, construct: str) -> ResponseTemplateError:
 
 
 def _formats(parts: Sequence[Part]) -> list[FormatDict]:
-    return [_const(part) if isinstance(part, str) else _blank(part.low) for part in parts if not isinstance(part, Name)]
+    spelled = (part for part in parts if isinstance(part, str | Gap))
+    return [_const(part) if isinstance(part, str) else _blank(part.low) for part in spelled]
 
 
 def _after(parts: Sequence[Part]) -> list[FormatDict]:

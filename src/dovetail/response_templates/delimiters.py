@@ -18,7 +18,7 @@ import regex
 
 from dovetail.response_templates.patterns import Pattern
 
-Match = Any  # `regex` ships no types
+Found = tuple[int, int, dict[str, str]]  # start, end, and the named groups that took part
 
 _ASCII = [chr(code) for code in range(128)]
 _BEYOND = "\x80"
@@ -63,20 +63,29 @@ class Delimiter:
         words = self.literals
         return words is None or any(a != b and a.startswith(b) for a in words for b in words)
 
-    @property
+    @cached_property
     def groups(self) -> frozenset[str]:
         """The names of the groups."""
         return frozenset(self.expression.groupindex)
 
-    def search(self, text: str, start: int, limit: float) -> Match | None:
+    def search(self, text: str, start: int, limit: float) -> Found | None:
         """The first match from `start` on; raises TimeoutError past the limit."""
+        if self.literals is not None and len(self.literals) == 1:
+            place = text.find(self.literals[0], start)
+            return (place, place + len(self.literals[0]), {}) if place >= 0 else None
         if text.find(self.pattern.needs, start) < 0:
             return None
-        return self.expression.search(text, start, timeout=self._timeout(text, start, limit))
+        return self._found(self.expression.search(text, start, timeout=self._timeout(text, start, limit)))
 
-    def match(self, text: str, place: int, limit: float) -> Match | None:
+    def match(self, text: str, place: int, limit: float) -> Found | None:
         """The match that starts at `place`; raises TimeoutError past the limit."""
-        return self.expression.match(text, place, timeout=self._timeout(text, place, limit))
+        return self._found(self.expression.match(text, place, timeout=self._timeout(text, place, limit)))
+
+    def _found(self, match: Any) -> Found | None:
+        if match is None:
+            return None
+        groups = match.groupdict().items() if self.groups else ()
+        return match.start(), match.end(), {name: text for name, text in groups if text is not None}
 
     def _timeout(self, text: str, start: int, limit: float) -> float | None:
         # A time limit costs more than a short search.

@@ -1,7 +1,7 @@
 """Delimiters as something to write: the shape of an expression, one way to spell it, and what announces it.
 
-Only what can be spelled in one sensible way is read here: literals, white space, groups, choices, repetitions, and
-named groups that stand for a tool's name. `Unwritable` names anything else.
+Only what can be spelled in one sensible way is read here: literals, white space, groups, choices, repetitions, named
+groups that stand for a tool's name, and lookaheads for a text somewhere behind. `Unwritable` names anything else.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 MAX_DEPTH = 50
 
 _SPACE, _FREE = "space", "free"
+_ANYTHING = (".", r"[\s\S]", r"[\S\s]", r"[\w\W]", r"[\W\w]")
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r"}
 _COUNT = re.compile(r"([*+?]|\{(\d*)(,?)(\d*)\})[?+]?")
 _CLASS = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]")
@@ -49,7 +50,14 @@ class Assertion:
     source: str
 
 
-Node = str | Chars | Group | Assertion
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A lookahead for a text anywhere behind: nothing is written, and the text follows somewhere."""
+
+    text: str
+
+
+Node = str | Chars | Group | Assertion | Ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,7 @@ class Gap:
     filler: str = ""
 
 
-Part = str | Name | Gap
+Part = str | Name | Gap | Ahead
 
 
 def read(source: str) -> Group:
@@ -112,9 +120,10 @@ class _Reader:
     def _group(self, depth: int) -> Node:
         start = self._at
         named = _NAMED.match(self._source, start)
+        looks = self._source.startswith("(?=", start)
         if named:
             self._at = named.end()
-        elif self._source.startswith("(?:", start):
+        elif looks or self._source.startswith("(?:", start):
             self._at += 3
         elif self._source.startswith("(?", start) or self._source.startswith("(*", start):
             raise Unwritable(self._source[start : start + 12])
@@ -122,6 +131,8 @@ class _Reader:
             self._at += 1
         choices = self.choices(depth + 1)
         self._at += 1
+        if looks:
+            return _ahead(choices, self._source[start : self._at])
         return Group(choices, named[1] if named else None)
 
     def _counted(self, node: Node) -> Iterator[Node]:
@@ -139,6 +150,14 @@ class _Reader:
             yield Group(((node,),), None, 0) if not isinstance(node, Group) else replace(node, low=0)
         else:
             yield from itertools.repeat(node, min(low, 100))
+
+
+def _ahead(choices: tuple[tuple[Node, ...], ...], source: str) -> Ahead:
+    match choices:
+        case [(Chars(_, anything, 0), *rest)] if anything in _ANYTHING and rest:
+            if all(isinstance(char, str) for char in rest):
+                return Ahead("".join(map(str, rest)))
+    raise Unwritable(source)
 
 
 def _escape(letter: str) -> Node:
@@ -160,7 +179,7 @@ def spelling(nodes: Sequence[Node]) -> list[Part]:
     parts: list[Part] = []
     for node in nodes:
         match node:
-            case str():
+            case str() | Ahead():
                 parts.append(node)
             case Chars("space", _, low):
                 parts.append(Gap(low))
@@ -219,6 +238,8 @@ def heads(nodes: Sequence[Node]) -> list[str]:
             run += node
         elif run:
             break
+        elif isinstance(node, Ahead):
+            return [node.text]
         elif isinstance(node, Group) and node.low and node.name is None:
             found = [heads(choice) for choice in node.choices]
             if all(found):

@@ -157,10 +157,10 @@ class ResponseTemplate:
 
     @cached_property
     def outside(self) -> Watched:
-        """What to watch for outside of all regions: every opening, and the close of the implicit field."""
+        """What to watch for outside of all regions: every opening, by name, and the close of the implicit field."""
         found: list[tuple[Kind, Field]] = []
         watched: list[Delimiter] = []
-        for item in self.fields.values():
+        for _, item in sorted(self.fields.items()):
             if item.open is not None:
                 found.append(("open", item))
                 watched.append(item.open)

@@ -103,6 +103,8 @@ class _Caster:
             return
         if isinstance(reference := schema.get("$ref"), str):
             yield from self._choices(self._resolved(reference), depth + 1)
+        if "enum" in schema or "const" in schema:
+            yield "enum", schema
         declared = schema.get("type")
         for kind in [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []:
             if isinstance(kind, str):
@@ -110,8 +112,6 @@ class _Caster:
         for union in ("anyOf", "oneOf"):
             for choice in schema.get(union) or ():
                 yield from self._choices(choice, depth + 1)
-        if declared is None and ("enum" in schema or "const" in schema):
-            yield "enum", schema
         if schema.get("nullable"):
             yield "null", schema
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from itertools import permutations, product
 from typing import Any
 
 import jsonschema_rs
@@ -33,6 +35,27 @@ def test_a_value_is_accepted_exactly_when_it_is_valid(schema: Any, value: Any, l
     rule = lowered(schema, strict=False, any_order=True)
     text = json.dumps(value, ensure_ascii=loose, separators=None if loose else (",", ":"))
     assert jsonschema_rs.Draft202012Validator(schema).is_valid(value) == accepts(rule, text)
+
+
+def orders(value: Any) -> Iterator[Any]:
+    """The value with the keys of its objects in every order."""
+    match value:
+        case dict():
+            for keys in permutations(value):
+                for members in product(*(orders(value[key]) for key in keys)):
+                    yield dict(zip(keys, members, strict=True))
+        case list():
+            yield from map(list, product(*map(orders, value)))
+        case _:
+            yield value
+
+
+@given(schema=schemas, value=values)
+@settings(max_examples=500)
+def test_a_value_is_accepted_in_the_declared_order_exactly_when_it_is_valid(schema: Any, value: Any) -> None:
+    rule = lowered(schema, strict=False)
+    texts = (json.dumps(one, ensure_ascii=False) for one in orders(value))
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(value) == any(accepts(rule, text) for text in texts)
 
 
 @given(schema=schemas, seed=st.integers(0, 1 << 32), strict=st.booleans())

@@ -48,6 +48,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"pattern": "(", "type": "string"}, "/pattern", ""),
     ({"type": "object", "properties": []}, "/properties", "must be an object"),
     ({"type": "object", "required": "a"}, "/required", "list of strings"),
+    ({"type": "object", "properties": {"a": {}}, "required": [["a"]]}, "/required", "list of strings"),
     ({"anyOf": []}, "/anyOf", "list of schemas"),
     ({"$ref": "#/$defs/x"}, "/$ref", "names nothing"),
     ({"$ref": "https://example.com/other"}, "/$ref", "leads to another document"),

@@ -11,6 +11,13 @@ import dovetail as dt
 UNIQUE = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
 
 
+@pytest.mark.parametrize("style", ["json", "qwen_xml"])
+def test_a_pattern_that_is_too_large_is_reported_in_every_style(style: str) -> None:
+    long = {"type": "string", "pattern": "(a|b)*a(a|b){25}$", "not": {"pattern": "(a|b)*a(a|b){25}c$"}}
+    report = dt.explain_schema({"type": "object", "properties": {"a": long}}, style=style)
+    assert [("/properties/a", "pattern")] == [(one.pointer, one.keyword) for one in report.of("widened")]
+
+
 def test_every_keyword_is_reported_with_its_place() -> None:
     schema = {"type": "object", "properties": {"a": UNIQUE, "b": {"type": "string", "enum": [1]}}, "title": "T"}
     report = dt.explain_schema(schema)

@@ -31,6 +31,16 @@ PLAIN = [
         "<arg_key>age</arg_key> \n<arg_value> 7\n</arg_value>",
     ),
     (
+        "glm_4_5_xml",
+        "<arg_key>name</arg_key>\n<arg_value>Bob</arg_value>",
+        "<arg_key>age</arg_key>\n<arg_value> 7\n</arg_value>",
+    ),
+    (
+        "muse_xml",
+        '<atem:parameter name="name">Bob</atem:parameter>',
+        '<atem:parameter name="age"> 7\n</atem:parameter>',
+    ),
+    (
         "deepseek_xml",
         '<｜DSML｜parameter name="name" string="true">Bob</｜DSML｜parameter>',
         '<｜DSML｜parameter name="age" string="false"> 7\n</｜DSML｜parameter>',
@@ -113,6 +123,9 @@ def test_excluded_words_stay_out_of_raw_text_and_of_strings_inside() -> None:
     assert value({"type": "string"}, "ok", excludes=["bad"])
     assert not value({"type": "string"}, "a bad one", excludes=["bad"])
     assert not value({"type": "string", "maxLength": 9}, "bad", excludes=["bad"])
+    assert not value({"type": "string", "not": {"enum": ["x"]}}, "a bad one", excludes=["bad"])
+    assert value({"type": "string", "not": {"pattern": "z"}}, "ok", excludes=["bad"])
+    assert not value({"type": "string", "not": {"pattern": "z"}}, "bad", excludes=["bad"])
     assert not value({"type": "array"}, '["bad"]', excludes=["bad"])
     assert not value({"enum": ["ok", "bad"]}, "bad", excludes=["bad"])
 

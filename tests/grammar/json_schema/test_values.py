@@ -54,6 +54,12 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
         ["5", "-5", "0", "5.0", "5e1", "5.00E+2", "123456789012345678901"],
         ["5.5", "5e-1", "05", "5."],
     ),
+    # Draft 4 has no integer with a fraction or an exponent.
+    *(
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "type": ["integer", "null"], **more}, ["40"], no)
+        for more in ({}, {"minimum": 2}, {"multipleOf": 20}, {"enum": [40, 40.5, None]})
+        for no in (["40.0", "4e1", "40.5"],)
+    ),
     ({"type": ["integer", "null"]}, ["1", "null"], ["1.5", '"a"']),
     ({"type": ["integer", "number"]}, ["1", "1.5"], ["null"]),
     # Strings: every escape decodes, control characters are escaped.
@@ -268,6 +274,24 @@ OPTIONS: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
         ['{"a":1,"b":2}', '{"b":2,"a":1}'],
         ['{"a":1}', '{"a":1,"b":2,"a":1}'],
     ),
+    *(
+        (
+            {"type": "array", "items": {"enum": [f"v{i}" for i in range(count)]}, "uniqueItems": True, "minItems": low},
+            {},
+            ['["v1"]', '["v2", "v0","v1"]', *(["[]"] if not low else [])],
+            ['["v1","v1"]', '["v2","v0",\t"v2"]', '["v99"]', *(["[]"] if low else [])],
+        )
+        for count in (3, 8, 9, 60)
+        for low in (0, 1)
+    ),
+    # An object is closed while strict, yet oneOf looks at what the schema says: one that fits both arms fits neither.
+    (
+        {"oneOf": [PERSON, {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]}]},
+        {},
+        ['{"a":1}', '{"b":""}'],
+        ['{"a":1,"b":""}', '{"b":"","a":"x"}', "{}"],
+    ),
+    ({"enum": [{"a": 1, "z": 2}], **PERSON}, {}, ['{"a":1,"z":2}'], ['{"a":1}']),
     (PERSON, {"max_whitespace": 0}, ['{"a":1,"b":"x y"}'], ['{"a": 1}', '{ "a":1}']),
     (PERSON, {"max_whitespace": 2}, ['{  "a":  1}'], ['{   "a":1}']),
     (PERSON, {}, ['{"a":' + " " * 20 + "1}"], ['{"a":' + " " * 21 + "1}"]),
@@ -281,6 +305,14 @@ OPTIONS: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
     ({"type": "string", "maxLength": 3}, {"excludes": ["bc"]}, ['"abd"', '"b"'], ['"bc"', '"abc"', '"abdd"']),
     ({"enum": ["safe", "x bad"]}, {"excludes": ["bad"]}, ['"safe"'], ['"x bad"']),
     ({"type": "string", "pattern": "^b.d$"}, {"excludes": ["bad"]}, ['"bad"'], ['"b"']),
+    (
+        {"type": "string", "not": {"enum": ["x"]}, "maxLength": 9},
+        {"excludes": ["bad"]},
+        ['"ba"', '"b ad"'],
+        ['"a bad"', '"x"', r'"\u0062ad"'],
+    ),
+    ({"type": "string", "not": {"pattern": "z"}}, {"excludes": ["<|"]}, ['"<"'], ['"<|"', r'"\u003c|"', '"z"']),
+    ({"type": "string", "not": {"pattern": "z"}}, {"excludes": ["u00"]}, ['"u0"'], ['"u00"', r'"\u0061"', '"z"']),
     ({"properties": {"bad": {}, "a": {}}, "type": "object"}, {"excludes": ["bad"]}, ['{"a":1}', "{}"], ['{"bad":1}']),
     (
         {"properties": {"a": {}}, "type": "object", "additionalProperties": True},

@@ -5,9 +5,9 @@
 
 Exactly JSON Schema, in the draft that `$schema` names or 2020-12, with these bounds. `strict` closes an object that
 declares properties and is silent about others. Properties come in declared order, or in any order where asked for; keys
-and strings in any spelling. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds and multiples
-without an exponent. Escapes of lone surrogates are refused: they denote no text. What cannot be held exactly is an
-error that lists all such keywords.
+and strings in any spelling. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds plain or with
+one digit before the point and an exponent; multiples without an exponent. Escapes of lone surrogates are refused: they
+denote no text. What cannot be held exactly is an error that lists all such keywords.
 """
 
 from __future__ import annotations
@@ -121,8 +121,9 @@ def _lower(
     excludes: tuple[str, ...],
 ) -> tuple[Lowering, Node]:
     width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
-    shared = pieces(width, tuple([word.encode() for word in excludes]))
-    lowering = Lowering(Reader(schema, registry, strict), shared, any_order)
+    reader = Reader(schema, registry, strict)
+    shared = pieces(width, tuple([word.encode() for word in excludes]), reader.references.draft <= 4)
+    lowering = Lowering(reader, shared, any_order)
     if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()

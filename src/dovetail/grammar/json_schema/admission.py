@@ -82,7 +82,7 @@ def _array(reader: Reader, facts: Facts, value: list[Any]) -> bool:
 
 
 def _object(reader: Reader, facts: Facts, value: dict[str, Any]) -> bool:
-    shape = properties(facts.objects, reader)
+    shape = properties(facts.objects, reader, strict=False)  # a value that is listed may be written
     if len(value) < shape.low or (shape.high is not None and len(value) > shape.high):
         return False
     if any(required and name not in value for name, _, required in shape.declared):

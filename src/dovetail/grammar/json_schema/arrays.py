@@ -8,15 +8,19 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, NOTHING, Call, Node, Rule, Seq, alt, is_nothing
+from dovetail.grammar.ir import NOTHING, AnyOrder, Node, Seq, alt, is_nothing
 
 from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
 from .pointers import Where
 from .reading import Reader
+from .states import States
 
 MAX_STATES = 2_000
-MAX_UNIQUE = 8
+MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
+MAX_SOME_UNIQUE = 64  # where the array may not be empty
+MAX_ANY_UNIQUE = 1_000
+MAX_CONTAINS = 10  # each doubles the kinds of items
 
 
 @dataclass(slots=True)
@@ -80,6 +84,7 @@ def items(parts: tuple[Located, ...]) -> Items:
 class _State(NamedTuple):
     """How far an array has come: its number of items, as far as that matters, and how often each `contains` was met."""
 
+    started: bool
     length: int
     met: tuple[int, ...]
 
@@ -91,34 +96,24 @@ class Counting:
         self._shape = shape
         self._reader = reader
         self._value = value
-        self._rules: dict[_State, Rule] = {}
-        self._pending: list[_State] = []
         bounds = [len(shape.prefix), shape.low, *(one.start for one in shape.contains)]
         self._longest = max(bounds) if shape.high is None else shape.high
 
     def nodes(self, between: tuple[Node, ...], after: tuple[Node, ...], close: Node) -> Node:
         """The items with `between` before all but the first and `after` behind each, then `close`."""
-        first = _State(0, (0,) * len(self._shape.contains))
-        node = self._following(first, (), after, close)
-        while self._pending:
-            state = self._pending.pop()
-            self._rules[state].body = self._following(state, between, after, close)
-        return node
+        if len(self._shape.contains) > MAX_CONTAINS:
+            problem = f"{len(self._shape.contains)} demands on what an array contains are more than {MAX_CONTAINS}"
+            raise LimitError(problem, "", "use fewer contains")
 
-    def _following(self, state: _State, between: tuple[Node, ...], after: tuple[Node, ...], close: Node) -> Node:
-        ways: list[Node] = [close] if self._may_end(state) else []
-        for item, reached in self._steps(state):
-            ways.append(Seq((*between, item, *after, Call(self._rule(reached)))))
-        return alt(*ways)
+        def following(state: _State) -> Node:
+            ways: list[Node] = [close] if self._may_end(state) else []
+            lead = between if state.started else ()
+            ways += (Seq((*lead, item, *after, states.call(reached))) for item, reached in self._steps(state))
+            return alt(*ways)
 
-    def _rule(self, state: _State) -> Rule:
-        if state not in self._rules:
-            if len(self._rules) >= MAX_STATES:
-                problem = f"counting the items of an array takes more than {MAX_STATES} states"
-                raise LimitError(problem, "", "lower minItems, maxItems, minContains or maxContains")
-            self._rules[state] = Rule("items", EMPTY)
-            self._pending.append(state)
-        return self._rules[state]
+        fix = "lower minItems, maxItems, minContains or maxContains"
+        states = States("items", following, MAX_STATES, "counting the items of an array", fix)
+        return states.start(_State(False, 0, (0,) * len(self._shape.contains)))
 
     def _may_end(self, state: _State) -> bool:
         counted = zip(state.met, self._shape.contains, strict=True)
@@ -146,7 +141,7 @@ class Counting:
             else:
                 node = self._value(demands)
                 if not is_nothing(node):
-                    found.append((node, _State(length, tuple(met))))
+                    found.append((node, _State(True, length, tuple(met))))
         return found
 
 
@@ -155,20 +150,34 @@ def distinct(
 ) -> Node:
     """Some of `values` in any order, each at most once, with `between` before all but the first; then `close`."""
     most = len(values) if high is None else min(high, len(values))
-    rules: dict[frozenset[int], Rule] = {}
+    if len(values) > MAX_UNIQUE:
+        return _uncounted([Seq((value, *after)) for value in values], low, Seq(between), close)
 
     def following(seen: frozenset[int]) -> Node:
         ways: list[Node] = [close] if len(seen) >= low else []
         if len(seen) < most:
             for index, value in enumerate(values):
                 if index not in seen:
-                    ways.append(Seq((*(between if seen else ()), value, *after, rest(seen | {index}))))
+                    ways.append(Seq((*(between if seen else ()), value, *after, states.call(seen | {index}))))
         return alt(*ways)
 
-    def rest(seen: frozenset[int]) -> Node:
-        if seen not in rules:
-            rules[seen] = Rule("items", EMPTY)
-            rules[seen].body = following(seen)
-        return Call(rules[seen])
+    states = States("items", following, 1 << MAX_UNIQUE, "telling items apart", "list fewer values")
+    return states.start(frozenset()) if low <= most else NOTHING
 
-    return following(frozenset()) if low <= most else NOTHING
+
+def can_tell_apart(count: int, low: int, high: int | None) -> bool:
+    """Whether `distinct` serves that many values."""
+    if count <= MAX_UNIQUE:
+        return True
+    return count <= (MAX_SOME_UNIQUE if low else MAX_ANY_UNIQUE) and low <= 1 and (high is None or high >= count)
+
+
+def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
+    """The same for many values, all of which may come."""
+    if not low:
+        return AnyOrder(tuple((item, False) for item in items), None, between, close)
+    ways: list[Node] = []
+    for index, first in enumerate(items):
+        others = tuple((item, False) for item in items[:index] + items[index + 1 :])
+        ways.append(Seq((first, AnyOrder(others, None, between, close, started=True))))
+    return alt(*ways)

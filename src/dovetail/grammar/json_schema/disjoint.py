@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 from dovetail.errors import LimitError
 
@@ -23,16 +23,19 @@ def rivals(reader: Reader, arms: list[Located], branches: list[list[Facts]]) -> 
         where = render(arms[0][1])
         raise LimitError(f"oneOf has {len(arms)} branches, too many to compare", where, "use anyOf")
     found: list[set[int]] = [set() for _ in arms]
-    for left, right in combinations(range(len(arms)), 2):
+    # While strict, an object of one arm is closed when it is written, but whether it fits another arm is for the schema
+    # alone to say: then the two ways to compare differ.
+    for left, right in permutations(range(len(arms)), 2) if reader.strict else combinations(range(len(arms)), 2):
         pairs = ((one, other) for one in branches[left] for other in branches[right])
         if not all(disjoint(reader, one, other, 0) for one, other in pairs):
             found[left].add(right)
-            found[right].add(left)
+            if not reader.strict:
+                found[right].add(left)
     return found
 
 
 def disjoint(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
-    """Whether no value keeps to both; False where that is not certain."""
+    """Whether no value keeps to both, False where that is not certain; only objects of `left` may be closed."""
     common = left.types & right.types
     if not common:
         return True
@@ -56,7 +59,7 @@ def _apart(left: Facts, right: Facts) -> bool:
 
 def _objects(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
     """Whether a key that both demand has values apart, or one demands what the other forbids."""
-    ours, theirs = (properties(facts.objects, reader) for facts in (left, right))
+    ours, theirs = properties(left.objects, reader), properties(right.objects, reader, strict=False)
     for mine, others in ((ours, theirs), (theirs, ours)):
         known = {name: (nodes, required) for name, nodes, required in others.declared}
         for name, nodes, required in mine.declared:

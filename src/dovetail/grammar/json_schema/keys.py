@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from dovetail.errors import LimitError
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -29,6 +30,7 @@ from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
 
+MAX_KEY = 1_000  # characters; a longer one is nested too deeply
 _ESCAPE_CHARS = frozenset("\\u0123456789abcdefABCDEF")
 _NAME_FIRST: Ranges = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _NAME_REST: Ranges = ((0x30, 0x39), *_NAME_FIRST)
@@ -89,6 +91,7 @@ def markup(entities: Entities) -> Alphabet:
     return Alphabet(EMPTY, lambda ranges: concat(char(ranges), anything), char, allowed, allowed, empty=False)
 
 
+@lru_cache(maxsize=4096)
 def _entity(entities: Entities, ranges: Ranges) -> Node:
     plain = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
     written = (Lit(name.encode()) for char, name in entities if intersect(ranges, ((ord(char), ord(char)),)))
@@ -127,8 +130,12 @@ def marked_key(language: Node, entities: Entities) -> Node:
     return mapped(language, Spelling.of(partial(_entity, entities))) if entities else language
 
 
-def other_keys(names: Iterable[str], alphabet: Alphabet) -> Node:
+def other_keys(names: Collection[str], alphabet: Alphabet) -> Node:
     """Any key with its end that is none of `names`."""
+    longest = max(map(len, names), default=0)
+    if longest > MAX_KEY:
+        problem = f"a property has a name of {longest} characters, more than {MAX_KEY}, beside undeclared ones"
+        raise LimitError(problem, "", "set additionalProperties to false")
 
     def fold(forks: dict[str, Node], listed: bool, root: bool) -> Node:
         ways = [alphabet.end] if not listed and (not root or alphabet.empty) else []

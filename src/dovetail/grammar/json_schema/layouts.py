@@ -27,7 +27,9 @@ _MARK = "]<]minimax[>["
 LAYOUTS = {
     "qwen_xml": Layout("<parameter=", _same(">"), "</parameter>"),
     "minimax_xml": Layout('<parameter name="', _same('">'), "</parameter>"),
+    "muse_xml": Layout('<atem:parameter name="', _same('">'), "</atem:parameter>"),
     "glm_xml": Layout("<arg_key>", _same("</arg_key>", "<arg_value>"), "</arg_value>"),
+    "glm_4_5_xml": Layout("<arg_key>", _same("</arg_key>\n<arg_value>"), "</arg_value>"),
     "deepseek_xml": _deepseek("｜DSML｜parameter"),
     "deepseek_v4_1_xml": _deepseek("｜DSML｜ parameter"),
     "kimi_k3_xml": Layout(

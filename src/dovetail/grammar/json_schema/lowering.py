@@ -26,12 +26,13 @@ from dovetail.grammar.ir import (
     Without,
     alt,
     is_nothing,
+    lit,
     optional,
 )
 
 from . import numbers, text
 from .admission import admits
-from .arrays import MAX_UNIQUE, Counting, Items, distinct, items
+from .arrays import Counting, Items, can_tell_apart, distinct, items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -61,6 +62,7 @@ _CLOSED_OBJECT = _OBJECT | ANNOTATIONS
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_VARIANTS = 20
+MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
 
 Parts = tuple[Located, ...]
@@ -79,6 +81,7 @@ class Lowering:
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
+        self._composites = 0
 
     # Which values.
 
@@ -149,17 +152,18 @@ class Lowering:
         try:
             found = shared.get(key)
         except TypeError:
-            return alt(
-                *scalars(read_scalar(schema, live, where), self.pieces, self.reader)
-            )  # a value that is no scalar
+            return self._new_scalar(schema, live, where)  # a value that is no scalar
         if found is None:
             before = len(self.reader.findings)
-            found = alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
+            found = self._new_scalar(schema, live, where)
             if len(self.reader.findings) == before:
                 if len(shared) >= _MAX_SHARED:
                     shared.clear()
                 shared[key] = found
         return found
+
+    def _new_scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
+        return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
 
     def _list(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """An array; lists of strings, numbers and the like are the same in all grammars."""
@@ -208,6 +212,10 @@ class Lowering:
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def _composite(self, kinds: list[tuple[int, Parts]]) -> Node:
+        self._composites += 1
+        if self._composites > MAX_COMPOSITES:
+            problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
+            raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
         rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
         self._pending.append((rule, kinds))
         return Call(rule)
@@ -222,7 +230,8 @@ class Lowering:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""
         values = self.admitted(facts)
         words = [value for value in values if isinstance(value, str)]
-        ways = [self.literal(value) for value in values if not isinstance(value, str)]
+        bare = facts.integer and self.pieces.bare
+        ways = [self.literal(value, bare) for value in values if not isinstance(value, str)]
         return [*([self.quoted(words)] if words else []), *ways]
 
     def quoted(self, words: Iterable[str]) -> Node:
@@ -235,21 +244,24 @@ class Lowering:
             return Seq((QUOTE, Without(alt(*map(text.spell_text, speakable)), excludes), QUOTE))
         return alt(*map(text.quoted, speakable))
 
-    def literal(self, value: Any) -> Node:
-        """A JSON value equal to `value`; many members of an object only in its own order."""
+    def literal(self, value: Any, bare: bool = False) -> Node:
+        """A JSON value equal to `value`, a `bare` number in its shortest spelling; members only in their own order."""
         match value:
             case None:
                 return text.NULL
             case bool():
                 return text.TRUE if value else text.FALSE
             case int() | float():
-                return numbers.literal(repr(value))
+                return lit(str(int(value))) if bare else numbers.literal(repr(value))
             case str():
                 return self.quoted((value,))
             case list():
                 nodes = [self.literal(item) for item in value]
-                inside = self._sequence(nodes, EMPTY, len(nodes)) if nodes else EMPTY
-                return NOTHING if NOTHING in nodes else concat(_FIRST, *self.pieces.ws, inside, _LAST)
+                if any(map(is_nothing, nodes)):
+                    return NOTHING
+                # One flat sequence: the list may be long.
+                rest = (part for node in nodes[1:] for part in (*self.pieces.comma, node, *self.pieces.ws))
+                return concat(_FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, _LAST)
             case _:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
@@ -310,6 +322,8 @@ class Lowering:
         declared, required = schema.get("properties"), schema.get("required")
         if not declared or type(declared) is not dict or type(required) is not list or schema.keys() - _CLOSED_OBJECT:
             return None
+        if not all(type(name) is str for name in required):
+            return None  # the general way tells what is wrong with it
         needed = set(required)
         closed = schema["additionalProperties"] is False if "additionalProperties" in schema else self.strict
         if not closed or not needed or not needed <= declared.keys() or self.free_order or self.pieces.excludes:
@@ -406,7 +420,7 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if len(values) > MAX_UNIQUE:
+        if not can_tell_apart(len(values), shape.low, shape.high):
             return None
         nodes = [self.literal(value) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]

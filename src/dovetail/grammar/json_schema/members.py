@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, optional
+from dovetail.grammar.ir import NOTHING, Alt, AnyOrder, Node, Repeat, Seq, alt, optional
+
+from .states import States
 
 MAX_ANY_ORDER = 4096
 MAX_COUNTED = 10  # where the members are counted too
@@ -126,26 +128,12 @@ class _Counting:
         # Whether there are members at all decides about the comma, even where nothing is counted.
         self._most = max(group.low, 1) if group.high is None else group.high
         self._needed = sum(1 << index for index, member in enumerate(group.members) if member.required)
-        self._rules: dict[_State, Rule] = {}
-        self._pending: list[_State] = []
+        # The end is inside, so that a rule ends itself.
+        fix = "require the properties by name, or drop the counts"
+        self._states = States("members", self._following, MAX_STATES, "counting the members of an object", fix)
 
     def start(self) -> Node:
-        first = _State(0, 0, frozenset(range(len(self._group.witnesses))))
-        node = self._following(first)
-        while self._pending:
-            state = self._pending.pop()
-            self._rules[state].body = self._following(state)
-        return node
-
-    def _rule(self, state: _State) -> Node:
-        if state not in self._rules:
-            if len(self._rules) >= MAX_STATES:
-                problem = f"counting the members of an object takes more than {MAX_STATES} states"
-                raise LimitError(problem, "", "require the properties by name, or drop the counts")
-            # The end is inside, so that the rule ends itself.
-            self._rules[state] = Rule("members", EMPTY)
-            self._pending.append(state)
-        return Call(self._rules[state])
+        return self._states.start(_State(0, 0, frozenset(range(len(self._group.witnesses)))))
 
     def _following(self, state: _State) -> Node:
         group = self._group
@@ -156,7 +144,7 @@ class _Counting:
             lead = self._comma if state.number else ()
             reached = min(state.number + 1, self._most)
             for parts, past, waiting in self._next(state):
-                ways.append(Seq((*lead, *parts, self._rule(_State(past, reached, waiting)))))
+                ways.append(Seq((*lead, *parts, self._states.call(_State(past, reached, waiting)))))
         return alt(*ways) if ways else NOTHING
 
     def _next(self, state: _State) -> list[tuple[Parts, int, frozenset[int]]]:

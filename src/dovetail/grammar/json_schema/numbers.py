@@ -1,18 +1,22 @@
-"""Numbers: ranges and single values, in every plain spelling.
+"""Numbers: ranges and single values, plain and with an exponent.
 
-Plain means without an exponent, which no automaton can compare with a bound in general; a value whose shortest spelling
-has an exponent may be written that way too. Fractions may always be padded with zeros.
+No automaton can compare every spelling with a bound: 0.001e5 and 100e0 are the same however many zeros there are. So
+beside the plain spelling there is the scientific one, with one digit before the point, and for integers one without a
+fraction. A single value has its exponent only where its shortest spelling has one. Fractions may be padded with zeros.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
 
+from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, alt, optional, star
 
 from .prune import prune
-from .text import DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
+from .text import BARE_INTEGER, DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
+from .tracked import tracked
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 
@@ -20,6 +24,14 @@ _NONZERO = Chars(((0x31, 0x39),))
 _MINUS = Lit(b"-")
 _DOT = Lit(b".")
 _FRACTION = optional(Seq((_DOT, Repeat(DIGIT, 1, None))))
+_MARK = Chars(((0x45, 0x45), (0x65, 0x65)))
+_PLUS = optional(Lit(b"+"))
+_ANY_POWER = Seq((optional(Chars(((0x2B, 0x2B), (0x2D, 0x2D)))), Repeat(DIGIT, 1, 2)))
+_ONE, _TEN = (Decimal(1), False), (Decimal(10), True)
+
+MANY_DIGITS = 400  # of a bound; where it has more, they are followed one by one
+MAX_DIGITS = 2_000
+MAX_POWER = 99  # of ten, unless a bound has a larger one: so that the value stays within a 64-bit float
 
 
 def _digit(low: int, high: int) -> Node:
@@ -144,14 +156,25 @@ def _clamp(bound: Bound | None) -> Bound:
 
 
 @lru_cache(maxsize=1024)
-def number(integer: bool, minimum: Bound | None, maximum: Bound | None) -> Node:
-    """A number between two bounds, whole where `integer`."""
+def number(integer: bool, minimum: Bound | None, maximum: Bound | None, bare: bool = False) -> Node:
+    """A number between two bounds, whole where `integer`, and where `bare` written without a fraction."""
     if minimum is None and maximum is None:
-        return INTEGER if integer else NUMBER
+        return BARE_INTEGER if bare else INTEGER if integer else NUMBER
     if minimum is not None and maximum is not None and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
         return NOTHING
-    body = prune(_integers(_first(minimum), _last(maximum)) if integer else _reals(minimum, maximum))
+    digits = max(_digits(bound[0]) for bound in (minimum, maximum) if bound is not None)
+    if digits > MAX_DIGITS:
+        raise LimitError(f"a bound has {digits} digits, more than {MAX_DIGITS}", "", "use a shorter number")
+    if digits > MANY_DIGITS:
+        return tracked(integer, False, minimum, maximum, (), (), bare)
+    body = prune(_integers(_first(minimum), _last(maximum), bare) if integer else _reals(minimum, maximum))
     return body if body == NOTHING else Call(Rule("number", body))
+
+
+def _digits(value: Decimal) -> int:
+    """How many digits the plain spelling has, those of a fraction twice: they take more steps to follow."""
+    _, digits, exponent = value.as_tuple()
+    return len(digits) + abs(int(exponent)) * (1 if int(exponent) > 0 else 2)
 
 
 def _first(minimum: Bound | None) -> int | None:
@@ -168,25 +191,103 @@ def _last(maximum: Bound | None) -> int | None:
     return high - 1 if maximum[1] and high == maximum[0] else high
 
 
-def _integers(low: int | None, high: int | None) -> Node:
+def _integers(low: int | None, high: int | None, bare: bool) -> Node:
     if low is not None and high is not None and low > high:
         return NOTHING
     parts: list[Node] = []
     if high is None or high >= 0:
-        parts.append(whole(max(low or 0, 0), high))
+        parts += _sized(EMPTY, max(low or 0, 0), high, bare)
     if low is None or low <= 0:
-        parts.append(concat(_MINUS, whole(max(0, -high) if high is not None else 0, None if low is None else -low)))
-    return Seq((alt(*parts), ZEROS))
+        parts += _sized(_MINUS, max(0, -high) if high is not None else 0, None if low is None else -low, bare)
+    return alt(*parts)
+
+
+def _sized(sign: Node, low: int, high: int | None, bare: bool) -> list[Node]:
+    """An integer without sign from `low` to `high`, plain or with an exponent."""
+    plain = concat(sign, whole(low, high))
+    if bare:
+        return [plain]
+    if high == 0:
+        return [concat(plain, ZEROS)]
+    if high is None and low <= 1:
+        return [concat(plain, ZEROS, optional(Seq((_MARK, _PLUS, Repeat(DIGIT, 1, 2)))))]
+    ways = [concat(plain, ZEROS)]
+    ways += (concat(sign, digits, ZEROS, _MARK, power) for digits, power in _rounded(low, high))
+    return ways
+
+
+def _rounded(low: int, high: int | None) -> Iterator[tuple[Node, Node]]:
+    """Single digits and their exponents: those of the bounds, and those between."""
+    first, last = len(str(low)) - 1, MAX_POWER + 1 if high is None else len(str(high)) - 1
+    least = -(-low // 10**first)
+    most = 9 if high is None else high // 10**last
+    if first == last:
+        if least <= most:
+            yield _digit(least, most), _power(first, first)
+        return
+    if least <= 9:
+        yield _digit(least, 9), _power(first, first)
+    if first + 1 < last:
+        yield _NONZERO, _power(first + 1, last - 1)
+    if high is not None:
+        yield _digit(1, most), _power(last, last)
+
+
+def _power(low: int, high: int) -> Node:
+    """An exponent from `low` to `high`."""
+    ways: list[Node] = []
+    if high >= 0:
+        ways.append(concat(_PLUS, star(ZERO), whole(max(low, 0), high)))
+    if low < 0:
+        ways.append(concat(_MINUS, star(ZERO), whole(max(0, -high), -low)))
+    return alt(*ways)
 
 
 def _reals(minimum: Bound | None, maximum: Bound | None) -> Node:
     zero = (Decimal(0), False)
+    if minimum is not None and minimum == _negate(maximum):
+        return alt(*_sizes(optional(_MINUS), zero, maximum))
     parts: list[Node] = []
     if maximum is None or maximum[0] > 0 or maximum == zero:
-        parts.append(_magnitude(_clamp(minimum), maximum))
+        parts += _sizes(EMPTY, _clamp(minimum), maximum)
     if minimum is None or minimum[0] < 0 or minimum == zero:
-        parts.append(concat(_MINUS, _magnitude(_clamp(_negate(maximum)), _negate(minimum))))
+        parts += _sizes(_MINUS, _clamp(_negate(maximum)), _negate(minimum))
     return alt(*(part for part in parts if part != NOTHING))
+
+
+def _sizes(sign: Node, low: Bound, high: Bound | None) -> list[Node]:
+    """A number without sign between two bounds, plain or with an exponent."""
+    if high is None and not low[0]:
+        return [concat(sign, _magnitude(low, None), optional(Seq((_MARK, _ANY_POWER))))]
+    ways = [concat(sign, _magnitude(low, high))]
+    if low == (Decimal(0), False) and high is not None and high[0]:
+        ways.append(concat(sign, ZERO, ZEROS, _MARK, _ANY_POWER))
+    ways += (concat(sign, mantissa, _MARK, power) for mantissa, power in _scientific(low, high) if mantissa != NOTHING)
+    return ways
+
+
+def _scientific(low: Bound, high: Bound | None) -> Iterator[tuple[Node, Node]]:
+    """Mantissas with one digit before the point and their exponents: those of the bounds, and those between."""
+    if high is not None and not high[0]:
+        return
+    first = low[0].adjusted() if low[0] else -MAX_POWER - 1
+    last = high[0].adjusted() if high is not None else MAX_POWER + 1
+    least, most = _mantissa(low) if low[0] else _ONE, _TEN if high is None else _mantissa(high)
+    if first == last:
+        yield _magnitude(least, most), _power(first, first)
+        return
+    if low[0]:
+        yield _magnitude(least, _TEN), _power(first, first)
+    if first + 1 < last:
+        yield _magnitude(_ONE, _TEN), _power(first + 1, last - 1)
+    if high is not None:
+        yield _magnitude(_ONE, most), _power(last, last)
+
+
+def _mantissa(bound: Bound) -> Bound:
+    """The bound with its point behind the first digit."""
+    digits = bound[0].as_tuple().digits
+    return Decimal((0, digits, 1 - len(digits))), bound[1]
 
 
 @lru_cache(maxsize=4096)
@@ -202,7 +303,7 @@ def literal(text: str) -> Node:
     digits = str(int("".join(map(str, value.as_tuple().digits)))).rstrip("0") or "0"
     mantissa = digits[0] + ("." + digits[1:] if digits[1:] else "")
     exponent = value.adjusted()
-    marker = Chars(((0x45, 0x45), (0x65, 0x65)))
-    power = concat(_MINUS if exponent < 0 else optional(Lit(b"+")), star(ZERO), Lit(b"%d" % abs(exponent)))
-    scientific = concat(sign, Lit(mantissa.encode()), star(ZERO) if digits[1:] else ZEROS, marker, power)
+    scientific = concat(
+        sign, Lit(mantissa.encode()), star(ZERO) if digits[1:] else ZEROS, _MARK, _power(exponent, exponent)
+    )
     return alt(plain, scientific)

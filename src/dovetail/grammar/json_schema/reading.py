@@ -29,6 +29,8 @@ Under = tuple[int, ...]  # the schemas with unevaluated members that this one is
 
 MAX_BRANCHES = 20_000
 MAX_REFERENCES = 1_000
+MAX_WORK = 200_000  # schemas applied and carried along in all branches of one document
+MAX_NESTED = 40
 _NEGATION_COST = 5
 MAX_SUBSETS = 6
 
@@ -94,9 +96,10 @@ class Reader:
         self._choices: dict[tuple[int, Any, bool], list[Arm]] = {}
         self._compared: dict[tuple[int, Any, bool], list[bool]] = {}  # choices whose arms are being read: met again?
         self._wrapped: dict[int, Any] = {}
+        self._work = 0
         self._kept: list[Any] = []
         self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
-        self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by the schemas that apply to them
+        self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
 
     @cached_property
     def references(self) -> References:
@@ -162,6 +165,7 @@ class Reader:
                         known.add(key)
                         todo.append(arm)
                         spent += cost
+                        self._work += len(arm.todo) + len(arm.choices)
             else:
                 done.append(_closed(branch.facts))
         if cycle is not None and not done:
@@ -175,6 +179,10 @@ class Reader:
         """
         while branch.todo:
             task = branch.todo.pop()
+            self._work += 1
+            if self._work > MAX_WORK:
+                problem = f"the parts of this schema multiply to more than {MAX_WORK}"
+                raise LimitError(problem, render(task.where), "give its unions fewer branches, or refer to parts once")
             schema = task.schema
             if schema is True:
                 continue
@@ -308,6 +316,9 @@ class Reader:
         """Each arm, with the negations of those that may hold beside it."""
         from .disjoint import rivals  # which reads the members of the arms in turn
 
+        if len(self._compared) >= MAX_NESTED:
+            problem = f"oneOf stands inside of oneOf more than {MAX_NESTED} times"
+            raise LimitError(problem, render(places[0][1]), "flatten the choices, or use anyOf")
         branches: list[list[Facts]] = []
         for place in places:
             # An arm that leads back to this choice adds nothing to it, so there is nothing to compare.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, ParamSpec
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Node
@@ -16,6 +17,8 @@ from .reading import Reader
 from .text import Pieces
 from .tracked import tracked
 
+P = ParamSpec("P")
+
 
 def scalars(facts: Facts, pieces: Pieces, reader: Reader) -> list[Node]:
     """The ways to write a scalar that keeps to `facts`."""
@@ -23,7 +26,7 @@ def scalars(facts: Facts, pieces: Pieces, reader: Reader) -> list[Node]:
     if facts.types & STRING:
         ways.append(string(facts, pieces, reader))
     if facts.types & NUMBER:
-        ways.append(number(facts, reader))
+        ways.append(number(facts, pieces, reader))
     if facts.types & BOOLEAN:
         ways += (text.TRUE if value else text.FALSE for value in (True, False) if not _is_banned(facts, value))
     if facts.types & NULL and not _is_banned(facts, None):
@@ -31,27 +34,28 @@ def scalars(facts: Facts, pieces: Pieces, reader: Reader) -> list[Node]:
     return ways
 
 
-def number(facts: Facts, reader: Reader) -> Node:
+def number(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
     """A number; where multiples between bounds are too many to tell, the bounds remain."""
+    bare = facts.integer and pieces.bare
     banned = tuple(Decimal(repr(one)) for one in facts.banned if _is_number(one))
     if facts.divisors or facts.fraction or banned:
         divisors = tuple((divisor, holds) for divisor, holds, _ in facts.divisors)
         try:
-            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, divisors, banned)
+            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, divisors, banned, bare)
         except LimitError as error:
             where = facts.divisors[0][2] if facts.divisors else ()
             reader.widen(where, "multipleOf", error.problem)
-    return numbers.number(facts.integer, facts.minimum, facts.maximum)
+    return numbers.number(facts.integer, facts.minimum, facts.maximum, bare)
 
 
 def string(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
-    """A JSON string; `excludes` do not concern what a pattern describes."""
+    """A JSON string."""
     if facts.high is not None and facts.low > facts.high:
         return NOTHING
     bounded = bool(facts.low) or facts.high is not None
     banned = facts.banned_words()
     if facts.patterns or facts.barred or (banned and bounded):
-        inside = _language(facts, banned, reader)
+        inside = _language(facts, pieces.excludes, reader)
         if inside is not None:
             return inside
     elif banned:
@@ -59,14 +63,27 @@ def string(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
     return strings.bounded(facts.low, facts.high, pieces.excludes) if bounded else pieces.string
 
 
-def _language(facts: Facts, banned: frozenset[str], reader: Reader) -> Node | None:
+def _language(facts: Facts, excludes: tuple[bytes, ...], reader: Reader) -> Node | None:
     """A JSON string with patterns; None where they are too much to hold."""
-    where = facts.pattern_place()
+    if facts.banned_words() or (excludes and not facts.patterns):
+        found = described(facts, excludes, reader)
+        return None if found is None else strings.quoted(found, () if facts.patterns else excludes)
     wanted, barred = facts.pattern_texts()
+    return _noted(facts, reader, strings.matching, wanted, facts.low, facts.high, barred)
+
+
+def described(facts: Facts, excludes: tuple[bytes, ...], reader: Reader) -> Node | None:
+    """The decoded strings that `facts` admit; None where they are too much to hold. A pattern overrules `excludes`."""
+    wanted, barred = facts.pattern_texts()
+    words = () if wanted else excludes
+    return _noted(facts, reader, strings.other_than, facts.banned_words(), facts.low, facts.high, wanted, barred, words)
+
+
+def _noted(facts: Facts, reader: Reader, make: Callable[P, Node], *args: P.args, **kwargs: P.kwargs) -> Node | None:
+    """What `make` gives; where that is too much, it is noted at the place of the pattern."""
+    where = facts.pattern_place()
     try:
-        if banned:
-            return strings.quoted(located(where, strings.other_than, banned, facts.low, facts.high, wanted, barred))
-        return located(where, strings.matching, wanted, facts.low, facts.high, barred)
+        return located(where, make, *args, **kwargs)
     except LimitError as error:
         reader.widen(where[0] if where else (), where[1] if where else "pattern", error.problem)
         return None

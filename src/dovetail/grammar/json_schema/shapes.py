@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
-from dovetail.grammar.ir import NOTHING, Node, alt, lit
+from dovetail.grammar.ir import NOTHING, Node, Rule, alt, lit, reachable, walk
 
 from . import strings
 from .facts import STRING, Facts, Located, at_least, at_most, mapping, names
@@ -18,6 +18,7 @@ from .pointers import Where, located, render
 from .reading import Reader
 
 MAX_CLASSES = 64
+MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
 _UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
@@ -101,31 +102,37 @@ class Properties:
         return None
 
 
-def properties(parts: tuple[Located, ...], reader: Reader) -> Properties:
+def properties(parts: tuple[Located, ...], reader: Reader, strict: bool | None = None) -> Properties:
     """The members of an object; a strict reader closes it when it declares properties and nothing is said of others."""
+    strict = reader.strict if strict is None else strict
     if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
-        return _common(*parts[0], reader.strict)
-    key = tuple([id(schema) for schema, _ in parts])
+        return _common(*parts[0], strict)
+    key = (strict, *[id(schema) for schema, _ in parts])
     known = reader.shapes.get(key)
     if known is None:
-        known = reader.shapes[key] = parts, _properties(parts, reader)  # the parts keep their identities
+        known = reader.shapes[key] = parts, _properties(parts, reader, strict)  # the parts keep their identities
     return known[1]
 
 
-def _properties(parts: tuple[Located, ...], reader: Reader) -> Properties:
+def _properties(parts: tuple[Located, ...], reader: Reader, strict: bool) -> Properties:
     found: dict[str, bool] = {}
+    known: set[str] = set()  # what the caller's own schemas speak of
     silent, declares = True, False
     for schema, where in parts:
         if "properties" in schema:
-            declares = declares or MADE not in schema
-            for name in mapping(schema, "properties", where):
-                found.setdefault(name, False)
+            declared = mapping(schema, "properties", where)
+            found |= dict.fromkeys(declared, False)
+            if MADE not in schema:
+                declares = True
+                known.update(declared)
         silent = silent and "additionalProperties" not in schema
     for schema, where in parts:
         if "required" in schema:
-            for name in names(schema["required"], "required", where):
-                found[name] = True
-    closed = frozenset(found) if reader.strict and silent and declares else None
+            needed = names(schema["required"], "required", where)
+            found |= dict.fromkeys(needed, True)
+            if MADE not in schema:
+                known.update(needed)
+    closed = frozenset(known) if strict and silent and declares else None
     shape = _Members(parts, closed, reader).properties(found)
     for schema, where in parts:
         if "minProperties" in schema:
@@ -210,8 +217,8 @@ class _Members:
                 if outside != NOTHING:
                     split.append((matched, outside))
             found = split
-            if len(found) > MAX_CLASSES:
-                problem = f"the patternProperties of an object overlap in more than {MAX_CLASSES} ways"
+            if len(found) > MAX_CLASSES or _size(keys for _, keys in found) > MAX_CLASS_NODES:
+                problem = "the patternProperties of an object overlap in too many ways"
                 raise LimitError(problem, render(self._parts[0][1]), "join patterns that have the same schema")
         return [(matched, keys) for matched, keys in found if keys != NOTHING]
 
@@ -246,6 +253,13 @@ class _Members:
             if "propertyNames" in schema:
                 found.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
         return found
+
+
+def _size(languages: Iterable[Node | None]) -> int:
+    """How many nodes the keys of several classes have."""
+    roots = [Rule("keys", language) for language in languages if language is not None]
+    rules = {id(rule): rule for root in roots for rule in reachable(root)}
+    return sum(1 for rule in rules.values() for _ in walk(rule.body))
 
 
 def name_language(reader: Reader, nodes: list[Located]) -> Node:

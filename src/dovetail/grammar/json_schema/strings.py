@@ -30,6 +30,9 @@ from dovetail.grammar.ir import (
 from . import text
 from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
 
+MAX_PATTERNS = 100
+ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
+
 
 @lru_cache(maxsize=1024)
 def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
@@ -44,14 +47,20 @@ def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tupl
     return quoted(language(patterns, low, high, barred))
 
 
-def quoted(language: Node) -> Node:
-    """A JSON string that denotes a text of `language`."""
-    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, spelled(language), QUOTE)))
+def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
+    """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
+    if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
+        language = regex.restrict(language, text.UNESCAPED)
+        inside = language
+    else:
+        inside = spelled(language)
+    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, inside, QUOTE)))
 
 
 @lru_cache(maxsize=1024)
 def language(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
     """The decoded strings of low to high characters in which every pattern is found and none of `barred`."""
+    _check_count(patterns, barred)
     return regex.language(patterns, barred, low, high)
 
 
@@ -62,9 +71,18 @@ def other_than(
     high: int | None = None,
     patterns: tuple[str, ...] = (),
     barred: tuple[str, ...] = (),
+    excludes: tuple[bytes, ...] = (),
 ) -> Node:
-    """The strings of `language` that are none of `words`."""
-    return regex.language(patterns, barred, low, high, words)
+    """The strings of `language` that are none of `words` and contain none of `excludes`."""
+    _check_count(patterns, barred)
+    found = regex.language(patterns, barred, low, high, words)
+    return regex.without(found, excludes) if excludes and found != NOTHING else found
+
+
+def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:
+    if len(patterns) + len(barred) > MAX_PATTERNS:
+        problem = f"{len(patterns) + len(barred)} patterns for one string are more than {MAX_PATTERNS}"
+        raise LimitError(problem, "", "join them")
 
 
 def contains(word: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:

@@ -37,6 +37,7 @@ from .lowering import Lowering, Parts, all_strings
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
 from .reading import ANNOTATIONS
+from .scalars import described
 from .shapes import Extra, Properties, properties, variants
 from .text import concat
 
@@ -70,6 +71,8 @@ class Tagged:
         self._raw = _raw_text(layout.stop.encode(), self._excludes)
         self._pending: list[tuple[Rule, list[Facts]]] = []
         self._done: dict[frozenset[int], list[Kind]] = {}
+        self._rules: dict[tuple[int, ...], tuple[Facts, Rule]] = {}
+        self._ways: dict[tuple[int, str], tuple[list[Kind], Node]] = {}  # the kinds keep their identity
 
     def arguments(self, nodes: Sequence[Located]) -> Node:
         """The arguments of a call that `nodes` apply to."""
@@ -157,8 +160,14 @@ class Tagged:
         if len(groups) == 1:
             (middle, (texts, others)), *_ = groups.items()
             return self._ended(head, middle, texts, others, tail)
-        ways = [self._ended("", middle, texts, others, tail) for middle, (texts, others) in groups.items()]
-        return Seq((Lit(head.encode()), Alt(tuple(ways)))) if ways else NOTHING
+        if not groups:
+            return NOTHING
+        # Most arguments of a schema that says little have the same kinds.
+        known = self._ways.get((id(kinds), tail))
+        if known is None:
+            ways = [self._ended("", middle, texts, others, tail) for middle, (texts, others) in groups.items()]
+            known = self._ways[id(kinds), tail] = kinds, Alt(tuple(ways))
+        return Seq((Lit(head.encode()), known[1]))
 
     def _ended(self, head: str, middle: Middle, texts: list[Node], others: list[Node], tail: str) -> Node:
         """The values of one group between its middle and the end."""
@@ -235,17 +244,20 @@ class Tagged:
     def _composite(self, facts: Facts) -> Node:
         if not self._layout.item:
             return self._json.union([facts])
-        rule = Rule("value", EMPTY)
-        self._pending.append((rule, [facts]))
-        return Call(rule)
+        # References to one definition are many, and each has its own place.
+        key = (facts.types, *[id(schema) for schema, _ in (*facts.objects, *facts.arrays)])
+        known = self._rules.get(key)
+        if known is None:
+            known = self._rules[key] = facts, Rule("value", EMPTY)  # the facts keep the identities
+            self._pending.append((known[1], [facts]))
+        return Call(known[1])
 
     def _string(self, facts: Facts) -> Node:
-        """Raw text with its stop; `excludes` do not concern what a pattern describes."""
-        banned = facts.banned_words()
-        if facts.patterns or facts.barred or banned:
-            limits = (facts.low, facts.high, *facts.pattern_texts())
-            inside = located(facts.pattern_place(), strings.other_than, banned, *limits)
-            return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
+        """Raw text with its stop."""
+        if facts.patterns or facts.barred or facts.banned_words():
+            inside = described(facts, self._excludes, self._json.reader)
+            if inside is not None:
+                return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
         if facts.high is not None and facts.low > facts.high:
             return NOTHING
         if facts.low or facts.high is not None:

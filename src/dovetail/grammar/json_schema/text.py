@@ -38,6 +38,7 @@ ALL: Ranges = ((0, MAX_CODE_POINT),)
 DEFAULT_WHITESPACE = 20
 
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT))
+UNESCAPED = Chars(_RAW)
 _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 _PLANE_ZERO: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
@@ -220,6 +221,8 @@ INTEGER = Call(
         Seq((_MINUS, _DIGITS, ZEROS, optional(Seq((_EXPONENT, optional(_PLUS), Repeat(DIGIT, 1, 2)))))),
     )
 )
+# Draft 4 takes no fraction and no exponent for an integer, not even zeros.
+BARE_INTEGER = Call(Rule("integer", Seq((_MINUS, _DIGITS))))
 TRUE, FALSE, NULL = Lit(b"true"), Lit(b"false"), Lit(b"null")
 BOOLEAN = Alt((TRUE, FALSE))
 COMMA, COLON = Lit(b","), Lit(b":")
@@ -252,6 +255,7 @@ class Pieces:
     object: Node
     array: Node
     excludes: tuple[bytes, ...]
+    bare: bool  # whether integers have no fraction and no exponent, as in draft 4
     by_type: dict[str, Node]
     key_ends: dict[int, KeyEnd]  # of the values above, by identity
     lists: dict[str, Node]  # arrays of these types
@@ -259,7 +263,7 @@ class Pieces:
 
 
 @lru_cache(maxsize=64)
-def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
+def pieces(max_whitespace: int, excludes: tuple[bytes, ...], bare: bool = False) -> Pieces:
     """The shared rules where at most `max_whitespace` blanks stand in a row and strings contain none of `excludes`."""
     ws: tuple[Node, ...] = ()
     if max_whitespace:
@@ -280,7 +284,7 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
     by_type: dict[str, Node] = {
         "string": string,
         "number": NUMBER,
-        "integer": INTEGER,
+        "integer": BARE_INTEGER if bare else INTEGER,
         "boolean": BOOLEAN,
         "null": NULL,
         "object": anything,
@@ -288,4 +292,4 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
     }
     any_value = Call(value)
     key_ends = {id(node): key_end(colon, node, *ws) for node in (any_value, *by_type.values())}
-    return Pieces(ws, comma, colon, string, any_value, anything, array, excludes, by_type, key_ends, {}, {})
+    return Pieces(ws, comma, colon, string, any_value, anything, array, excludes, bare, by_type, key_ends, {}, {})

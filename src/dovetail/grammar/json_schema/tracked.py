@@ -113,8 +113,12 @@ def tracked(
     maximum: Bound | None,
     divisors: tuple[tuple[Decimal, bool], ...],
     banned: tuple[Decimal, ...],
+    bare: bool = False,
 ) -> Node:
-    """A number between bounds that is whole or not, some multiples or not, and none of `banned`; without exponent."""
+    """A number between bounds that is whole or not, some multiples or not, and none of `banned`; without exponent.
+
+    Where `bare` it has no fraction either, not even zeros.
+    """
     if integer or fraction:
         divisors = (*divisors, (Decimal(1), integer))
         if integer and fraction:
@@ -125,7 +129,7 @@ def tracked(
     if maximum is not None:
         demands.append(_Compared(maximum[0], (-1,) if maximum[1] else (-1, 0)))
     demands += (_Compared(value, (-1, 1)) for value in banned)
-    return _rules(demands)
+    return _rules(demands, "-0123456789" if bare else "-.0123456789")
 
 
 def _following(place: str, char: str) -> str | None:
@@ -140,7 +144,7 @@ def _following(place: str, char: str) -> str | None:
     return _WHOLE if place == _WHOLE else None
 
 
-def _rules(demands: list[Demand]) -> Node:
+def _rules(demands: list[Demand], alphabet: str) -> Node:
     start: State = ("", tuple(demand.start for demand in demands))
     edges: dict[State, list[tuple[str, State]]] = {}
     pending = [start]
@@ -152,7 +156,7 @@ def _rules(demands: list[Demand]) -> Node:
             raise LimitError("the multiples between these bounds are too many to tell", "", "narrow or drop the bounds")
         place, inner = state
         edges[state] = []
-        for char in "-.0123456789":
+        for char in alphabet:
             reached = _following(place, char)
             if reached is not None:
                 after = tuple(demand.step(one, char) for demand, one in zip(demands, inner, strict=True))

@@ -13,11 +13,15 @@ _TEXT_EVENTS = {"reasoning": "response.reasoning_text", "content": "response.out
 
 
 class ResponseEvents:
-    """Output items in the order in which they were said, each added, filled and done, and the response around them."""
+    """Output items in the order in which they were said, each added, filled and done, and the response around them.
 
-    def __init__(self, id: str = "resp_0", model: str = "", created_at: int = 0) -> None:
+    `key` stands in the id of every item, so that items of different responses can be told apart.
+    """
+
+    def __init__(self, id: str = "resp_0", model: str = "", created_at: int = 0, key: str = "") -> None:
         self._response: Wire = {"id": id, "object": "response", "created_at": created_at, "model": model}
         self._response |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        self._key = key
         self._sequence = 0
         self._items: list[Wire] = []
         self._parts: list[str] = []
@@ -57,7 +61,7 @@ class ResponseEvents:
     def _open(self, event: Event) -> list[Wire]:
         kind, prefix = _KINDS[event.region]
         self._parts = []
-        item: Wire = {"id": f"{prefix}_{len(self._items)}", "type": kind, "status": "in_progress"}
+        item: Wire = {"id": f"{prefix}_{self._key}{len(self._items)}", "type": kind, "status": "in_progress"}
         item |= _fields(event, "", "in_progress")
         self._items.append(item)
         added = [self._event("response.output_item.added", output_index=len(self._items) - 1, item=item)]

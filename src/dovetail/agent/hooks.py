@@ -1,0 +1,235 @@
+"""Commands and addresses of the operator that are told about tool calls, and may stop them.
+
+PreToolUse           before a call that is valid and permitted; may block it
+PostToolUse          after a call that succeeded; only `continue: false` takes the result back
+PostToolUseFailure   after a call that failed while it ran; may only add context
+
+A hook gets JSON on its standard input, and the real arguments: what it writes down is the operator's business. Exit
+code 0 with JSON decides, 2 blocks with the reason on standard error; anything else, a crash or too long a wait is a
+warning, and the call goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dovetail.agent.settings import HookCommand, Settings, SettingsError
+from dovetail.agent.tools.processes import exited, running
+from dovetail.agent.types import ApprovalMode, HookDecision, ToolOutput, ToolUse
+
+EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+COMMAND_TIMEOUT_MS = 60_000
+HTTP_TIMEOUT_MS = 600_000
+MAX_ANSWER_BYTES = 1 << 20
+_SHOWN = 500
+_TAIL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class HookSession:
+    """What every hook is told about the run."""
+
+    session_id: str
+    transcript_path: Path | None
+    cwd: Path
+    mode: ApprovalMode
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one hook said, or why it said nothing."""
+
+    said: Mapping[str, Any]
+    blocks: bool = False
+    reason: str = ""
+    warning: str = ""
+
+
+class CommandHooks:
+    """The hooks of the settings; those of one event run side by side."""
+
+    def __init__(self, settings: Settings, session: HookSession) -> None:
+        self._session = session
+        self._hooks: dict[str, list[tuple[re.Pattern[str], HookCommand]]] = {event: [] for event in EVENTS}
+        if settings.disable_all_hooks:
+            return
+        for event in EVENTS:
+            for index, group in enumerate(settings.hooks.get(event, ())):
+                pattern = _matcher(group.matcher, f"/hooks/{event}/{index}/matcher")
+                self._hooks[event] += [(pattern, hook) for hook in group.hooks]
+
+    async def pre(self, use: ToolUse, args: Mapping[str, Any]) -> HookDecision:
+        """Before a validated and permitted call."""
+        answers = await self._ask("PreToolUse", use, args, {})
+        return _together(answers, [_refused_before(answer) for answer in answers])
+
+    async def post(self, use: ToolUse, args: Mapping[str, Any], output: ToolOutput) -> HookDecision:
+        """After a call that succeeded."""
+        response = {"llmContent": output.content, "returnDisplay": output.display or output.content}
+        answers = await self._ask("PostToolUse", use, args, {"tool_response": response})
+        return _together(answers, [_stopped(answer.said) for answer in answers])
+
+    async def post_failure(
+        self, use: ToolUse, args: Mapping[str, Any], error: str, interrupted: bool = False
+    ) -> HookDecision:
+        """After a call that failed while it ran."""
+        answers = await self._ask("PostToolUseFailure", use, args, {"error": error, "is_interrupt": interrupted})
+        return _together(answers, [])
+
+    async def _ask(self, event: str, use: ToolUse, args: Mapping[str, Any], more: Mapping[str, Any]) -> list[_Answer]:
+        hooks = [hook for pattern, hook in self._hooks[event] if pattern.search(use.name)]
+        if not hooks:
+            return []
+        session = self._session
+        told = json.dumps(
+            {
+                "session_id": session.session_id,
+                "transcript_path": str(session.transcript_path or ""),
+                "cwd": str(session.cwd),
+                "hook_event_name": event,
+                "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                "permission_mode": session.mode,
+                "tool_name": use.name,
+                "tool_input": args,
+                "tool_use_id": use.id,
+                "tool_call_id": use.id,
+                **more,
+            }
+        )
+        return list(await asyncio.gather(*(self._one(hook, told, event) for hook in hooks)))
+
+    async def _one(self, hook: HookCommand, told: str, event: str) -> _Answer:
+        name = f"{event} hook {(hook.command or hook.url)[:80]!r}"
+        default = COMMAND_TIMEOUT_MS if hook.type == "command" else HTTP_TIMEOUT_MS
+        try:
+            async with asyncio.timeout((hook.timeout or default) / 1000):
+                if hook.type == "http":
+                    return await _post(hook, told, name)
+                return await self._command(hook, told, name)
+        except TimeoutError:
+            return _Answer({}, warning=f"{name} took too long and was stopped")
+        except Exception as error:  # a hook that cannot run must not stop the run, whatever its reason
+            return _Answer({}, warning=f"{name} failed: {type(error).__name__}: {error}")
+
+    async def _command(self, hook: HookCommand, told: str, name: str) -> _Answer:
+        environment = {**os.environ, "DOVETAIL_PROJECT_DIR": str(self._session.cwd)}
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        started: dict[str, Any] = {"cwd": self._session.cwd, "env": environment, **pipes}
+        async with running("/bin/sh", "-c", hook.command, **started) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            out, err = bytearray(), bytearray()
+            reading = asyncio.gather(_collect(process.stdout, out), _collect(process.stderr, err))
+            try:
+                await _feed(process.stdin, told)
+                code = await exited(process)
+                # What the hook left in the background may hold the pipes; the hook itself has said all it had to say.
+                await asyncio.wait((reading,), timeout=_TAIL_S)
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+        return _by_code(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), name)
+
+
+async def _feed(stdin: asyncio.StreamWriter, told: str) -> None:
+    try:
+        stdin.write(told.encode())
+        await stdin.drain()
+        stdin.close()
+    except (BrokenPipeError, ConnectionResetError):  # a hook need not read what it is told
+        pass
+
+
+async def _collect(stream: asyncio.StreamReader, kept: bytearray) -> None:
+    """Read a stream to its end, and keep no more of it than a hook can reasonably have to say."""
+    while chunk := await stream.read(1 << 16):
+        kept += chunk[: MAX_ANSWER_BYTES - len(kept)]
+
+
+def _by_code(code: int, out: str, err: str, name: str) -> _Answer:
+    if code == 2:
+        said = _object(err) or {}
+        reason = str(said.get("reason") or said.get("stopReason") or "") or err.strip()
+        return _Answer(said, blocks=True, reason=reason)
+    if code != 0:
+        return _Answer({}, warning=f"{name} ended with code {code}: {err.strip()[:_SHOWN]}")
+    answer = _object(out)
+    if answer is None:  # plain text is a word to the operator
+        return _Answer({}, warning=out.strip()[:_SHOWN])
+    return _Answer(answer, warning=str(answer.get("systemMessage") or ""))
+
+
+async def _post(hook: HookCommand, told: str, name: str) -> _Answer:
+    import httpx2
+
+    # Keys belong into the environment, not into settings files.
+    given = {name: os.path.expandvars(value) for name, value in hook.headers.items()}
+    headers = {"Content-Type": "application/json", **given}
+    async with httpx2.AsyncClient(timeout=None) as client:  # the caller keeps the time
+        response = await client.post(hook.url, content=told.encode(), headers=headers)
+    if not response.is_success:
+        return _Answer({}, warning=f"{name} answered with status {response.status_code}")
+    said = _object(response.text[:MAX_ANSWER_BYTES])
+    return _Answer(said or {}, warning=str((said or {}).get("systemMessage") or ""))
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _specific(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    specific = said.get("hookSpecificOutput")
+    return specific if isinstance(specific, dict) else {}
+
+
+def _stopped(said: Mapping[str, Any]) -> str | None:
+    """The reason why `continue: false` ends the call, None where it is not said."""
+    if said.get("continue") is not False:
+        return None
+    return str(said.get("stopReason") or said.get("reason") or "a hook stopped this call")
+
+
+def _refused_before(answer: _Answer) -> str | None:
+    """The reason why a call may not run, None if it may; there is nobody to ask, so "ask" refuses too."""
+    if answer.blocks:
+        return answer.reason or "a PreToolUse hook blocked this call"
+    specific = _specific(answer.said)
+    verdict = specific.get("permissionDecision", answer.said.get("decision"))
+    reason = specific.get("permissionDecisionReason") or answer.said.get("reason")
+    if verdict in ("deny", "block"):
+        return str(reason or "a PreToolUse hook blocked this call")
+    if verdict == "ask":
+        return str(reason or "a PreToolUse hook asks for approval, which a headless run cannot give")
+    return _stopped(answer.said)
+
+
+def _together(answers: list[_Answer], refusals: list[str | None]) -> HookDecision:
+    reasons = [reason for reason in refusals if reason is not None]
+    contexts = [str(context) for answer in answers if (context := _specific(answer.said).get("additionalContext"))]
+    return HookDecision(
+        blocked=bool(reasons),
+        reason=reasons[0] if reasons else "",
+        context="\n".join(contexts),
+        warnings=tuple(answer.warning for answer in answers if answer.warning),
+    )
+
+
+def _matcher(text: str, path: str) -> re.Pattern[str]:
+    try:
+        return re.compile("" if text == "*" else text)
+    except re.error as error:
+        raise SettingsError(f"{text!r} is no regular expression: {error}", path, "correct the matcher") from error

@@ -1,0 +1,161 @@
+"""One conversation with the model: the run's own, or that of a subagent. Both are the same loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dovetail.agent.endings import PREVIEW, HaltError
+from dovetail.agent.loop.batch import Batch, Done
+from dovetail.agent.loop.calls import Caller
+from dovetail.agent.loop.guards import LoopGuard
+from dovetail.agent.loop.registry import Registry
+from dovetail.agent.loop.reply import Reply, read_reply
+from dovetail.agent.loop.state import State
+from dovetail.agent.protocols import Tasks
+from dovetail.agent.types import (
+    ProviderError,
+    Request,
+    Restarted,
+    ToolChoice,
+    ToolResult,
+    ToolTurn,
+    Turn,
+    Usage,
+    UserTurn,
+)
+
+# A subagent that has not answered by then is stopped; the run's own turns are bounded by its budget.
+SUBAGENT_TURNS = 50
+
+
+class Conversation:
+    """A history that grows turn by turn; `depth` 0 is the run itself, and `parent` the call that started a subagent."""
+
+    def __init__(
+        self,
+        state: State,
+        registry: Registry,
+        tasks: Tasks | None = None,
+        *,
+        depth: int = 0,
+        parent: str | None = None,
+        history: Sequence[Turn] = (),
+        system: str | None = None,
+    ) -> None:
+        self._state = state
+        self._registry = registry
+        self._caller = Caller(state, registry, tasks, depth, parent)
+        self._depth = depth
+        self._parent = parent
+        self._system = state.system if system is None else system
+        self.history: list[Turn] = list(history)
+        self.inbox: list[str] = []  # what others say to a running agent; it hears it before its next turn
+        self.usage = Usage()
+        self.calls = 0
+        self._turns = 0
+
+    async def ask(self, text: str, choice: ToolChoice = "auto", subtype: str = "") -> str:
+        """Say something and go on until the model stops calling tools, or has delivered; its last prose."""
+        self._say(text, subtype)
+        guard = LoopGuard(self._state.limits.max_calls_per_prompt)
+        while True:
+            if self._state.cancel.is_set():  # a tool may have swallowed the cancellation of its task
+                raise asyncio.CancelledError
+            self._count_turn()
+            for message in self._take_inbox():
+                self._say(message, "message")
+            reply = await self._reply(choice)
+            choice = "auto"
+            if not reply.turn.tool_uses:
+                return reply.turn.text
+            await self._work(reply, guard)
+            if self._depth == 0 and self._state.captured:
+                return reply.turn.text
+
+    def _count_turn(self) -> None:
+        if self._depth == 0:
+            self._state.budget.turn()
+            return
+        self._turns += 1
+        if self._turns > SUBAGENT_TURNS:
+            raise HaltError("max_turns", f"the subagent did not finish within {SUBAGENT_TURNS} turns")
+
+    def _take_inbox(self) -> list[str]:
+        waiting, self.inbox = self.inbox, []
+        return waiting
+
+    def _say(self, text: str, subtype: str) -> None:
+        turn = UserTurn(text)
+        self.history.append(turn)
+        if self._depth == 0:
+            self._state.parts.recorder.record(turn, subtype=subtype)
+        else:
+            self._state.parts.output.user(text, self._parent)
+
+    async def _reply(self, choice: ToolChoice) -> Reply:
+        state, parts = self._state, self._state.parts
+        request = Request(tuple(self.history), self._system, self._registry.specs(), choice)
+        parts.telemetry.event("api_request", {"model": parts.provider.model, "turn": state.budget.turns})
+        began = time.monotonic()
+        try:
+            reply = await read_reply(parts.provider, request, self._show_piece, state.call_ids, self._restarted)
+        except ProviderError as error:
+            # What a service says about a failure may quote what it was sent.
+            parts.telemetry.event("api_error", {"status": error.status or 0, "error": type(error).__name__})
+            raise
+        finally:
+            state.api_s += time.monotonic() - began
+        self._keep(reply)
+        attributes = {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens}
+        parts.telemetry.event("api_response", attributes)
+        return reply
+
+    def _keep(self, reply: Reply) -> None:
+        state, parts = self._state, self._state.parts
+        state.usage += reply.usage
+        self.usage += reply.usage
+        if not reply.turn.blocks:
+            return
+        self.history.append(reply.turn)
+        parts.output.assistant(reply.turn, reply.usage, self._parent)
+        if self._depth == 0:
+            parts.recorder.record(reply.turn, usage=reply.usage, model=parts.provider.model)
+            if len(state.prose) < PREVIEW:
+                state.prose += reply.turn.text
+
+    async def _work(self, reply: Reply, guard: LoopGuard) -> None:
+        self.calls += len(reply.turn.tool_uses)
+        batch = Batch(self._state, self._caller, self._registry, reply, self._depth)
+        try:
+            await batch.run(guard, self._show_result)
+        finally:
+            self._answer(batch.done())
+
+    def _answer(self, done: Done) -> None:
+        self.history.append(ToolTurn(done.results))
+        if self._depth == 0:
+            self._state.parts.recorder.record(ToolTurn(done.recorded))
+
+    def _show_piece(self, event: Mapping[str, Any]) -> None:
+        self._state.parts.output.event(event, self._parent)
+
+    def _show_result(self, result: ToolResult) -> None:
+        self._state.parts.output.tool_result(result, self._parent)
+
+    def _restarted(self, restart: Restarted) -> None:
+        data: dict[str, Any] = {"attempt": restart.attempt, "delay_s": restart.delay_s}
+        if restart.status is not None:
+            data["status"] = restart.status
+        self._state.parts.telemetry.event("api_retry", data)
+        self._state.parts.output.system("api_retry", {"reason": restart.reason, **data}, self._parent)
+
+
+async def settled(tasks: Sequence[asyncio.Task[Any]], timeout_s: float) -> bool:
+    """Wait for tasks, but no longer than this; whether all are done."""
+    if not tasks:
+        return True
+    _, pending = await asyncio.wait(tasks, timeout=timeout_s)
+    return not pending

@@ -1,0 +1,200 @@
+"""One reply of the model: deltas in, a turn out, and its pieces shown while they come."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from dovetail.agent.contract.validation import from_json
+from dovetail.agent.protocols import Provider
+from dovetail.agent.types import (
+    AssistantTurn,
+    Block,
+    Delta,
+    Finish,
+    ProviderError,
+    Request,
+    Restarted,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolArguments,
+    ToolEnd,
+    ToolStart,
+    ToolUse,
+    Usage,
+    UsageDelta,
+)
+
+Show = Callable[[Mapping[str, Any]], None]
+MAX_REPLY_CHARS = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole reply; `provider_ids` has the ids as the provider gave them, which may repeat."""
+
+    turn: AssistantTurn
+    usage: Usage
+    finish: str
+    provider_ids: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block that is still growing."""
+
+    kind: str
+    parts: list[str] = field(default_factory=list)
+    signature: str = ""
+    id: str = ""  # unique within the run
+    given_id: str = ""  # as the provider says
+    name: str = ""
+
+
+async def read_reply(
+    provider: Provider, request: Request, show: Show, taken: set[str], restarted: Callable[[Restarted], None]
+) -> Reply:
+    """Call the model once; the pieces that are shown are balanced on every way out.
+
+    `taken` has the ids of all calls of the run so far, and gets those of this reply.
+    """
+    collector = _Collector(show, provider.model, taken)
+    stream = provider.stream(request)
+    try:
+        async for delta in stream:
+            if isinstance(delta, Restarted):
+                collector.close()
+                restarted(delta)
+                collector = _Collector(show, provider.model, taken)
+            else:
+                collector.take(delta)
+        if not collector.finish:
+            raise ProviderError("the stream ended before the reply did", retryable=True)
+        return collector.reply()
+    finally:
+        collector.close()
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class _Collector:
+    def __init__(self, show: Show, model: str, taken: set[str]) -> None:
+        self._show = show
+        self._taken = taken
+        self._blocks: list[_Open] = []
+        self._calls: dict[int, _Open] = {}
+        self._shown_index: int | None = None
+        self._size = 0
+        self._closed = False
+        self.usage = Usage()
+        self.finish = ""
+        message = {"id": str(uuid.uuid4()), "role": "assistant", "model": model, "content": []}
+        show({"type": "message_start", "message": message})
+
+    def take(self, delta: Delta) -> None:
+        match delta:
+            case TextDelta(text):
+                self._grow(self._last("text"), text, {"type": "text_delta", "text": text})
+            case ThinkingDelta(text, signature):
+                block = self._last("thinking")
+                block.signature += signature
+                self._grow(block, text, {"type": "thinking_delta", "thinking": text})
+            case ToolStart(index, id, name):
+                unique = _unique(id, self._taken)
+                self._calls[index] = self._begin(_Open("tool_use", id=unique, given_id=id, name=name))
+            case ToolArguments(index, text):
+                if index in self._calls:
+                    self._grow(self._calls[index], text, {"type": "input_json_delta", "partial_json": text})
+            case ToolEnd(index, signature):
+                if index in self._calls:
+                    self._calls[index].signature = signature
+                    self._stop()
+            case UsageDelta(usage):
+                self.usage = usage
+            case Finish(reason):
+                self.finish = reason
+            case Restarted():
+                raise AssertionError("a restart makes a new collector")
+            case _:
+                assert_never(delta)
+
+    def close(self) -> None:
+        """End what is shown."""
+        if not self._closed:
+            self._stop()
+            self._show({"type": "message_stop"})
+            self._closed = True
+
+    def reply(self) -> Reply:
+        blocks: list[Block] = []
+        ids: list[str] = []
+        for block in self._blocks:
+            text = "".join(block.parts)
+            if block.kind == "text" and text:
+                blocks.append(Text(text))
+            elif block.kind == "thinking" and (text or block.signature):
+                blocks.append(Thinking(text, block.signature))
+            elif block.kind == "tool_use":
+                ids.append(block.given_id)
+                blocks.append(ToolUse(block.id, block.name, text, _object(text), block.signature))
+        return Reply(AssistantTurn(tuple(blocks)), self.usage, self.finish, tuple(ids))
+
+    def _last(self, kind: str) -> _Open:
+        if self._blocks and self._blocks[-1].kind == kind and not (kind == "thinking" and self._blocks[-1].signature):
+            return self._blocks[-1]
+        return self._begin(_Open(kind))
+
+    def _begin(self, block: _Open) -> _Open:
+        self._stop()
+        self._blocks.append(block)
+        self._shown_index = len(self._blocks) - 1
+        start: dict[str, Any] = {"type": block.kind}
+        match block.kind:
+            case "text":
+                start["text"] = ""
+            case "thinking":
+                start["thinking"] = ""
+            case _:
+                start |= {"id": block.id, "name": block.name, "input": {}}
+        self._show({"type": "content_block_start", "index": self._shown_index, "content_block": start})
+        return block
+
+    def _grow(self, block: _Open, text: str, delta: Mapping[str, Any]) -> None:
+        if not text:
+            return
+        self._size += len(text)
+        if self._size > MAX_REPLY_CHARS:
+            raise ProviderError(f"the reply is longer than {MAX_REPLY_CHARS} characters")
+        block.parts.append(text)
+        index = next(index for index in range(len(self._blocks) - 1, -1, -1) if self._blocks[index] is block)
+        if index == self._shown_index:  # pieces of calls that arrive interleaved show only in the whole message
+            self._show({"type": "content_block_delta", "index": index, "delta": delta})
+
+    def _stop(self) -> None:
+        if self._shown_index is not None:
+            self._show({"type": "content_block_stop", "index": self._shown_index})
+            self._shown_index = None
+
+
+def _unique(id: str, taken: set[str]) -> str:
+    """The provider's id; results are matched by it, so a missing or repeated one is replaced."""
+    if not id or id in taken:
+        id = f"{id[:40] or 'call'}_{uuid.uuid4().hex[:8]}"
+    taken.add(id)
+    return id
+
+
+def _object(text: str) -> Mapping[str, Any] | None:
+    """The object that the arguments say; nothing at all is the empty one."""
+    if not text.strip():
+        return {}
+    try:
+        value = from_json(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,52 @@
+"""Files that a prompt mentions as @path: their text goes to the model with the prompt."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dovetail.agent.endings import HaltError
+from dovetail.agent.protocols import Permissions
+
+MAX_BYTES = 1 << 20
+_MENTION = re.compile(r"(?<!\S)@((?:\\ |\S)+)")
+# What is written like this is meant as a path; a bare word may be anybody's handle.
+_PATH = re.compile(r"\.{0,2}/|~/|.*/")
+
+
+def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> str:
+    """The prompt, followed by the files that it mentions; one that cannot be read ends the run as an input error."""
+    parts = [prompt]
+    for written in dict.fromkeys(found[1] for found in _MENTION.finditer(prompt)):
+        name = written.replace("\\ ", " ").rstrip(".,;:!?")
+        path = workspace / Path(name).expanduser()
+        if not _exists(path):
+            if _PATH.match(name):
+                raise HaltError("input_error", f"The prompt mentions @{name}, but there is no such file.")
+            continue
+        parts.append(f"--- {name} ---\n{_text(name, path, permissions)}")
+    return "\n\n".join(parts)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _text(name: str, path: Path, permissions: Permissions) -> str:
+    decision = permissions.allows_path(path, write=False)
+    if decision.verdict != "allow":
+        raise HaltError("input_error", f"The prompt mentions @{name}, but {decision.reason or 'it may not be read'}.")
+    try:
+        if path.is_dir():
+            return "\n".join(sorted(entry.name + "/" * entry.is_dir() for entry in path.iterdir()))
+        if not path.is_file():
+            raise HaltError("input_error", f"The prompt mentions @{name}, which is no regular file.")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise HaltError("input_error", f"The prompt mentions @{name}, but: {error.strerror}.") from None
+    cut = "\n[... the rest of the file is left out ...]" if len(data) > MAX_BYTES else ""
+    return data[:MAX_BYTES].decode("utf-8", "replace") + cut

@@ -1,0 +1,140 @@
+"""Where messages go: nothing but the answer for text, one array for json, a line each for stream-json."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO, Literal
+
+from dovetail.agent.endings import Ending
+from dovetail.agent.output.envelopes import Envelopes, Wire, compact, line, usage_of
+from dovetail.agent.types import AssistantTurn, ToolResult, Usage
+
+Format = Literal["text", "json", "stream-json"]
+
+
+class Sink:
+    """Standard output, or None for nowhere; a reader that has gone away silences it and is no error."""
+
+    def __init__(self, file: BinaryIO | None) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        """Write a line and push it out at once: readers wait for it."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(text.encode("utf-8", "replace") + b"\n")
+            self._file.flush()
+        except (BrokenPipeError, ConnectionResetError, ValueError):
+            # What the buffer still holds would fail again when the process ends.
+            self._silence()
+
+    def _silence(self) -> None:
+        file, self._file = self._file, None
+        try:
+            assert file is not None
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, file.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):
+            pass
+
+
+class Output:
+    """The event stream of one run in one format; exactly one result closes it."""
+
+    def __init__(self, form: Format, sink: Sink, session_id: str, model: str, partial: bool = False) -> None:
+        self.form = form
+        self.partial = partial and form == "stream-json"
+        self._sink = sink
+        self._envelopes = Envelopes(session_id, model)
+        self.messages: list[Wire] = []  # kept for json and for callers in Python
+        self._closed = False
+
+    def init(self, data: Mapping[str, Any]) -> None:
+        """Say what the run has to work with."""
+        self._put(self._envelopes.init(data))
+
+    def assistant(self, turn: AssistantTurn, usage: Usage, parent: str | None = None) -> None:
+        """Show a whole reply."""
+        for message in self._envelopes.assistant(turn, usage, parent):
+            self._put(message)
+
+    def tool_result(self, result: ToolResult, parent: str | None = None) -> None:
+        """Show the answer to a call."""
+        self._put(self._envelopes.tool_result(result, parent))
+
+    def user(self, text: str, parent: str | None = None) -> None:
+        """Show what is said in the user's place."""
+        self._put(self._envelopes.user(text, parent))
+
+    def system(self, subtype: str, data: Mapping[str, Any], parent: str | None = None) -> None:
+        """Show something beside the conversation."""
+        self._put(self._envelopes.system(subtype, data, parent))
+
+    def event(self, event: Mapping[str, Any], parent: str | None = None) -> None:
+        """Show a piece of a reply, where pieces are wanted."""
+        if self.partial:
+            self._put(self._envelopes.partial(event, parent))
+
+    def result(self, ending: Ending, figures: Mapping[str, Any]) -> None:
+        """Close the stream with the one result."""
+        if self._closed:
+            return
+        message = result_of(self._envelopes.session_id, ending, figures, with_stats=self.form == "json")
+        if self.form == "text":
+            if not ending.is_error:
+                self._sink.write(message["result"])
+        else:
+            self._put(message)
+        if self.form == "json":
+            self._sink.write(compact(self.messages))
+        self._closed = True
+
+    def _put(self, message: Wire) -> None:
+        if self._closed:
+            return
+        if self.form == "json":
+            self.messages.append(message)
+        elif self.form == "stream-json":
+            self._sink.write(line(message))
+
+
+def result_of(session_id: str, ending: Ending, figures: Mapping[str, Any], with_stats: bool) -> Wire:
+    """The result message; the keys that tell success from failure are there or absent, never null by accident."""
+    message: Wire = {
+        "type": "result",
+        "subtype": ending.kind.subtype,
+        "uuid": str(uuid.uuid4()),
+        "session_id": session_id,
+        "is_error": ending.is_error,
+        "duration_ms": figures.get("duration_ms", 0),
+        "duration_api_ms": figures.get("duration_api_ms", 0),
+        "num_turns": figures.get("num_turns", 0),
+    }
+    captured = None if ending.is_error else ending.captured
+    if not ending.is_error:
+        message["result"] = line(captured.value) if captured else ending.text
+    message |= {
+        "usage": usage_of(figures.get("usage", Usage())),
+        "permission_denials": _list(figures.get("permission_denials")),
+        "termination_reason": ending.reason,
+        "suppressed_tool_calls": _list(figures.get("suppressed_tool_calls")),
+    }
+    if ending.is_error:
+        message["error"] = {"message": ending.message}
+    if captured:
+        message["structured_result"] = captured.value
+        if captured.repairs:
+            message["structured_repairs"] = [
+                {"pointer": repair.pointer, "from": repair.was, "to": repair.now} for repair in captured.repairs
+            ]
+    if with_stats and not ending.is_error and "stats" in figures:
+        message["stats"] = figures["stats"]
+    return message
+
+
+def _list(values: Sequence[Any] | None) -> list[Any]:
+    return list(values or ())

@@ -1,0 +1,251 @@
+"""Claude, through the Messages interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from typing import Any, Literal
+
+from dovetail.agent.providers.chat import arguments_of
+from dovetail.agent.providers.retrying import Retries, retried, status_error
+from dovetail.agent.providers.strict import fits
+from dovetail.agent.types import (
+    AssistantTurn,
+    AuthenticationError,
+    Block,
+    Delta,
+    Finish,
+    Named,
+    ProviderError,
+    ProviderOptions,
+    Request,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolArguments,
+    ToolEnd,
+    ToolSpec,
+    ToolStart,
+    ToolTurn,
+    ToolUse,
+    Turn,
+    Usage,
+    UsageDelta,
+    UserTurn,
+)
+
+try:
+    import anthropic
+    import httpx2
+except ImportError as error:  # pragma: no cover
+    raise ProviderError("the client of Anthropic is not installed: pip install 'dovetail[agent]'") from error
+
+_MAX_OUTPUT_TOKENS = 16_384  # the interface wants to know; every current model can write as much
+_REDACTED = "redacted:"  # the signature of thoughts that come encrypted
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+_FINISH: dict[str, Literal["stop", "tool_use", "length", "refusal"]] = {
+    "tool_use": "tool_use",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+
+
+class AnthropicProvider:
+    """A model of Anthropic; `extra` holds further fields of the request, such as `thinking`."""
+
+    name = "anthropic"
+    forces_tools = True
+
+    def __init__(self, options: ProviderOptions) -> None:
+        if not options.api_key and not options.base_url:
+            raise AuthenticationError("there is no key for Anthropic: set ANTHROPIC_API_KEY")
+        self.model = options.model
+        self._extra = {key: value for key, value in options.extra.items() if key != "backoff_s"}
+        self._retries = Retries(options.max_retries, options.extra.get("backoff_s", 0.5))
+        self._client = anthropic.AsyncAnthropic(
+            api_key=options.api_key or "none",
+            base_url=options.base_url or None,
+            timeout=options.timeout_s,
+            max_retries=0,
+        )
+
+    def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The reply, with new attempts where one fails."""
+        return retried(lambda: self._attempt(request), self._retries)
+
+    async def close(self) -> None:
+        """Let connections go."""
+        await self._client.close()
+
+    async def _attempt(self, request: Request) -> AsyncGenerator[Delta, None]:
+        reader = _Reader()
+        try:
+            stream = await self._client.messages.create(**self._body(request))
+            async with stream:
+                async for event in stream:
+                    for delta in reader.read(event):
+                        yield delta
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
+            raise _told(error) from error
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        extra = dict(self._extra)
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": request.max_output_tokens or extra.pop("max_tokens", _MAX_OUTPUT_TOKENS),
+            "messages": _messages(request.turns),
+            "stream": True,
+        }
+        if request.system:
+            body["system"] = request.system
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tool_choice"] = (
+                {"type": "tool", "name": request.tool_choice.name}
+                if isinstance(request.tool_choice, Named)
+                else {"type": _CHOICES[request.tool_choice]}
+            )
+            if request.tool_choice not in ("auto", "none"):
+                extra.pop("thinking", None)  # who is told what to call may not think first
+        if request.temperature is not None and "thinking" not in extra:
+            extra["temperature"] = request.temperature  # which the client does not know, as new models do without
+        return body | ({"extra_body": extra} if extra else {})
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    schema = dict(tool.parameters)
+    # The interface wants the type at the root said aloud; a tool's arguments are an object anyway.
+    made: dict[str, Any] = {"name": tool.name, "input_schema": schema | {"type": "object"}}
+    if tool.description:
+        made["description"] = tool.description
+    return made | ({"strict": True} if tool.strict and fits(schema, "anthropic") else {})
+
+
+def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
+    """Turns as messages; neighbours of one role become one message, with the answers to calls first."""
+    messages: list[dict[str, Any]] = []
+    for turn in turns:
+        role = "assistant" if isinstance(turn, AssistantTurn) else "user"
+        blocks = _blocks(turn)
+        if blocks and messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        elif blocks:
+            messages.append({"role": role, "content": blocks})
+    return messages
+
+
+def _blocks(turn: Turn) -> list[dict[str, Any]]:
+    match turn:
+        case UserTurn(text):
+            return [{"type": "text", "text": text}] if text.strip() else []
+        case ToolTurn(results):
+            return [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": result.tool_use_id,
+                    "content": result.content,
+                    "is_error": result.is_error,
+                }
+                for result in results
+            ]
+        case AssistantTurn(blocks):
+            made = [wire for block in blocks if (wire := _block(block))]
+            # A turn may not consist of thoughts alone.
+            return made if any(wire["type"] in ("text", "tool_use") for wire in made) else []
+
+
+def _block(block: Block) -> dict[str, Any] | None:
+    match block:
+        case Text(text):
+            return {"type": "text", "text": text} if text.strip() else None
+        case Thinking(_, signature) if signature.startswith(_REDACTED):
+            return {"type": "redacted_thinking", "data": signature.removeprefix(_REDACTED)}
+        case Thinking(text, signature):
+            return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
+        case ToolUse(id, name):
+            return {"type": "tool_use", "id": id, "name": name, "input": arguments_of(block)}
+
+
+class _Reader:
+    """From events to deltas."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, int] = {}  # the number of a call by that of its block
+        self._usage = Usage()
+        self._reason = ""
+
+    def read(self, event: Any) -> Iterator[Delta]:
+        match event.type:
+            case "message_start":
+                self._usage = _usage(event.message.usage)
+                yield UsageDelta(self._usage)
+            case "content_block_start":
+                yield from self._start(event.index, event.content_block)
+            case "content_block_delta":
+                yield from self._delta(event.index, event.delta)
+            case "content_block_stop" if event.index in self._calls:
+                yield ToolEnd(self._calls[event.index])
+            case "message_delta":
+                self._reason = event.delta.stop_reason or self._reason
+                said = event.usage.output_tokens if event.usage else None
+                self._usage = Usage(self._usage.input_tokens, said or 0, self._usage.cached_tokens)
+                yield UsageDelta(self._usage)
+            case "message_stop":
+                yield Finish(_FINISH.get(self._reason, "stop"))
+
+    def _start(self, index: int, block: Any) -> Iterator[Delta]:
+        match block.type:
+            case "tool_use":
+                self._calls[index] = len(self._calls)
+                yield ToolStart(self._calls[index], block.id, block.name)
+                if block.input:  # whole at once, as some gateways send it
+                    yield ToolArguments(self._calls[index], json.dumps(block.input, ensure_ascii=False))
+            case "text" if block.text:
+                yield TextDelta(block.text)
+            case "thinking" if block.thinking:
+                yield ThinkingDelta(block.thinking)
+            case "redacted_thinking":
+                yield ThinkingDelta(signature=_REDACTED + block.data)
+
+    def _delta(self, index: int, delta: Any) -> Iterator[Delta]:
+        match delta.type:
+            case "text_delta" if delta.text:
+                yield TextDelta(delta.text)
+            case "thinking_delta" if delta.thinking:
+                yield ThinkingDelta(delta.thinking)
+            case "signature_delta":
+                yield ThinkingDelta(signature=delta.signature)
+            case "input_json_delta" if delta.partial_json and index in self._calls:
+                yield ToolArguments(self._calls[index], delta.partial_json)
+
+
+def _usage(usage: Any) -> Usage:
+    cached = usage.cache_read_input_tokens or 0
+    given = (usage.input_tokens or 0) + cached + (usage.cache_creation_input_tokens or 0)
+    return Usage(given, usage.output_tokens or 0, cached)
+
+
+def _told(error: Exception) -> ProviderError:
+    """What went wrong, in our words."""
+    match error:
+        case anthropic.APIStatusError(status_code=200):  # an error event inside the stream
+            return ProviderError(f"the model's server failed: {_message(error)}", retryable=True)
+        case anthropic.APIStatusError(status_code=status):
+            return status_error(f"HTTP {status}: {_message(error)}", status, error.response.headers)
+        case anthropic.APITimeoutError() | httpx2.TimeoutException():
+            return ProviderError("the model took too long to answer", retryable=True)
+        case anthropic.APIConnectionError() | httpx2.HTTPError():
+            return ProviderError(f"the connection broke: {error.__cause__ or error}", retryable=True)
+        case anthropic.APIError():
+            return ProviderError(f"the model's server failed: {error.message}", retryable=True)
+        case json.JSONDecodeError():
+            return ProviderError("the server sent an event that is not JSON", retryable=True)
+        case _:
+            return ProviderError(f"the request cannot be made: {error}")
+
+
+def _message(error: anthropic.APIStatusError) -> str:
+    body = error.body.get("error") if isinstance(error.body, dict) else None
+    return str((body.get("message") if isinstance(body, dict) else None) or error.message)

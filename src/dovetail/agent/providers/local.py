@@ -1,0 +1,235 @@
+"""Models in this process, held by a grammar to their dialect, the tools and their schemas."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Literal
+
+import jsonschema_rs
+
+from dovetail.agent.providers.chat import chat_choice, chat_messages, chat_tool
+from dovetail.agent.types import (
+    STRUCTURED_OUTPUT,
+    Delta,
+    Finish,
+    Named,
+    ProviderError,
+    ProviderOptions,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+    ToolArguments,
+    ToolEnd,
+    ToolSpec,
+    ToolStart,
+    ToolTurn,
+    Usage,
+    UsageDelta,
+)
+from dovetail.engine import compile
+from dovetail.errors import DovetailError, InputError, LimitError, SchemaError
+from dovetail.formats import Format, load_format
+from dovetail.messages import call_id, from_json, to_json
+from dovetail.models import Model, Prompt, Sampling, load
+from dovetail.parsing.events import Event
+
+_MAX_OUTPUT_TOKENS = 8192
+_ATTEMPTS = 30
+_NEXT_SEED = 1009  # more turns than a run has, so that no attempt repeats one of another turn
+_REASONS: dict[str, Literal["stop", "tool_use", "length"]] = {"tool_calls": "tool_use", "length": "length"}
+
+
+class LocalProvider:
+    """A local model; what it calls is valid by construction, wherever the schema can be held exactly."""
+
+    forces_tools = True
+
+    def __init__(self, model: Model, options: ProviderOptions, name: str = "local") -> None:
+        self.name = name
+        self.model = model.name
+        self._model = model
+        self._seed = options.seed
+        self._reasoning = bool(options.extra.get("reasoning", True))
+        self._template_options = options.extra.get("chat_template_kwargs", {})
+        self._timeout_s = options.timeout_s
+
+    def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The reply while it is being generated."""
+        return self._reply(request, 0)
+
+    async def _reply(self, request: Request, attempt: int) -> AsyncGenerator[Delta, None]:
+        try:
+            prompt, tag, tools = await asyncio.to_thread(self._prepare, request)
+            sampling = self._sampling(request, attempt)
+            async with asyncio.timeout(self._timeout_s):
+                async with aclosing(self._generate(sampling, prompt, tag, tools)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+        except TimeoutError as error:
+            raise ProviderError("the model took too long to answer", retryable=True) from error
+        except DovetailError as error:
+            if isinstance(error, ProviderError):
+                raise
+            raise ProviderError(f"the model cannot be asked this: {error}") from error
+
+    async def close(self) -> None:
+        """Let the model go."""
+        await asyncio.to_thread(self._model.close)
+
+    def _prepare(self, request: Request) -> tuple[Prompt, Format, list[dict[str, Any]]]:
+        tools = [chat_tool(tool) for tool in request.tools]
+        prompt = self._model.render(
+            chat_messages(request, with_reasoning=True),
+            tools,
+            reasoning=self._reasoning,
+            options=self._template_options,
+        )
+        choice = chat_choice(request.tool_choice) if tools else "none"
+        for held in (lambda tool: tool, self._held):
+            made = self._model.dialect.format(
+                [held(tool) for tool in tools] or None, choice, reasoning=self._reasoning
+            ).format
+            for tag in (made, _widened(made)):
+                try:
+                    compile(tag, self._model.vocabulary)  # here, in a thread, where its errors can still be cured
+                except (SchemaError, LimitError):
+                    continue
+                return prompt, tag, tools
+        raise ProviderError("no grammar holds to these tools")
+
+    def _held(self, tool: dict[str, Any]) -> dict[str, Any]:
+        """The tool, or where no grammar holds to its schema at all, the tool with arguments of any kind."""
+        try:
+            compile(_widened(self._model.dialect.format([tool], "required").format), self._model.vocabulary)
+        except InputError:
+            return tool | {"function": tool["function"] | {"strict": False}}
+        return tool
+
+    async def _generate(
+        self, sampling: Sampling, prompt: Prompt, tag: Format, tools: list[dict[str, Any]]
+    ) -> AsyncGenerator[Delta, None]:
+        ids = self._model.encode(prompt.text)
+        parser = self._model.dialect.parser(tools or None, prompt.text, reasoning=self._reasoning)
+        steps = self._model.generate(ids, tag, sampling, prefix=prompt.prefix)
+        count, finish = 0, ""
+        try:
+            async for step in steps:
+                count += 1
+                for delta in _deltas(parser.feed(step.data)):
+                    yield delta
+                finish = step.finish or finish
+        finally:
+            await steps.aclose()
+        for delta in _deltas(parser.close("length" if finish == "length" else "stop")):
+            yield delta
+        yield UsageDelta(Usage(len(ids), count))
+        yield Finish(_REASONS.get(parser.finish_reason or "stop", "stop"))
+
+    def _sampling(self, request: Request, attempt: int) -> Sampling:
+        limit = request.max_output_tokens or _MAX_OUTPUT_TOKENS
+        temperature = 1.0 if request.temperature is None else request.temperature
+        # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
+        seed = None if self._seed is None else self._seed + len(request.turns) + attempt * _NEXT_SEED
+        # Some of the tokens are kept for the way to the end, because an answer that is cut off is none.
+        kept = max(limit // 4, min(256, limit // 2))
+        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit - kept))
+
+
+class SpeakerProvider(LocalProvider):
+    """The embedded speaker: it gives the answer that is asked for, and calls no other tool unless it must."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The reply: a call of the terminal tool where there is one, or else a few words."""
+        if (example := _known_answer(request)) is not None:
+            for recited in (ToolStart(0, "", STRUCTURED_OUTPUT), ToolArguments(0, example), ToolEnd(0)):
+                yield recited
+            yield Finish("tool_use")
+            return
+        if request.tool_choice == "auto":
+            terminal = any(tool.name == STRUCTURED_OUTPUT for tool in request.tools)
+            request = replace(request, tool_choice=Named(STRUCTURED_OUTPUT) if terminal else "none")
+        # A schema may say more than a grammar can hold. The speaker has nothing to lose by thinking again.
+        for attempt in range(_ATTEMPTS):
+            deltas = [delta async for delta in self._reply(request, attempt)]
+            if _is_valid(deltas, request.tools):
+                break
+        for delta in deltas:
+            yield delta
+
+
+def _known_answer(request: Request) -> str | None:
+    """Arguments that fit for certain, once others were refused: no grammar holds to every schema exactly."""
+    last = request.turns[-1] if request.turns else None
+    refused = isinstance(last, ToolTurn) and any(
+        result.name == STRUCTURED_OUTPUT and result.status == "invalid" for result in last.results
+    )
+    known = next((tool.example for tool in request.tools if tool.name == STRUCTURED_OUTPUT), None)
+    return to_json(dict(known)) if refused and known is not None else None
+
+
+def local_provider(options: ProviderOptions) -> LocalProvider:
+    """The Transformers model in the directory that `model` names; `extra` may name its dialect."""
+    try:
+        model = load(options.model, dialect=options.extra.get("dialect"))
+    except DovetailError as error:
+        raise ProviderError(f"the model cannot be loaded: {error}") from error
+    return LocalProvider(model, options)
+
+
+def speaker_provider(options: ProviderOptions) -> SpeakerProvider:
+    """The speaker, which talks without reasoning: nobody would gain from it."""
+    model = load("speaker", dialect=options.extra.get("dialect"), seed=options.seed or 0)
+    return SpeakerProvider(model, replace(options, extra={"reasoning": False, **options.extra}), "speaker")
+
+
+def _widened(made: Format) -> Format:
+    """The format with its schemas held as far as a grammar can."""
+    plain = made.model_dump(mode="json")
+    pending: list[Any] = [plain]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            if node.get("type") == "json_schema" and "on_inexact" in node:
+                node["on_inexact"] = "widen"
+            else:
+                pending += node.values()
+        elif isinstance(node, list):
+            pending += node
+    return load_format(plain)
+
+
+def _is_valid(deltas: Iterable[Delta], tools: Iterable[ToolSpec]) -> bool:
+    """Whether the calls of a reply fit the schemas of their tools."""
+    names = {delta.index: delta.name for delta in deltas if isinstance(delta, ToolStart)}
+    texts = dict.fromkeys(names, "")
+    for delta in deltas:
+        if isinstance(delta, ToolArguments):
+            texts[delta.index] += delta.text
+    schemas = {tool.name: tool.parameters for tool in tools}
+    try:
+        for index, text in texts.items():
+            value = from_json(text)
+            from_json(to_json(value))  # which fails for numbers that are too large for a float
+            if not jsonschema_rs.validator_for(dict(schemas[names[index]]), validate_formats=True).is_valid(value):
+                return False
+    except ValueError:  # no JSON, or no schema that this validator knows
+        return False
+    return True
+
+
+def _deltas(events: Iterable[Event]) -> Iterator[Delta]:
+    for event in events:
+        match event:
+            case Event("open", "tool_call", call_index=index, call=call) if call is not None:
+                yield ToolStart(index, call_id(call, index) if call.id else "", call.name)
+            case Event("text", "tool_call", text=text, call_index=index) if text:
+                yield ToolArguments(index, text)
+            case Event("close", "tool_call", call_index=index, call=call) if call is not None and call.complete:
+                yield ToolEnd(index)
+            case Event("text", "content", text=text) if text:
+                yield TextDelta(text)
+            case Event("text", "reasoning", text=text) if text:
+                yield ThinkingDelta(text)

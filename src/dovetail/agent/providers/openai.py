@@ -1,0 +1,180 @@
+"""OpenAI, and the many servers that speak Chat Completions: vLLM, SGLang, llama.cpp, Ollama."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from dovetail.agent.providers.chat import chat_choice, chat_messages, chat_tool
+from dovetail.agent.providers.retrying import Retries, retried, status_error
+from dovetail.agent.providers.strict import fits
+from dovetail.agent.types import (
+    AuthenticationError,
+    Delta,
+    Finish,
+    ProviderError,
+    ProviderOptions,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+    ToolArguments,
+    ToolEnd,
+    ToolStart,
+    Usage,
+    UsageDelta,
+)
+
+try:
+    import httpx2
+    import openai
+except ImportError as error:  # pragma: no cover
+    raise ProviderError("the client of OpenAI is not installed: pip install 'dovetail[agent]'") from error
+
+_FINISH: dict[str, Literal["stop", "tool_use", "length", "refusal"]] = {
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "length",
+    "content_filter": "refusal",
+}
+
+
+class OpenAIProvider:
+    """A model behind Chat Completions."""
+
+    name = "openai"
+    forces_tools = True
+
+    def __init__(self, options: ProviderOptions) -> None:
+        self.model = options.model
+        self._is_openai = not options.base_url or urlsplit(options.base_url).hostname == "api.openai.com"
+        if self._is_openai and not options.api_key:
+            raise AuthenticationError("there is no key for OpenAI: set OPENAI_API_KEY")
+        self._extra = {key: value for key, value in options.extra.items() if key != "backoff_s"}
+        self._seed = options.seed
+        self._retries = Retries(options.max_retries, options.extra.get("backoff_s", 0.5))
+        self._client = openai.AsyncOpenAI(
+            api_key=options.api_key or "none",  # servers of one's own mostly want no key, but the client does
+            base_url=options.base_url or None,
+            timeout=options.timeout_s,
+            max_retries=0,
+        )
+
+    def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The reply, with new attempts where one fails."""
+        return retried(lambda: self._attempt(request), self._retries)
+
+    async def close(self) -> None:
+        """Let connections go."""
+        await self._client.close()
+
+    async def _attempt(self, request: Request) -> AsyncGenerator[Delta, None]:
+        reader = _Reader()
+        try:
+            stream = await self._client.chat.completions.create(**self._body(request))
+            async with stream:
+                async for chunk in stream:
+                    for delta in reader.read(chunk):
+                        yield delta
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+            raise _told(error) from error
+        for delta in reader.finish():
+            yield delta
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": chat_messages(request, with_reasoning=not self._is_openai),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "extra_body": self._extra or None,
+        }
+        if request.tools:
+            body["tools"] = [
+                chat_tool(tool, strict=tool.strict and fits(tool.parameters, "openai")) for tool in request.tools
+            ]
+            body["tool_choice"] = chat_choice(request.tool_choice)
+        if request.max_output_tokens is not None:
+            body["max_completion_tokens" if self._is_openai else "max_tokens"] = request.max_output_tokens
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if self._seed is not None:
+            body["seed"] = self._seed
+        return body
+
+
+class _Reader:
+    """From chunks to deltas; calls come one after the other, and a new one ends the one before."""
+
+    def __init__(self) -> None:
+        self._index = -1
+        self._open: Any = None  # the number under which the server knows the call that is open
+        self._reason = ""
+        self._refused = False
+
+    def read(self, chunk: Any) -> Iterator[Delta]:
+        if chunk.usage is not None:
+            yield UsageDelta(_usage(chunk.usage))
+        for choice in chunk.choices or ():
+            delta = choice.delta
+            extra = delta.model_extra or {}
+            # The first name that has text: some servers send it under both.
+            thought = extra.get("reasoning_content") or extra.get("reasoning")
+            if isinstance(thought, str) and thought:
+                yield ThinkingDelta(thought)
+            if delta.refusal:
+                self._refused = True
+                yield TextDelta(delta.refusal)
+            if delta.content:
+                yield TextDelta(delta.content)
+            for call in delta.tool_calls or ():
+                yield from self._call(call)
+            self._reason = choice.finish_reason or self._reason
+
+    def _call(self, call: Any) -> Iterator[Delta]:
+        number = call.index if call.index is not None else call.id or self._open
+        function = call.function
+        if number != self._open or (self._index < 0 and function):
+            if self._index >= 0:
+                yield ToolEnd(self._index)
+            self._index, self._open = self._index + 1, number
+            yield ToolStart(self._index, call.id or "", (function and function.name) or "")
+        if function and function.arguments:
+            yield ToolArguments(self._index, function.arguments)
+
+    def finish(self) -> Iterator[Delta]:
+        if not self._reason:
+            raise ProviderError("the stream ended before the reply did", retryable=True)
+        if self._index >= 0 and self._reason != "length":
+            yield ToolEnd(self._index)
+        reason = _FINISH.get(self._reason, "tool_use" if self._index >= 0 else "stop")
+        yield Finish("refusal" if self._refused else reason)
+
+
+def _usage(usage: Any) -> Usage:
+    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else 0
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached or 0)
+
+
+def _told(error: Exception) -> ProviderError:
+    """What went wrong, in our words."""
+    match error:
+        case openai.APIStatusError():
+            return status_error(_message(error), error.status_code, error.response.headers)
+        case openai.APITimeoutError() | httpx2.TimeoutException():
+            return ProviderError("the model took too long to answer", retryable=True)
+        case openai.APIConnectionError() | httpx2.HTTPError():
+            return ProviderError(f"the connection broke: {error.__cause__ or error}", retryable=True)
+        case openai.APIError():  # an error event inside the stream
+            return ProviderError(f"the model's server failed: {error.message}", retryable=True)
+        case json.JSONDecodeError():
+            return ProviderError("the server sent an event that is not JSON", retryable=True)
+        case _:
+            return ProviderError(f"the request cannot be made: {error}")
+
+
+def _message(error: openai.APIStatusError) -> str:
+    body = error.body
+    message = body.get("message") if isinstance(body, dict) else None
+    return f"HTTP {error.status_code}: {message or error.message}"

@@ -1,0 +1,290 @@
+"""Settings files: the user's, and the project's on top of it where the folder is trusted.
+
+~/.dovetail/settings.json, then <workspace>/.dovetail/settings.json. Lists of rules, hooks and servers add up; anything
+else that the project says replaces what the user says. `$NAME` and `${NAME}` in servers, model and context are
+environment variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.alias_generators import to_camel
+
+from dovetail.agent.types import ApprovalMode
+from dovetail.errors import InputError
+
+_MAX_BYTES = 4 << 20
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+# Settings that add up over files; they are lists, or tables whose entries are.
+_ADDED = ("permissions", "hooks")
+# Settings in which environment variables are put in; commands and rules have uses of their own for the dollar.
+_EXPANDED = ("mcpServers", "model", "context")
+
+
+class SettingsError(InputError):
+    """A settings file, a rule, a hook or the configuration of a server is malformed."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+
+
+class PermissionSettings(_Model):
+    """Rules, each `Tool` or `Tool(pattern)`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class ToolSettings(_Model):
+    """Which tools there are, and how their calls are approved."""
+
+    core: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    approval_mode: ApprovalMode | None = None
+    web_fetch: bool = False
+    shell_timeout_seconds: float | None = Field(default=None, gt=0)
+
+    @field_validator("approval_mode", mode="before")
+    @classmethod
+    def _spelling(cls, value: object) -> object:
+        """`auto_edit`, `autoEdit` and `AUTO-EDIT` are all auto-edit."""
+        if not isinstance(value, str):
+            return value
+        word = value.lower().replace("_", "-")
+        return "auto-edit" if word == "autoedit" else word
+
+
+class ModelSettings(_Model):
+    """The model and the limits of a run."""
+
+    name: str = ""
+    provider: str = ""
+    base_url: str = ""
+    max_session_turns: int = -1
+    max_wall_time_seconds: float = -1
+    max_tool_calls: int = -1
+    max_tool_calls_per_turn: int | None = None
+
+
+class OutputSettings(_Model):
+    """How results are written."""
+
+    format: Literal["text", "json", "stream-json"] = "text"
+
+
+class ContextSettings(_Model):
+    """Folders beside the workspace that file tools may use."""
+
+    include_directories: tuple[str, ...] = ()
+
+
+class HookCommand(_Model):
+    """One hook: a command of the shell, or an address that is sent the same JSON."""
+
+    type: Literal["command", "http"] = "command"
+    command: str = ""
+    url: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    timeout: float | None = Field(default=None, gt=0)  # milliseconds, as in the reference
+
+
+class HookGroup(_Model):
+    """Hooks for the tools whose name the matcher takes."""
+
+    matcher: str = ""
+    hooks: tuple[HookCommand, ...] = ()
+
+
+class ServerSettings(_Model):
+    """One MCP server: a command with pipes, or an address that speaks streamable HTTP."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    cwd: str = ""
+    url: str = ""
+    http_url: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    timeout: float = Field(default=600_000, gt=0)  # milliseconds, as in the reference
+    trust: bool = False
+    include_tools: tuple[str, ...] | None = None
+    exclude_tools: tuple[str, ...] = ()
+
+    @property
+    def address(self) -> str:
+        """The HTTP address, "" for a command."""
+        return self.http_url or self.url
+
+
+class McpSettings(_Model):
+    """Which of the configured servers are used."""
+
+    allowed: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
+
+
+class TelemetrySettings(_Model):
+    """What OpenTelemetry is told."""
+
+    enabled: bool = True
+
+
+class GeneralSettings(_Model):
+    """What fits nowhere else."""
+
+    chat_recording: bool = True
+
+
+class Settings(_Model):
+    """Everything that settings files can say; `trusted` is found out, never read."""
+
+    permissions: PermissionSettings = PermissionSettings()
+    tools: ToolSettings = ToolSettings()
+    model: ModelSettings = ModelSettings()
+    output: OutputSettings = OutputSettings()
+    context: ContextSettings = ContextSettings()
+    hooks: dict[str, tuple[HookGroup, ...]] = Field(default_factory=dict)
+    disable_all_hooks: bool = False
+    mcp_servers: dict[str, ServerSettings] = Field(default_factory=dict)
+    mcp: McpSettings = McpSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    general: GeneralSettings = GeneralSettings()
+    trusted: bool = True
+
+
+def dovetail_home() -> Path:
+    """The folder of the user's settings and transcripts: $DOVETAIL_HOME, else ~/.dovetail."""
+    return Path(os.environ.get("DOVETAIL_HOME") or Path.home() / ".dovetail")
+
+
+def load_settings(workspace: Path, home: Path | None = None, *, bare: bool = False) -> Settings:
+    """The settings of a run in `workspace`; a bare run reads none but still minds trust."""
+    home = home or dovetail_home()
+    user = _read(home / "settings.json")
+    trusted = is_trusted(workspace, home, user)
+    project_file = workspace / ".dovetail" / "settings.json"
+    same = project_file.resolve() == (home / "settings.json").resolve()
+    files = [] if bare else [user, _read(project_file) if trusted and not same else {}]
+    merged: dict[str, Any] = {}
+    for file in files:
+        merged = _merged(merged, file)
+    merged |= {key: _expanded(merged[key]) for key in _EXPANDED if key in merged}
+    merged["trusted"] = trusted
+    return cast(Settings, _validated(Settings, merged, "settings.json"))
+
+
+def is_trusted(workspace: Path, home: Path, user: Mapping[str, Any]) -> bool:
+    """Whether the user trusts the folder; everything is trusted unless security.folderTrust.enabled says to ask.
+
+    trustedFolders.json names folders with TRUST_FOLDER, TRUST_PARENT or DO_NOT_TRUST; the nearest one counts.
+    """
+    security = user.get("security")
+    folder_trust = security.get("folderTrust") if isinstance(security, dict) else None
+    if not (isinstance(folder_trust, dict) and folder_trust.get("enabled") is True):
+        return True
+    place = workspace.resolve()
+    best: tuple[int, bool] = (-1, False)
+    for text, level in _read(home / "trustedFolders.json").items():
+        folder = Path(text).expanduser().resolve()
+        folder = folder.parent if level == "TRUST_PARENT" else folder
+        if place.is_relative_to(folder):
+            # Of two words on the same folder, the one against trust counts.
+            best = max(
+                best, (len(folder.parts), level in ("TRUST_FOLDER", "TRUST_PARENT")), key=lambda b: (b[0], not b[1])
+            )
+    return best[1]
+
+
+def read_mcp_config(text: str) -> dict[str, ServerSettings]:
+    """The servers of `--mcp-config`: JSON text, or the path of a file with it; with or without "mcpServers" around."""
+    if text.lstrip().startswith("{"):
+        value = _parsed(text, "--mcp-config")
+    else:
+        path = Path(text).expanduser()
+        if not path.is_file():
+            raise SettingsError(f"there is no file {text!r}", "--mcp-config", "give JSON text or the path of a file")
+        value = _read(path)
+    servers = value.get("mcpServers", value)
+    if not isinstance(servers, dict):
+        raise SettingsError("an object of servers is expected", "/mcpServers", 'write {"name": {"command": "..."}}')
+    wrapped = _validated(Settings, {"mcpServers": _expanded(servers)}, "--mcp-config")
+    return cast(Settings, wrapped).mcp_servers
+
+
+def server_slug(name: str) -> str:
+    """The name of a server inside the names of its tools, where two underscores separate."""
+    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9-]", "_", name)).strip("_") or "server"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if not path.is_file():
+            return {}
+        if path.stat().st_size > _MAX_BYTES:
+            raise SettingsError(f"the file is larger than {_MAX_BYTES} bytes", str(path), "make it smaller")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the file cannot be read: {error}", str(path), "make it readable, or remove it") from error
+    return _parsed(text, str(path))
+
+
+def _parsed(text: str, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        # The text may hold keys of servers, so only the place of the slip is told.
+        line = getattr(error, "lineno", 1)
+        column = getattr(error, "colno", 1)
+        where = f"{place}, line {line}, column {column}"
+        raise SettingsError("this is not valid JSON", where, "correct the JSON") from None
+    if not isinstance(value, dict):
+        raise SettingsError("an object is expected", place, "write {...}")
+    return value
+
+
+def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(low)
+    for key, value in high.items():
+        before = merged.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = {**before, **value}
+            if key in _ADDED:
+                merged[key] |= {
+                    name: [*before[name], *entries]
+                    for name, entries in value.items()
+                    if isinstance(before.get(name), list) and isinstance(entries, list)
+                }
+        else:
+            merged[key] = value
+    return merged
+
+
+def _expanded(value: Any) -> Any:
+    """Environment variables put in; a name that is not set stays as it is written."""
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda match: os.environ.get(match[1] or match[2], match[0]), value)
+    if isinstance(value, list):
+        return [_expanded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _expanded(item) for key, item in value.items()}
+    return value
+
+
+def _validated(model: type[_Model], value: Mapping[str, Any], place: str) -> _Model:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        pointer = "".join(f"/{part}" for part in first["loc"])
+        raise SettingsError(f"{first['msg']}", f"{place} {pointer}", "correct or remove this setting") from None

@@ -1,0 +1,48 @@
+"""The tools that come with a run, and Python functions as tools.
+
+builtin_tools()      files, search, shell, web, subagents and the rest; permissions decide which are offered
+function_tool(f)     a Python function, with its schema from its signature
+"""
+
+from __future__ import annotations
+
+from dovetail.agent.protocols import Tool
+from dovetail.agent.tools.agents import (
+    ASK_USER_QUESTION,
+    EXIT_PLAN_MODE,
+    MAX_DEPTH,
+    SCHEDULE,
+    SEND_MESSAGE,
+    TASK_STOP,
+    TODO_WRITE,
+    agent_tool,
+)
+from dovetail.agent.tools.files import EDIT, READ_FILE, WRITE_FILE
+from dovetail.agent.tools.functions import FunctionTool, function_tool
+from dovetail.agent.tools.listing import GLOB, LIST_DIRECTORY
+from dovetail.agent.tools.searching import GREP
+from dovetail.agent.tools.shell import SHELL
+from dovetail.agent.tools.web import WEB_FETCH
+
+__all__ = ["FunctionTool", "builtin_tools", "function_tool"]
+
+
+def builtin_tools(max_subagent_depth: int = MAX_DEPTH) -> list[Tool]:
+    """Every tool that comes with a run, in the order in which a model sees them."""
+    return [
+        READ_FILE,
+        WRITE_FILE,
+        EDIT,
+        LIST_DIRECTORY,
+        GLOB,
+        GREP,
+        SHELL,
+        WEB_FETCH,
+        TODO_WRITE,
+        agent_tool(max_subagent_depth),
+        TASK_STOP,
+        SEND_MESSAGE,
+        SCHEDULE,
+        ASK_USER_QUESTION,
+        EXIT_PLAN_MODE,
+    ]

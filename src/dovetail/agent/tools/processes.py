@@ -1,0 +1,108 @@
+"""Processes that a tool or hook starts, and how they all end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+# How long a group of processes may take to end by itself after SIGTERM.
+GRACE_S = 1.0
+_POLL_S = 0.005
+_MAX_SWEEPS = 200
+# The environment variable that marks everything that a call started, wherever it went.
+MARK = "DOVETAIL_CALL"
+
+
+@asynccontextmanager
+async def running(
+    *command: str, env: Mapping[str, str] | None = None, **options: Any
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process in a session of its own; whatever happens inside, everything that it started is gone afterwards.
+
+    Also gone are descendants that left the session, where /proc tells which carry the mark in their environment.
+    """
+    mark = uuid.uuid4().hex
+    start = asyncio.create_subprocess_exec(
+        *command, env={**(os.environ if env is None else env), MARK: mark}, start_new_session=True, **options
+    )
+    starting = asyncio.ensure_future(start)
+    try:
+        await to_the_end(starting)
+        yield starting.result()
+    finally:
+        if starting.done() and not starting.cancelled() and starting.exception() is None:
+            await to_the_end(asyncio.ensure_future(_end(starting.result(), mark)))
+
+
+async def exited(process: asyncio.subprocess.Process) -> int:
+    """The exit code, as soon as there is one: Process.wait also waits for everyone who holds the pipes."""
+    while process.returncode is None:
+        await asyncio.sleep(_POLL_S)
+    return process.returncode
+
+
+async def to_the_end(task: asyncio.Future[Any]) -> None:
+    """Wait for short work that a cancellation must not cut short, and only then be cancelled."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
+
+
+async def _end(process: asyncio.subprocess.Process, mark: str) -> None:
+    if process.returncode is None:
+        _signal_group(process.pid, signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(exited(process), GRACE_S)
+    # The leader is gone or will be now; others of its group, left behind by `&`, go with it.
+    _signal_group(process.pid, signal.SIGKILL)
+    await kill_marked(mark)
+    await exited(process)
+    transport = getattr(process, "_transport", None)  # pipes that a survivor holds open would keep the loop busy
+    if transport is not None:
+        transport.close()
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+async def kill_marked(mark: str) -> None:
+    """End every process that carries the mark, where the system tells which they are.
+
+    One that forks or executes while we look can be missed, so the search ends only when it found nobody twice.
+    """
+    nobody = 0
+    for _ in range(_MAX_SWEEPS):
+        found = _carriers(mark)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        nobody = 0 if found else nobody + 1
+        if nobody == 2:
+            return
+        await asyncio.sleep(_POLL_S)
+
+
+def _carriers(mark: str) -> list[int]:
+    """Processes with the mark in their environment; none where the system does not tell."""
+    wanted = f"{MARK}={mark}".encode()
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found

@@ -1,0 +1,139 @@
+"""`dovetail run`: a model works through tools and ends with an answer that fits a schema."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import Any
+
+import click
+
+from dovetail.agent.flags import ConflictError, Flags, check_conflicts, read_prompt, split_names
+
+_TOOLS: Any = {"multiple": True, "metavar": "NAMES"}
+
+
+class _WrongUsage(click.UsageError):
+    exit_code = 1
+
+
+class _Command(click.Command):
+    """A wrong command line ends with 1 here, as scripts that drive headless agents expect."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise _WrongUsage(error.message, error.ctx) from error
+
+
+def _interrupted(*_: Any) -> None:
+    """What the first signal does until the run itself listens; later ones do not spoil the end that it leads to."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)  # not SIG_IGN: Python complains about a signal that is on its way already
+    raise KeyboardInterrupt
+
+
+@click.command(cls=_Command)
+@click.argument("query", nargs=-1)
+@click.option("-p", "--prompt", metavar="TEXT", help="What to do; the same as the words of QUERY.")
+@click.option("-i", "--prompt-interactive", metavar="TEXT", hidden=True)
+@click.option("--json-schema", metavar="JSON|@FILE", help="The schema that the answer has to fit.")
+@click.option("--wrap-root", is_flag=True, help="Take a schema of an array, a string, a number: any JSON value.")
+@click.option("--allow-unknown-keywords", is_flag=True, help="Warn about unknown keywords instead of refusing them.")
+@click.option("-o", "--output-format", type=click.Choice(["text", "json", "stream-json"]), help="How to answer: below.")
+@click.option("--input-format", type=click.Choice(["text", "stream-json"]), default="text", hidden=True)
+@click.option("--include-partial-messages", is_flag=True, help="Show replies while they come (stream-json only).")
+@click.option("-C", "--workspace", metavar="DIR", default=".", help="The directory to work in; this one by default.")
+@click.option("--provider", metavar="NAME", help="openai, anthropic, gemini, local or speaker.")
+@click.option("-m", "--model", metavar="NAME", help="The model's name, or for local its directory.")
+@click.option("--base-url", metavar="URL", help="Where the provider's interface is, such as a server of your own.")
+@click.option("--seed", type=int, metavar="N", help="The same seed makes the speaker say the same.")
+@click.option("--max-session-turns", metavar="N", help="How often the model may be called.")
+@click.option("--max-wall-time", metavar="TIME", help="How long the run may take: 90, 30s, 10m, 1.5h.")
+@click.option("--max-tool-calls", metavar="N", help="How many tools may be called.")
+@click.option("--max-structured-retries", metavar="N", help="How many answers may fail to fit; 10 by default.")
+@click.option("--max-subagent-depth", type=click.IntRange(1, 100), default=5, metavar="N", help="How deep agents nest.")
+@click.option("-y", "--yolo", is_flag=True, help="Allow every tool call.")
+@click.option("--approval-mode", type=click.Choice(["plan", "default", "auto-edit", "auto", "yolo"]), help="See below.")
+@click.option("--core-tools", **_TOOLS, help="Of the built-in tools, offer only these.")
+@click.option("--allowed-tools", **_TOOLS, help="Allow these, such as edit or 'Bash(git *)'.")
+@click.option("--exclude-tools", **_TOOLS, help="Never offer these, or never allow such calls of them.")
+@click.option("--bare", is_flag=True, help="No settings files, no hooks, and read_file, edit and the shell only.")
+@click.option("--safe-mode", is_flag=True, help="No settings files and no hooks, but all tools.")
+@click.option("--mcp-config", metavar="JSON|FILE", help="Tool servers to connect to.")
+@click.option("--allowed-mcp-server-names", **_TOOLS, help="Of the configured servers, use only these.")
+@click.option("-c", "--continue", "continue_", is_flag=True, help="Go on with the latest session of this directory.")
+@click.option("-r", "--resume", metavar="ID", help="Go on with this session.")
+@click.option("--session-id", metavar="UUID", help="The id of the new session.")
+@click.option("--fork-session", is_flag=True, help="Go on in a copy, under a new id.")
+@click.option("--chat-recording/--no-chat-recording", default=None, help="Keep a transcript, or none.")
+@click.option("--system-prompt", metavar="TEXT", help="Instead of the built-in instructions.")
+@click.option("--append-system-prompt", metavar="TEXT", default="", help="After the built-in instructions.")
+@click.option("--acp", "--experimental-acp", "acp", is_flag=True, hidden=True)
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> None:
+    """Let a model work in a directory until its answer fits a schema.
+
+    The model reads, searches and, where you allow it, changes files and runs commands. With --json-schema it must end
+    by delivering a value that fits; standard output then has that value and nothing else. Without a provider the
+    embedded speaker answers: it is no language model and its values are random, but they always fit.
+
+    \b
+    Examples
+      dovetail run "Which of these files handle errors?" --json-schema @answer.json
+      dovetail run -p "List the Python files here" --json-schema '{"type": "object",
+          "properties": {"files": {"type": "array", "items": {"type": "string"}}}, "required": ["files"]}'
+      git diff | dovetail run -p "Review this" --provider anthropic -o json | jq '.[-1].structured_result'
+      dovetail run -p "Fix the failing test" --approval-mode auto-edit --allowed-tools 'Bash(pytest *)'
+
+    \b
+    Output
+      text         the value (without a schema: the last words of the model); on failure nothing
+      json         one array of all messages; the last one is the result
+      stream-json  the same messages, a line each, as they come
+      A result has structured_result exactly when the answer fits, and termination_reason always.
+
+    \b
+    Approval
+      plan, default, auto  reading only, and what --allowed-tools and settings allow
+      auto-edit            also changes of files in the workspace
+      yolo                 everything
+
+    \b
+    Exit codes
+      0    the answer is on standard output
+      1    prose instead of an answer, a loop, a failed model call, or a wrong command line
+      42   the prompt names a file that cannot be read
+      52   the schema or the configuration is wrong
+      53   --max-session-turns    55  --max-wall-time or --max-tool-calls    56  --max-structured-retries
+      130  SIGINT or SIGTERM
+    """
+    for name in ("core_tools", "allowed_tools", "exclude_tools", "allowed_mcp_server_names"):
+        options[name] = split_names(options[name])
+    context.exit(_run(context, Flags(**options)))
+
+
+def _run(context: click.Context, flags: Flags) -> int:
+    """Check, ask and run; the exit code."""
+    before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        check_conflicts(flags, stdin_is_terminal=sys.stdin is not None and sys.stdin.isatty())
+        prompt = read_prompt(flags, sys.stdin)
+        from dovetail.agent.command import execute
+
+        # An event loop that is half made cannot be interrupted cleanly; `execute` lets the signals in.
+        signal.pthread_sigmask(signal.SIG_BLOCK, before)
+        return asyncio.run(execute(flags, prompt))
+    except ConflictError as conflict:
+        click.echo(str(conflict), err=True)
+        click.echo(context.get_usage(), err=True)
+        return 1
+    except KeyboardInterrupt:
+        from dovetail.agent.command import cancelled
+
+        return cancelled(flags)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

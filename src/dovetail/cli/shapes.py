@@ -1,0 +1,25 @@
+"""The shapes in which a message is printed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from dovetail.messages import Message
+
+SHAPES = ("message", "openai", "huggingface", "anthropic", "responses")
+
+
+def shaped(message: Message, shape: str) -> Any:
+    """The message as JSON values, in one of SHAPES."""
+    match shape:
+        case "openai":
+            return message.to_openai()
+        case "huggingface":
+            return message.to_hf()
+        case "anthropic":
+            return message.to_anthropic()
+        case "responses":
+            return message.to_responses()
+        case _:
+            return dataclasses.asdict(message)

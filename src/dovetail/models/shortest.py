@@ -1,0 +1,141 @@
+"""The shortest output that a grammar has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dovetail.grammar import ir
+
+# A call weighs less than any byte but more than nothing, so that of two equal ways the one with fewer calls is
+# shorter, and no way leads back to itself.
+_BYTE = float(1 << 20)
+
+_Weights = dict[int, float]
+
+
+def shortest(root: ir.Rule) -> Iterator[bytes | ir.Tokens]:
+    """Pieces of the shortest output in order; a piece that is not bytes is one token out of those."""
+    rules = _weigh_rules(root)
+    known = {id(rule): _weigh_nodes(rule.body, rules) for rule in ir.reachable(root)}
+    pending: list[tuple[ir.Node, _Weights]] = [(root.body, known[id(root)])]
+    while pending:
+        node, weights = pending.pop()
+        match node:
+            case ir.Lit(data):
+                yield data
+            case ir.Chars(ranges):
+                yield chr(_nicest(ranges)).encode()
+            case ir.Bytes(ranges):
+                yield bytes([_nicest(ranges)])
+            case ir.Tokens():
+                yield node
+            case ir.Spelled():
+                yield from _plainly(node)
+            case ir.Call(rule):
+                pending.append((rule.body, known[id(rule)]))
+            case _:
+                pending += [(part, weights) for part in reversed(_way(node, weights))]
+
+
+def _way(node: ir.Node, weights: _Weights) -> list[ir.Node]:
+    """What the shortest way through a node consists of."""
+    match node:
+        case ir.Seq(parts):
+            return list(parts)
+        case ir.Alt(parts):
+            return [min(parts, key=lambda part: weights[id(part)])]
+        case ir.Repeat(body, low):
+            return [body] * low
+        case ir.Capture(_, body) | ir.Without(body):
+            return [body]
+        case ir.Text():
+            stop, arm = min(_arms(node), key=lambda arm: len(arm[0]) * _BYTE + weights[id(arm[1])])
+            return [ir.Lit(stop), arm]
+        case ir.AnyOrder(members, _, separator, close, started):
+            required = [member for member, needed in members if needed]
+            joined = [part for member in required for part in (separator, member)]
+            return [*joined[0 if started else 1 :], close]
+        case _:
+            raise AssertionError(f"no way leads through {node!r}")
+
+
+def _weigh_rules(root: ir.Rule) -> _Weights:
+    """The weight of the shortest output of each rule, by going over all rules until nothing changes."""
+    rules = ir.reachable(root)
+    weights = {id(rule): math.inf for rule in rules}
+    changed = True
+    while changed:
+        changed = False
+        for rule in reversed(rules):
+            weight = _weigh_nodes(rule.body, weights)[id(rule.body)]
+            if weight < weights[id(rule)]:
+                weights[id(rule)] = weight
+                changed = True
+    return weights
+
+
+def _weigh_nodes(body: ir.Node, rules: _Weights) -> _Weights:
+    """The weight of each node of a rule; the inner ones first, however deep."""
+    weights: _Weights = {}
+    for node in reversed(list(_within(body))):
+        weights[id(node)] = _weigh(node, weights, rules)
+    return weights
+
+
+def _within(body: ir.Node) -> Iterator[ir.Node]:
+    pending = [body]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ir.Spelled):  # its parts are made anew each time, and nothing is to be chosen in it
+            pending.extend(ir.children(node))
+
+
+def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
+    match node:
+        case ir.Lit(data):
+            return len(data) * _BYTE
+        case ir.Chars(ranges) | ir.Bytes(ranges):
+            return _BYTE if ranges else math.inf
+        case ir.Tokens():
+            return _BYTE
+        case ir.Spelled():
+            return sum(map(len, _plainly(node))) * _BYTE
+        case ir.Call(rule):
+            return rules[id(rule)] + 1
+        case ir.Alt(parts):
+            return min((weights[id(part)] for part in parts), default=math.inf)
+        case ir.Repeat(body, low):
+            return low * weights[id(body)] if low else 0.0
+        case ir.Text():
+            return min((len(stop) * _BYTE + weights[id(arm)] for stop, arm in _arms(node)), default=math.inf)
+        case _:
+            return sum(weights[id(part)] for part in _way(node, weights))
+
+
+def _arms(node: ir.Text) -> list[tuple[bytes, ir.Node]]:
+    return [*node.stops, *([] if node.after is None else [(b"", node.after)])]
+
+
+def _plainly(node: ir.Spelled) -> Iterator[bytes]:
+    """Each character as it is, or where it cannot be, in the shortest of its other spellings."""
+    yield node.quote
+    for char in node.text:
+        raw, rule = node.spellings[char]
+        if raw:
+            yield raw
+        else:
+            yield node.spellings.lead
+            for piece in shortest(rule):
+                assert isinstance(piece, bytes)
+                yield piece
+    yield node.quote
+
+
+def _nicest(ranges: tuple[tuple[int, int], ...]) -> int:
+    """A letter or digit where the ranges hold one, or else their first member."""
+    for wanted in b"a0":
+        if any(low <= wanted <= high for low, high in ranges):
+            return wanted
+    return next((low for low, high in ranges if high > 32), ranges[0][0])

@@ -1,0 +1,185 @@
+"""Runs under random signals, provider faults and failing hooks: `python -m tests.agent.chaos 1000`.
+
+After each run: an exit code that is documented, exactly one result that agrees with it, one result for each call, an
+answer that fits, a transcript of whole lines without the payload, and no process left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from dovetail.agent.endings import KINDS
+from tests.agent.cli.conftest import S1, Bench
+from tests.agent.servers import Call, Received, Reply, ScriptedServer
+from tests.agent.warm import Finished, Warm
+
+SECRET = "chaos-payload-value"
+CODES = {kind.exit_code for kind in KINDS.values()}
+_MARK = "DOVETAIL_CHAOS_RUN"
+
+
+def script(chance: random.Random) -> Any:
+    """A model that works, errs and breaks at random."""
+    lock = threading.Lock()
+
+    def reply(request: Received) -> Reply:
+        with lock:
+            return _reply(chance, request.serial)
+
+    return reply
+
+
+def _reply(chance: random.Random, serial: int) -> Reply:
+    faults: list[dict[str, Any]] = [
+        *[{}] * 12,
+        {"cut_after": chance.randrange(5)},
+        {"garbage_after": chance.randrange(5)},
+        {"error_after": chance.randrange(5)},
+        {"stall_after": chance.randrange(4), "stall_s": 5.0},
+        {"status": chance.choice([400, 401, 429, 500, 503]), "headers": {"retry-after": "0"}},
+        {"pace_s": 0.05},
+        {"finish": "length"},
+    ]
+    calls = [
+        Call("structured_output", {"summary": SECRET}),
+        Call("structured_output", {"summary": [SECRET]}),
+        Call("structured_output", f'{{"summary": "{SECRET}'),
+        Call("read_file", {"file_path": "a.txt", "offset": serial}),
+        Call("glob", {"pattern": f"*{serial}"}),
+        Call("run_shell_command", {"command": f"sleep {chance.choice(['0', '0.1', '20'])}; : {'x' * serial}"}),
+        Call("run_shell_command", {"command": f"sleep 20 & : {'y' * serial}"}),
+        Call("agent", {"description": "t", "prompt": "look", "run_in_background": chance.random() < 0.5}),
+        Call("unknown", {}),
+    ]
+    blocks: list[Any] = chance.sample(calls, chance.choice([0, 1, 1, 1, 2, 3]))
+    if chance.random() < 0.3:
+        blocks.append(calls[0])
+    return Reply(*(["words"] if chance.random() < 0.5 else []), *blocks, **chance.choice(faults))
+
+
+def hooks(chance: random.Random) -> dict[str, Any]:
+    """Hooks that mostly behave."""
+    commands = ["true"] * 4 + [
+        "exit 1",
+        "exit 2",
+        "sleep 20",
+        "kill -9 $$",
+        "echo '{\"continue\": false}'",
+        "yes | head -c 99999",
+    ]
+    events = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+    return {
+        event: [{"matcher": "*", "hooks": [{"type": "command", "command": chance.choice(commands), "timeout": 300}]}]
+        for event in events
+    }
+
+
+def one(warm: Warm, seed: int) -> str:
+    """One run; how it ended, or AssertionError."""
+    chance = random.Random(seed)
+    form = chance.choice(["text", "json", "stream-json"])
+    with tempfile.TemporaryDirectory() as folder, ScriptedServer(script(chance)) as server:
+        bench = Bench(warm, Path(folder))
+        bench.env[_MARK] = str(seed)
+        bench.write("a.txt")
+        bench.settings(hooks=hooks(chance))
+        flags = ["-y", "--max-session-turns", "6", "--max-wall-time", str(chance.choice([1, 2, 4]))]
+        flags += ["--include-partial-messages"] if form == "stream-json" and chance.random() < 0.5 else []
+        running = bench.start(server, *flags, form=form)
+        if chance.random() < 0.5:
+            time.sleep(chance.random() * 1.5)
+            for _ in range(chance.choice([1, 1, 2])):
+                running.send(chance.choice([signal.SIGINT, signal.SIGTERM]))
+        finished = running.finish()
+        try:
+            return check(bench, finished, form, seed)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}\n{finished}") from error
+
+
+def check(bench: Bench, finished: Finished, form: str, seed: int) -> str:
+    """What must hold after any run."""
+    if finished.code in (-signal.SIGINT, -signal.SIGTERM) or (finished.code, finished.stderr.strip()) == (130, ""):
+        return _killed(finished, form)
+    assert finished.code in CODES, finished.code
+    assert "Traceback" not in finished.stderr
+    if form == "text":
+        assert (finished.code == 0) == bool(finished.stdout)
+        payload = json.loads(finished.stdout) if finished.stdout else None
+        reason = f"exit {finished.code}"
+    else:
+        result = finished.result
+        assert finished.code == KINDS[result["termination_reason"]].exit_code
+        assert (finished.code == 0) == ("structured_result" in result)
+        payload = result.get("structured_result")
+        assert sorted(use["id"] for use in finished.uses()) == sorted(finished.results())
+        reason = result["termination_reason"]
+        assert reason != "internal_error"
+    assert payload in (None, {"summary": SECRET})
+    assert S1["required"] == ["summary"]
+    for path in bench.transcripts:
+        text = path.read_text()
+        assert SECRET not in text
+        for line in text.splitlines():
+            json.loads(line)
+    assert [] == leftovers(seed)
+    return reason
+
+
+def _killed(finished: Finished, form: str) -> str:
+    """A signal before the command has begun or after it has ended: there is nothing, or everything."""
+    if not finished.stdout:
+        return "killed before it began"
+    assert form == "text" or finished.result
+    return "killed after it had ended"
+
+
+def leftovers(seed: int, limit_s: float = 3.0) -> list[str]:
+    """Processes of a run that outlive it."""
+    end = time.monotonic() + limit_s
+    while True:
+        found = _marked(f"{_MARK}={seed}")
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.05)
+
+
+def _marked(mark: str) -> list[str]:
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                if mark.encode() in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                    found.append(Path(f"/proc/{entry}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue
+    return found
+
+
+def run(count: int, first_seed: int = 0, workers: int = 3) -> Counter[str]:
+    """So many runs; how many ended in which way."""
+    warm = Warm()
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            return Counter(pool.map(lambda seed: one(warm, seed), range(first_seed, first_seed + count)))
+    finally:
+        warm.close()
+
+
+if __name__ == "__main__":
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    began = time.monotonic()
+    for ending, times in run(size, *map(int, sys.argv[2:3])).most_common():
+        print(f"{times:6} {ending}")
+    print(f"{size} runs in {time.monotonic() - began:.0f} s")

@@ -1,0 +1,60 @@
+"""The first command on a fresh machine: no network, no extras, an interpreter of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from tests.agent.cli.conftest import Bench
+from tests.agent.warm import ROOT
+
+FILES = {
+    "type": "object",
+    "properties": {"files": {"type": "array", "items": {"type": "string"}}},
+    "required": ["files"],
+}
+ARGUMENTS = ("run", "-p", "List the Python files here", "--json-schema", json.dumps(FILES))
+
+# What the extras bring; a fresh machine has none of it.
+_WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in "openai anthropic google mcp opentelemetry httpx2 transformers".split():
+            raise ImportError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Absent())
+from dovetail.cli import main
+main(prog_name="dovetail")
+"""
+
+
+def test_the_first_command_prints_a_valid_object(bench: Bench) -> None:
+    del bench.env["OPENAI_API_KEY"]
+    finished = bench.warm.cold(*ARGUMENTS, env=bench.env, cwd=bench.workspace)
+    assert 0 == finished.code
+    assert "It is not a language model" in finished.stderr
+    files = json.loads(finished.stdout)["files"]
+    assert all(isinstance(file, str) for file in files)
+
+
+def test_it_needs_none_of_the_extras_and_names_the_one_that_is_missing(bench: Bench) -> None:
+    def without(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", _WITHOUT, *arguments],
+            env=bench.env | {"PYTHONPATH": str(ROOT / "src")},
+            cwd=bench.workspace,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = without(*ARGUMENTS)
+    assert 0 == done.returncode, done.stderr
+    assert "files" in json.loads(done.stdout)
+    done = without("run", "-p", "x", "--provider", "openai", "--model", "m")
+    assert 52 == done.returncode
+    assert "dovetail[agent]" in done.stderr

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.agent.settings import SettingsError, load_settings, read_mcp_config
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> tuple[Path, Path]:
+    workspace, home = tmp_path / "work", tmp_path / "home"
+    (workspace / ".dovetail").mkdir(parents=True)
+    home.mkdir()
+    return workspace, home
+
+
+def write(folder: Path, value: Any, name: str = "settings.json") -> None:
+    (folder / name).write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+def test_no_files_are_the_defaults(place: tuple[Path, Path]) -> None:
+    settings = load_settings(*place)
+    assert settings.trusted
+    assert "text" == settings.output.format
+    assert -1 == settings.model.max_session_turns
+
+
+def test_the_project_speaks_after_the_user_and_rules_add_up(place: tuple[Path, Path]) -> None:
+    workspace, home = place
+    write(home, {"permissions": {"deny": ["a"], "ask": ["b"]}, "model": {"name": "m", "maxToolCalls": 3}})
+    write(
+        workspace / ".dovetail",
+        {"permissions": {"deny": ["c"]}, "model": {"maxToolCalls": 5}, "tools": {"approvalMode": "AUTO_EDIT"}},
+    )
+    settings = load_settings(workspace, home)
+    assert ("a", "c") == settings.permissions.deny
+    assert ("b",) == settings.permissions.ask
+    assert ("m", 5) == (settings.model.name, settings.model.max_tool_calls)
+    assert "auto-edit" == settings.tools.approval_mode
+
+
+def test_hooks_of_both_files_run(place: tuple[Path, Path]) -> None:
+    workspace, home = place
+    hook = {"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "true"}]}]}
+    write(home, {"hooks": hook})
+    write(workspace / ".dovetail", {"hooks": hook})
+    assert 2 == len(load_settings(workspace, home).hooks["PreToolUse"])
+
+
+def test_a_bare_run_reads_nothing_but_trust(place: tuple[Path, Path]) -> None:
+    workspace, home = place
+    write(home, {"permissions": {"deny": ["a"]}, "security": {"folderTrust": {"enabled": True}}})
+    settings = load_settings(workspace, home, bare=True)
+    assert () == settings.permissions.deny
+    assert not settings.trusted
+
+
+TRUST = [
+    ({}, False),
+    ({"WORK": "TRUST_FOLDER"}, True),
+    ({"PARENT": "TRUST_FOLDER"}, True),
+    ({"WORK": "TRUST_PARENT"}, True),
+    ({"WORK": "DO_NOT_TRUST", "PARENT": "TRUST_FOLDER"}, False),
+    ({"WORK": "TRUST_FOLDER", "PARENT": "DO_NOT_TRUST"}, True),
+    ({"WORK/sub": "TRUST_FOLDER"}, False),
+]
+
+
+@pytest.mark.parametrize(("folders", "trusted"), TRUST)
+def test_the_nearest_word_on_a_folder_decides_its_trust(
+    place: tuple[Path, Path], folders: dict[str, str], trusted: bool
+) -> None:
+    workspace, home = place
+    names = {
+        key.replace("WORK", str(workspace)).replace("PARENT", str(workspace.parent)): v for key, v in folders.items()
+    }
+    write(home, {"security": {"folderTrust": {"enabled": True}}})
+    write(home, names, "trustedFolders.json")
+    write(workspace / ".dovetail", {"permissions": {"allow": ["Bash"]}})
+    settings = load_settings(workspace, home)
+    assert trusted == settings.trusted
+    assert (("Bash",) if trusted else ()) == settings.permissions.allow
+
+
+def test_a_project_cannot_declare_itself_trusted(place: tuple[Path, Path]) -> None:
+    workspace, home = place
+    write(home, {"security": {"folderTrust": {"enabled": True}}})
+    write(workspace / ".dovetail", {"trusted": True, "security": {"folderTrust": {"enabled": False}}})
+    assert not load_settings(workspace, home).trusted
+
+
+def test_variables_of_the_environment_are_put_into_servers(
+    place: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, home = place
+    monkeypatch.setenv("TOKEN", "t0")
+    monkeypatch.delenv("NOT_SET", raising=False)
+    write(
+        home,
+        {
+            "mcpServers": {"s": {"httpUrl": "http://x", "headers": {"A": "Bearer ${TOKEN}", "B": "$NOT_SET"}}},
+            "permissions": {"deny": ["Bash(echo $TOKEN)"]},
+        },
+    )
+    settings = load_settings(workspace, home)
+    assert {"A": "Bearer t0", "B": "$NOT_SET"} == settings.mcp_servers["s"].headers
+    assert ("Bash(echo $TOKEN)",) == settings.permissions.deny
+
+
+MALFORMED = [
+    ("{", "not valid JSON", "line 1"),
+    ("[]", "an object is expected", "settings.json"),
+    ('{"tools": {"approvalMode": "sometimes"}}', "Input should be", "/tools/approvalMode"),
+    ('{"permissions": {"deny": "x"}}', "valid tuple", "/permissions/deny"),
+    ("[" * 100_000, "not valid JSON", "settings.json"),
+]
+
+
+@pytest.mark.parametrize(("text", "problem", "path"), MALFORMED)
+def test_a_malformed_file_is_told_with_its_place(place: tuple[Path, Path], text: str, problem: str, path: str) -> None:
+    workspace, home = place
+    write(home, text)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(workspace, home)
+    assert problem in caught.value.problem
+    assert path in caught.value.path
+
+
+def test_an_error_never_quotes_the_file(place: tuple[Path, Path]) -> None:
+    workspace, home = place
+    write(home, '{"mcpServers": {"s": {"headers": {"A": 12345678}}}}')
+    with pytest.raises(SettingsError) as caught:
+        load_settings(workspace, home)
+    assert "12345678" not in str(caught.value)
+
+
+def test_the_servers_of_a_flag_come_as_text_or_file(tmp_path: Path) -> None:
+    inner = {"s": {"command": "x", "args": ["y"]}}
+    write(tmp_path, {"mcpServers": inner}, "servers.json")
+    for text in (json.dumps(inner), json.dumps({"mcpServers": inner}), str(tmp_path / "servers.json")):
+        assert ("y",) == read_mcp_config(text)["s"].args
+    with pytest.raises(SettingsError, match="no file"):
+        read_mcp_config(str(tmp_path / "absent.json"))
+    with pytest.raises(SettingsError, match="object"):
+        read_mcp_config('{"mcpServers": []}')
