@@ -17,7 +17,7 @@ from dovetail.templates.checks.laws import accepted, read_back, streams
 from dovetail.templates.checks.report import FEATURES, Check, Report
 from dovetail.templates.checks.turns import Turns
 
-_UTTERANCES = 3  # of the random speaker, for each request
+_UTTERANCES = 2  # of the random speaker, for each request
 _FIXES = {
     "reasoning": "write reasoning between two markers that stand nowhere else, the same in prompt and history",
     "content": "write content as it is, between markers that are not part of it",
