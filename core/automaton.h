@@ -167,8 +167,6 @@ class Automaton {
     DState *home() const { return home_; }
     void offer_home(DState &d);
 
-    const Rule &rule() const { return rule_; }
-
   private:
     struct SetKey {
         const uint32_t *data;

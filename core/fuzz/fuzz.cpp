@@ -17,6 +17,7 @@
 #include <random>
 
 #include "code.h"
+#include "describe.h"
 #include "matcher.h"
 #include "store.h"
 #include "vocab.h"
@@ -344,83 +345,6 @@ void damage(Random &random, std::string &bytes) {
         case 1: bytes.erase(at, 1 + random.below(4)); break;
         default: bytes.insert(at, 1, static_cast<char>(random.below(256)));
         }
-    }
-}
-
-/// One node as text, for a round that is played again.
-void describe(CodeReader &in) {
-    auto text = [&] {
-        std::printf(" \"");
-        for (const char c : in.text()) std::printf(c >= ' ' && c < 127 ? "%c" : "\\x%02x", static_cast<uint8_t>(c));
-        std::printf("\"");
-    };
-    auto texts = [&] { for (uint32_t n = in.count(); n > 0; --n) text(); };
-    auto number = [&] { std::printf(" %u", in.number32()); };
-    auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
-    static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder", "Unlisted"};
-    const Code op = in.op();
-    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 18)]);
-    switch (op) {
-    case Code::Lit:
-    case Code::Special: text(); break;
-    case Code::AnyOrder:
-        std::printf(" %u", in.byte());
-        for (uint32_t n = in.count(); n > 0; --n) std::printf(in.byte() ? " +" : " -"), describe(in);
-        for (uint32_t n = in.byte() ? 3 : 2; n > 0; --n) describe(in);
-        break;
-    case Code::Spelled:
-        text();
-        std::printf(" %u", in.byte());
-        for (uint32_t n = in.count(); n > 0; --n) std::printf(" %u", in.byte()), number();
-        break;
-    case Code::Unlisted:
-        std::printf(" %u", in.byte());
-        for (uint32_t n = 2 * in.count(); n > 0; --n) number();
-        for (uint32_t places = in.count(); places > 0; --places) {
-            std::printf(in.byte() ? " [+" : " [");
-            for (uint32_t n = in.count(); n > 0; --n) std::printf(" %u", in.byte()), number(), number();
-            number();
-            std::printf("]");
-        }
-        describe(in), describe(in);
-        break;
-    case Code::Chars:
-    case Code::Bytes: for (uint32_t n = 2 * in.count(); n > 0; --n) number(); break;
-    case Code::Seq:
-    case Code::Alt: for (uint32_t n = in.count(); n > 0; --n) describe(in); break;
-    case Code::Loop: number(); describe(in); break;
-    case Code::Unroll:
-    case Code::Count: bounds(); describe(in); break;
-    case Code::CountParam: describe(in); break;
-    case Code::Call: number(); bounds(); break;
-    case Code::Branch:
-        number(), bounds(), texts();
-        for (uint32_t n = in.count(); n > 0; --n) {
-            const bool present = in.byte() != 0;
-            std::printf(" ->"), number();
-            if (present) describe(in);
-        }
-        break;
-    case Code::Tokens:
-        std::printf(in.byte() ? " not" : "");
-        for (uint32_t n = in.count(); n > 0; --n) in.byte() ? text() : number();
-        break;
-    case Code::Without: texts(); describe(in); break;
-    case Code::Text: number(), texts(), std::printf(" |"), texts(); break;
-    }
-    std::printf(")");
-}
-
-void describe(const Program &program) {
-    std::printf("\ngrammar, root {%u,%d}\n", program.init.need, static_cast<int>(program.init.left));
-    for (size_t i = 0; i < program.rules.size(); ++i) {
-        std::printf("%zu:", i);
-        CodeReader in(program.rules[i].code);
-        describe(in);
-        std::printf("  calls");
-        for (uint32_t callee : program.rules[i].calls) std::printf(" %u", callee);
-        std::printf("\n");
     }
 }
 

@@ -191,12 +191,7 @@ def test_whatever_the_model_does(
         for validator in (jsonschema.Draft7Validator, jsonschema.Draft202012Validator):
             validator(schema).validate(json.loads(result["result"]))
     assert uses(run) == list(results(run))
-    kept = (
-        transcript
-        + collected.text()
-        + json.dumps(result["permission_denials"])
-        + result.get("error", {}).get("message", "")
-    )
+    kept = transcript + collected.text() + json.dumps(result["permission_denials"])
     sent = [block for reply in replies for block in reply.blocks if isinstance(block, Call)]
     for call in sent:
         assert not {secret for secret in secrets_in(call.arguments) if secret in kept}

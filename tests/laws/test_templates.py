@@ -27,7 +27,7 @@ def analysed(path: Path) -> tuple[Analysis, Turns]:
     return analysis, Turns(source, analysis, "", "")
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=st.data(), message=SAYING)
 def test_a_message_that_a_template_says_is_read_back(conformance: Path, data: st.DataObject, message: Message) -> None:
     paths = sorted((conformance / "llama_cpp" / "templates").glob("*.jinja"))
@@ -48,5 +48,6 @@ def test_a_message_that_a_template_says_is_read_back(conformance: Path, data: st
         other = turns.of(dialect.parse(turn.output, tools, turn.prompt), tools)
         assert other is not None, problem
         assert turn.output == other.output, problem
-    assert "" == accepted(dialect, tools, turn)
+    else:
+        assert "" == accepted(dialect, tools, turn)
     assert "" == streams(dialect, tools, turn)

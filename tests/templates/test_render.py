@@ -208,8 +208,8 @@ NAMES = st.sampled_from(["s", "t", "items", "n", "d"])
 FILTERS = st.sampled_from(
     "upper lower title trim length list first last join join(',') tojson string int float abs sort unique reverse "
     "default('z') default('z',true) replace('a','b') indent center(7) batch(2)|list slice(2)|list sum min max "
-    "items|list map('string')|list select|list reject|list map('upper')|join selectattr('k')|list wordcount e safe "
-    "striptags urlencode truncate(3) wordwrap(2) round capitalize dictsort pprint format(1) xmlattr filesizeformat".split()
+    "items|list map('string')|list select|list reject|list map('upper')|join selectattr('k')|list wordcount e "
+    "safe striptags urlencode truncate(3) wordwrap(2) round capitalize dictsort pprint format(1) xmlattr".split()
 )
 TESTS = st.sampled_from(
     "defined none string number mapping sequence iterable odd even lower upper true callable".split()

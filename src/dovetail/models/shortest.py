@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Iterator
 
 from dovetail.grammar import ir
@@ -10,6 +11,8 @@ from dovetail.grammar import ir
 # A call weighs less than any byte but more than nothing, so that of two equal ways the one with fewer calls is
 # shorter, and no way leads back to itself.
 _BYTE = float(1 << 20)
+
+_LETTERS = string.ascii_lowercase + string.digits + string.ascii_uppercase
 
 _Weights = dict[int, float]
 
@@ -52,6 +55,9 @@ def _way(node: ir.Node, weights: _Weights) -> list[ir.Node]:
         case ir.Text():
             stop, arm = min(_arms(node), key=lambda arm: len(arm[0]) * _BYTE + weights[id(arm[1])])
             return [ir.Lit(stop), arm]
+        case ir.Unlisted():
+            text, rest = min(_departures(node), key=lambda way: len(way[0]) * _BYTE + weights[id(way[1])])
+            return [ir.Lit(text), rest]
         case ir.AnyOrder(members, _, separator, close, started):
             required = [member for member, needed in members if needed]
             joined = [part for member in required for part in (separator, member)]
@@ -88,7 +94,10 @@ def _within(body: ir.Node) -> Iterator[ir.Node]:
     while pending:
         node = pending.pop()
         yield node
-        if not isinstance(node, ir.Spelled):  # its parts are made anew each time, and nothing is to be chosen in it
+        # The parts of these are made anew each time, but weights go by identity.
+        if isinstance(node, ir.Unlisted):
+            pending.extend((node.tail, node.end))
+        elif not isinstance(node, ir.Spelled):
             pending.extend(ir.children(node))
 
 
@@ -110,12 +119,30 @@ def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
             return low * weights[id(body)] if low else 0.0
         case ir.Text():
             return min((len(stop) * _BYTE + weights[id(arm)] for stop, arm in _arms(node)), default=math.inf)
+        case ir.Unlisted():
+            return min((len(text) * _BYTE + weights[id(rest)] for text, rest in _departures(node)), default=math.inf)
         case _:
             return sum(weights[id(part)] for part in _way(node, weights))
 
 
 def _arms(node: ir.Text) -> list[tuple[bytes, ir.Node]]:
     return [*node.stops, *([] if node.after is None else [(b"", node.after)])]
+
+
+def _departures(node: ir.Unlisted) -> Iterator[tuple[bytes, ir.Node]]:
+    """Short ways to be none of the words: to end before one is complete, or to go on as none of them goes on."""
+    prefixes = {word[:length] for word in node.words for length in range(len(word))} | {""}
+    for prefix in sorted(prefixes, key=lambda text: (len(text), text)):
+        if not all(node.spellings[char][0] for char in prefix):
+            continue
+        if prefix not in node.words:
+            yield prefix.encode(), node.end
+        going_on = {word[len(prefix)] for word in node.words if word.startswith(prefix) and len(word) > len(prefix)}
+        plain = node.spellings.plain.ranges
+        for char in _LETTERS:
+            if char not in going_on and any(low <= ord(char) <= high for low, high in plain):
+                yield (prefix + char).encode(), node.tail
+                break
 
 
 def _plainly(node: ir.Spelled) -> Iterator[bytes]:

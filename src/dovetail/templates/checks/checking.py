@@ -17,7 +17,7 @@ from dovetail.templates.checks.laws import accepted, read_back, streams
 from dovetail.templates.checks.report import FEATURES, Check, Report
 from dovetail.templates.checks.turns import Turns
 
-_UTTERANCES = 3  # of the random speaker, for each request
+_UTTERANCES = 2  # of the random speaker, for each request
 _FIXES = {
     "reasoning": "write reasoning between two markers that stand nowhere else, the same in prompt and history",
     "content": "write content as it is, between markers that are not part of it",
@@ -79,8 +79,9 @@ class _Checker:
                 sample, note = self._sample(with_ids(probe, self.analysis.dialect))
                 if sample is None:
                     continue
-                problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
                 rendered = sample.turn.output
+                problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
+                self.samples.append(sample)
             except _LossError as loss:
                 problem, note = "", str(loss)
             except DovetailError as error:
@@ -127,9 +128,7 @@ class _Checker:
             note = "the template leaves it out of history; tried as the model writes it"
         if turn is None:
             return None, ""
-        sample = _Sample(message, tools, turn)
-        self.samples.append(sample)
-        return sample, note
+        return _Sample(message, tools, turn), note
 
     def _read(self, sample: _Sample) -> str:
         """The problem of reading a sample back; that a template writes two messages alike is none of the reader."""

@@ -1,0 +1,99 @@
+// The Python nodes of dovetail.grammar.ir, read from C++.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <structmember.h>
+
+#include <string>
+#include <string_view>
+
+#include "common.h"
+
+namespace dovetail {
+
+namespace nb = nanobind;
+
+/// A field of a class with slots, read at its place in the object: a grammar has thousands of them.
+class Field {
+  public:
+    Field(const nb::object &type, const char *name) {
+        const nb::object descriptor = type.attr(name);
+        if (Py_TYPE(descriptor.ptr()) != &PyMemberDescr_Type)
+            throw InputError("the nodes of a grammar must be classes with slots");
+        offset_ = reinterpret_cast<PyMemberDescrObject *>(descriptor.ptr())->d_member->offset;
+    }
+    /// The value belongs to the object, which must be of the field's class.
+    nb::handle operator()(nb::handle object) const {
+        PyObject *value = *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object.ptr()) + offset_);
+        if (!value) throw InputError("a field of a grammar node is not set");
+        return value;
+    }
+
+  private:
+    Py_ssize_t offset_;
+};
+
+/// The classes of dovetail.grammar.ir and their fields, looked up once.
+struct Ir {
+    nb::module_ module = nb::module_::import_("dovetail.grammar.ir");
+    nb::object lit = module.attr("Lit"), chars = module.attr("Chars"), bytes = module.attr("Bytes");
+    nb::object seq = module.attr("Seq"), alt = module.attr("Alt"), repeat = module.attr("Repeat");
+    nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
+    nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
+    nb::object any_order = module.attr("AnyOrder");
+    nb::object spelled = module.attr("Spelled"), unlisted = module.attr("Unlisted");
+    Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
+    Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
+    Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
+    Field rule_body{rule, "body"}, call_rule{call, "rule"}, capture_name{capture, "name"}, capture_body{capture, "body"};
+    Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
+    Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
+    Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
+    Field any_members{any_order, "members"}, any_extra{any_order, "extra"}, any_separator{any_order, "separator"};
+    Field any_close{any_order, "close"}, any_started{any_order, "started"};
+    Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
+    Field unlisted_words{unlisted, "words"}, unlisted_spellings{unlisted, "spellings"};
+    Field unlisted_tail{unlisted, "tail"}, unlisted_end{unlisted, "end"};
+    Field without_body{without, "body"}, without_excludes{without, "excludes"};
+};
+
+inline const Ir &ir() {
+    static const Ir *names = new Ir;  // never freed: the interpreter may be gone before static destructors run
+    return *names;
+}
+
+inline std::string_view bytes_of(nb::handle o) {
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(o.ptr(), &data, &size)) throw nb::python_error();
+    return {data, static_cast<size_t>(size)};
+}
+
+inline std::string_view text_of(nb::handle o) {
+    Py_ssize_t size;
+    const char *data = PyUnicode_AsUTF8AndSize(o.ptr(), &size);
+    if (!data) throw nb::python_error();
+    return {data, static_cast<size_t>(size)};
+}
+
+inline uint64_t number_of(nb::handle o, uint64_t limit, const char *what) {
+    const unsigned long long v = PyLong_AsUnsignedLongLong(o.ptr());
+    const bool failed = v == static_cast<unsigned long long>(-1) && PyErr_Occurred();
+    if (failed) PyErr_Clear();
+    if (failed || v > limit) throw InputError(std::string(what) + " must be between 0 and " + std::to_string(limit));
+    return v;
+}
+
+/// Calls `visit` for the items of a tuple.
+template <class Visit> void each(nb::handle tuple, Visit visit) {
+    if (!PyTuple_Check(tuple.ptr())) throw InputError("a grammar node holds something else than a tuple");
+    const Py_ssize_t n = PyTuple_GET_SIZE(tuple.ptr());
+    for (Py_ssize_t i = 0; i < n; ++i) visit(nb::handle(PyTuple_GET_ITEM(tuple.ptr(), i)));
+}
+
+inline size_t length(nb::handle tuple) {
+    if (!PyTuple_Check(tuple.ptr())) throw InputError("a grammar node holds something else than a tuple");
+    return static_cast<size_t>(PyTuple_GET_SIZE(tuple.ptr()));
+}
+
+}  // namespace dovetail
