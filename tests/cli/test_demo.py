@@ -65,5 +65,13 @@ def test_the_screen_shows_every_byte_once_and_the_message_beside_it() -> None:
     assert 'f {"a": 1}' in shown.get()
 
 
+def test_a_narrow_screen_cuts_nothing_off() -> None:
+    parser, screen, console = dialects.get("qwen_3").parser(prompt=""), Screen(), Console(width=60)
+    screen.add(b"x" * 500, parser.feed(b"x" * 500))
+    with console.capture() as shown:
+        console.print(screen.side_by_side(parser.message))
+    assert 1000 == shown.get().count("x")
+
+
 def test_no_output_steers_the_terminal() -> None:
     assert "a⏎\\x1b[2J" == str(painted("content", "a\n\x1b[2J"))

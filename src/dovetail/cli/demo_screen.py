@@ -64,7 +64,7 @@ class Screen:
         return Group(*lines, *(Text(f"  {name:<10} ", "bright_black") + text for name, text in _parts(message)))
 
     def _painted(self) -> Text:
-        line = Text()
+        line = Text(overflow="fold")
         for name, data in self._regions:
             line += painted(name, data.decode("utf-8", "replace"))
         # What may yet become markup waits; the last character of it may be half there.
