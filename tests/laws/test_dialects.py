@@ -116,9 +116,9 @@ def test_what_can_be_said_under_the_style_of_xgrammar_can_be_said_under_ours(nam
 
 
 def calls_in_reasoning(dialect: dt.Dialect, data: bytes) -> bool:
-    """Whether reasoning holds what begins a call, which ours takes for the end of it in families that do so."""
+    """Whether reasoning holds what begins a call, which our formats leave out: a reader would take it for a call."""
     block = dialect.reasoning
-    if block is None or not block.ends_at_calls:
+    if block is None:
         return False
     reasoning, end, _ = data.partition(block.end.encode())
     return bool(end) and any(way.opens_with.encode() in reasoning for way in dialect.calls)

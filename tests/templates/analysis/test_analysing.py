@@ -99,7 +99,7 @@ def test_ids_that_are_counted_are_told_with_the_name_that_they_share_a_word_with
         "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     way = analyse_template(source).dialect.calls[0]
-    assert ("do.{name}#{id}", r"\d+", 1) == (way.id_template, way.id_pattern, way.first_id)
+    assert ("do.{name}#{id}", r"\d{1,18}", 1) == (way.id_template, way.id_pattern, way.first_id)
     message = analyse_template(source).dialect.parse("<|call|>do.f#1<|args|>{}<|done|>", prompt="<|assistant|>")
     assert ["do.f#1"] == [call.id for call in message.tool_calls]
 

@@ -224,7 +224,7 @@ class _Calls:
         elif place < pieces.index(ARGUMENTS):
             position = "BETWEEN_FUNC_AND_ARGS"
         if IDS[0] not in self.one:
-            return _Ids(position, r"\d+", _id_template(call, call_begin), first)
+            return _Ids(position, r"\d{1,18}", _id_template(call, call_begin), first)
         short = self.prober.turn(assistant(calls=(replace(FIRST, id="q"),), shape=self.shape))
         return _Ids(position, _ID_PATTERN if short else _SHORT_PATTERN)
 
