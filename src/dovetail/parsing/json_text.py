@@ -12,16 +12,24 @@ from dovetail.parsing.stops import Stops
 from dovetail.parsing.tape import Steps, Tape, peek, run
 from dovetail.parsing.teller import Teller
 
-_STRING_BODY = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+# Single bytes repeat possessively, groups do not: early releases of Python 3.11 match such groups wrongly.
+_INSIDE = rb'[^"\\]*+(?:\\.[^"\\]*+)*'
+_STRING_BODY = re.compile(_INSIDE, re.DOTALL)
 _IN_STRING = re.compile(r'["\\]')
 _SCALAR = re.compile(rb"[0-9a-zA-Z.+\-]*+")
 _SCALAR_STARTS = frozenset(b"-0123456789tfn")
 _OPENING, _CLOSING, _QUOTE = frozenset(b"{["), frozenset(b"}]"), 0x22
 MAX_SCALAR = 4096  # bytes of a bare number; Python itself reads no longer ones
 
+
+def _around_strings(outside: bytes) -> re.Pattern[bytes]:
+    """Bytes of a class, and whole strings among them."""
+    return re.compile(outside + rb'*+(?:"' + _INSIDE + rb'"' + outside + rb"*+)*", re.DOTALL)
+
+
 # What JSON has between brackets and strings. Where nothing is told yet, only this is looked over: a reader that was
 # wrong starts again behind the marker that misled it, and must not have gone over the next ones.
-_PLAIN_OUTSIDE = re.compile(rb'(?:[\s,:0-9+\-.eEtrufalsn]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_PLAIN_OUTSIDE = _around_strings(rb"[\s,:0-9+\-.eEtrufalsn]")
 
 _JSON_BYTES = frozenset(b'"{}[],:') | _SCALAR_STARTS
 
@@ -36,7 +44,7 @@ class JsonEnds:
         usable = [marker for marker in markers if marker and marker[0] not in _JSON_BYTES]
         self.stops = Stops([("", marker) for marker in usable], either)
         firsts = re.escape(bytes({marker[0] for marker in usable})) + SIGN_CLASS
-        self.outside = re.compile(rb'(?:[^"{}\[\]' + firsts + rb']++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+        self.outside = _around_strings(rb'[^"{}\[\]' + firsts + rb"]")
         # Non-ASCII bytes among the firsts never occur outside strings of JSON, so text need not be searched for them.
         ascii_firsts = re.escape("".join(chr(marker[0]) for marker in usable if marker[0] < 0x80))
         self.passes = re.compile(r'["{}\[\]' + ascii_firsts + r"]|[^\x00-\x7f]")

@@ -11,7 +11,8 @@ from dovetail.messages import from_json
 MAX_DEPTH = 512
 
 _TOKEN = re.compile(
-    r'\s*+(?:(?P<string>"(?:[^"\\]|\\.)*+"?)|(?P<punctuation>[{}\[\]:,])|(?P<scalar>[^\s{}\[\]:,"]++))', re.DOTALL
+    r'\s*+(?:(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*"?)|(?P<punctuation>[{}\[\]:,])|(?P<scalar>[^\s{}\[\]:,"]++))',
+    re.DOTALL,
 )
 _BROKEN_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{0,3}\Z")
 _HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")

@@ -25,8 +25,8 @@ _COMPOSITE = frozenset(("object", "array"))
 _BRACKETS = frozenset(b"{[")
 _OUTSIDE = re.compile(rb"[\s\w,:.+-]*+")
 _IN_QUOTES = {
-    0x27: re.compile(rb"(?:[^'\\]++|\\.)*+", re.DOTALL),
-    0x22: re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL),
+    0x27: re.compile(rb"[^'\\]*+(?:\\.[^'\\]*+)*", re.DOTALL),
+    0x22: re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*', re.DOTALL),
 }
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 

@@ -63,7 +63,7 @@ _WORD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _OPTIONS = re.compile(r'\[((?:[^\]"\r\n]|"(?:\\.|[^"\\\r\n])*")*)\](?=\s*::=)')
 # Possessive: a comment may not be read again in pieces when no assignment follows.
-_ASSIGN = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*+)*+::=")
+_ASSIGN = re.compile(r"[ \t\r\n]*+(?:#[^\r\n]*+[ \t\r\n]*+)*::=")
 _TOKEN = re.compile(r"(!?)<(?:\[([0-9]+)\]|([^<>\[\]\s][^<>\r\n]*))>")
 _PUNCTUATION = ("(=", "|", "(", ")", "*", "+", "?", "{", "}", ",", "=", ".")
 _HEX = {"x": (1, 2), "u": (4, 4), "U": (8, 8)}
