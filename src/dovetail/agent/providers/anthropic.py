@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Any, Literal
 
 from dovetail.agent.providers.chat import arguments_of
-from dovetail.agent.providers.retrying import Retries, retried, status_error
+from dovetail.agent.providers.retrying import retried, settings_of, status_error
 from dovetail.agent.providers.strict import fits
 from dovetail.agent.types import (
     AssistantTurn,
@@ -38,7 +38,7 @@ from dovetail.agent.types import (
 try:
     import anthropic
     import httpx2
-except ImportError as error:  # pragma: no cover
+except ImportError as error:
     raise ProviderError("the client of Anthropic is not installed: pip install 'dovetail[agent]'") from error
 
 _MAX_OUTPUT_TOKENS = 16_384  # the interface wants to know; every current model can write as much
@@ -62,8 +62,7 @@ class AnthropicProvider:
         if not options.api_key and not options.base_url:
             raise AuthenticationError("there is no key for Anthropic: set ANTHROPIC_API_KEY")
         self.model = options.model
-        self._extra = {key: value for key, value in options.extra.items() if key != "backoff_s"}
-        self._retries = Retries(options.max_retries, options.extra.get("backoff_s", 0.5))
+        self._extra, self._retries = settings_of(options)
         self._client = anthropic.AsyncAnthropic(
             api_key=options.api_key or "none",
             base_url=options.base_url or None,

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import Any, Literal, cast
 
 from dovetail.agent.providers.chat import arguments_of
-from dovetail.agent.providers.retrying import Retries, retried, retry_after_s, status_error
+from dovetail.agent.providers.retrying import retried, retry_after_s, settings_of, status_error
 from dovetail.agent.types import (
     AssistantTurn,
     AuthenticationError,
@@ -40,7 +40,7 @@ try:
     import httpx2
     from google import genai
     from google.genai import errors, types
-except ImportError as error:  # pragma: no cover
+except ImportError as error:
     raise ProviderError("the client of Gemini is not installed: pip install 'dovetail[agent]'") from error
 
 _FINISH: dict[str, Literal["stop", "length"]] = {"STOP": "stop", "MAX_TOKENS": "length"}
@@ -64,10 +64,9 @@ class GeminiProvider:
         if not options.api_key and not options.base_url:
             raise AuthenticationError("there is no key for Gemini: set GEMINI_API_KEY")
         self.model = options.model
-        self._extra = {key: value for key, value in options.extra.items() if key != "backoff_s"}
+        self._extra, self._retries = settings_of(options)
         self._seed = options.seed
         self._broken = False
-        self._retries = Retries(options.max_retries, options.extra.get("backoff_s", 0.5))
         http = types.HttpOptions(
             base_url=options.base_url or None,
             timeout=int(options.timeout_s * 1000),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from dovetail.agent.providers.chat import chat_choice, chat_messages, chat_tool
-from dovetail.agent.providers.retrying import Retries, retried, status_error
+from dovetail.agent.providers.retrying import retried, settings_of, status_error
 from dovetail.agent.providers.strict import fits
 from dovetail.agent.types import (
     AuthenticationError,
@@ -29,7 +29,7 @@ from dovetail.agent.types import (
 try:
     import httpx2
     import openai
-except ImportError as error:  # pragma: no cover
+except ImportError as error:
     raise ProviderError("the client of OpenAI is not installed: pip install 'dovetail[agent]'") from error
 
 _FINISH: dict[str, Literal["stop", "tool_use", "length", "refusal"]] = {
@@ -51,9 +51,8 @@ class OpenAIProvider:
         self._is_openai = not options.base_url or urlsplit(options.base_url).hostname == "api.openai.com"
         if self._is_openai and not options.api_key:
             raise AuthenticationError("there is no key for OpenAI: set OPENAI_API_KEY")
-        self._extra = {key: value for key, value in options.extra.items() if key != "backoff_s"}
+        self._extra, self._retries = settings_of(options)
         self._seed = options.seed
-        self._retries = Retries(options.max_retries, options.extra.get("backoff_s", 0.5))
         self._client = openai.AsyncOpenAI(
             api_key=options.api_key or "none",  # servers of one's own mostly want no key, but the client does
             base_url=options.base_url or None,

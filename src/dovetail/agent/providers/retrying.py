@@ -8,8 +8,9 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import Any
 
-from dovetail.agent.types import AuthenticationError, Delta, Finish, ProviderError, Restarted
+from dovetail.agent.types import AuthenticationError, Delta, Finish, ProviderError, ProviderOptions, Restarted
 
 # Overloaded, too early, timed out, in conflict; every 5xx beside them.
 _PASSING = frozenset((408, 409, 425, 429))
@@ -37,6 +38,13 @@ class Retries:
             return error.retry_after_s if error.retry_after_s <= self.longest_wait_s else None
         longest = min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(attempt - 1, 30))
         return longest * random.uniform(0.5, 1.0)  # so that many who failed together do not come back together
+
+
+def settings_of(options: ProviderOptions) -> tuple[dict[str, Any], Retries]:
+    """The further fields of a request, and how it is repeated; the first pause stands among the fields."""
+    extra = dict(options.extra)
+    pause = extra.pop("backoff_s", 0.5)
+    return extra, Retries(options.max_retries, pause)
 
 
 async def retried(attempt: Attempt, retries: Retries) -> AsyncGenerator[Delta, None]:
