@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from dovetail.messages import FinishReason, Message, ToolCall
 from dovetail.parsing import Event, StreamParser
+from dovetail.parsing.events import Region
 
 
 class Odds(NamedTuple):
@@ -101,7 +102,6 @@ class Turn:
         self._id = ""  # of the last call
         self._pending: deque[tuple[int, Odds | None]] = deque()
         self._position = 0
-        self._region = ""
         self.counts = Counts()
         self.finish_reason: FinishReason | None = None
         self.stop: str | None = None
@@ -113,13 +113,14 @@ class Turn:
 
     def start(self) -> list[Event]:
         """The region that the prompt has opened, opened once more for clients that have not seen the prompt."""
+        region: Region = ""
         for event in self._parser.initial_events:
             if event.kind == "text" and not event.region:
                 continue
-            self._region = "" if event.kind == "close" else event.region
-        if not self._region or (self._region == "reasoning" and not self._show_reasoning):
+            region = "" if event.kind == "close" else event.region
+        if not region or (region == "reasoning" and not self._show_reasoning):
             return []
-        return [Event("open", self._region, 0, 0)]  # type: ignore[arg-type]
+        return [Event("open", region, 0, 0)]
 
     def feed(self, data: bytes, odds: Odds | None = None) -> Said:
         """Take the bytes of one more token."""
