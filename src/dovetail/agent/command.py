@@ -87,7 +87,7 @@ async def _closed(stack: AsyncExitStack) -> None:
 
 def warn(text: str) -> None:
     """Say something on stderr, which nobody parses."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
 
 
 def _stillborn(ending: Ending, form: Format, sink: Sink) -> Ending:

@@ -234,7 +234,7 @@ async def _open_client(
         cwd = workspace / config.cwd if config.cwd else workspace
         environment = {**config.env, MARK: mark}
         server = StdioServerParameters(command=config.command, args=list(config.args), env=environment, cwd=cwd)
-        transport = stdio_client(server, errors)  # type: ignore[arg-type]
+        transport = stdio_client(server, errors)  # type: ignore[arg-type] # any file with a descriptor will do
     else:
         raise SettingsError("the server has neither command nor address", "/mcpServers", "give it command or httpUrl")
     return await stack.enter_async_context(Client(transport))

@@ -21,7 +21,7 @@ from dovetail.errors import MatcherError
 try:
     import torch
     from transformers import LogitsProcessor
-except ImportError as error:  # pragma: no cover
+except ImportError as error:
     raise ImportError("this needs Transformers: pip install 'dovetail[transformers]'") from error
 
 Constraint = CompiledGrammar | Source

@@ -16,7 +16,7 @@ try:
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     from dovetail.models.quiet import quietly
-except ImportError as error:  # pragma: no cover
+except ImportError as error:
     raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
 
 _TEMPLATE = """{%- if tools %}{{ START_system }}Tools:

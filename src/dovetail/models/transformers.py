@@ -25,7 +25,7 @@ try:
 
     from dovetail.models.batching import Batcher, Job
     from dovetail.models.quiet import quietly
-except ImportError as error:  # pragma: no cover
+except ImportError as error:
     raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
 
 

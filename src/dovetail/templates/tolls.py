@@ -171,7 +171,7 @@ def _replace(meter: Meter, text: Any, old: Any = "", new: Any = "", *_rest: Any,
     size = _size(meter, text)
     searched(meter, text if isinstance(text, _TEXT) else "", old)
     if isinstance(text, _TEXT) and isinstance(old, type(text)):
-        places = text.count(old) if old else len(text) + 1  # type: ignore[arg-type]
+        places = text.count(old) if old else len(text) + 1  # type: ignore[arg-type] # both are text, or both markup
     else:
         places = size + 1
     meter.need(size + places * _size(meter, new))

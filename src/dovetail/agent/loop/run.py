@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.agent.contract import Contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message
@@ -119,8 +119,9 @@ class Run:
         problem = parts.recorder.flush()
         if problem:
             parts.warn(f"the transcript could not be written: {problem}")
+        outcome: Literal["ok", "error", "cancelled"]
         outcome = "cancelled" if ending.reason == "cancelled" else "error" if ending.is_error else "ok"
-        parts.telemetry.end(outcome, ending.reason if ending.is_error else "", _public(ending))  # type: ignore[arg-type]
+        parts.telemetry.end(outcome, ending.reason if ending.is_error else "", _public(ending))
         parts.output.result(ending, self._state.figures())
         return ending
 
