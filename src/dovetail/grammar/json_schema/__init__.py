@@ -127,8 +127,8 @@ def _lower(
     if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()
-    else:
-        node = Tagged(lowering, _layout(style, excludes)).arguments(((schema, ()),))
+        return lowering, prune(node) if lowering.doubtful and not lowering.needs.are_met() else node
+    node = Tagged(lowering, _layout(style, excludes)).arguments(((schema, ()),))
     return lowering, prune(node) if lowering.doubtful else node
 
 

@@ -8,13 +8,13 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import NOTHING, AnyOrder, Node, Seq, alt, is_nothing
+from dovetail.grammar.ir import AnyOrder, Node, Seq, alt, is_nothing
 
 from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
 from .pointers import Where
 from .reading import Reader
-from .states import States
+from .states import States, Steps
 
 MAX_STATES = 2_000
 MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
@@ -96,6 +96,7 @@ class Counting:
         self._shape = shape
         self._reader = reader
         self._value = value
+        self.values: list[Node] = []  # what items may be
         bounds = [len(shape.prefix), shape.low, *(one.start for one in shape.contains)]
         self._longest = max(bounds) if shape.high is None else shape.high
 
@@ -105,15 +106,13 @@ class Counting:
             problem = f"{len(self._shape.contains)} demands on what an array contains are more than {MAX_CONTAINS}"
             raise LimitError(problem, "", "use fewer contains")
 
-        def following(state: _State) -> Node:
-            ways: list[Node] = [close] if self._may_end(state) else []
+        def following(state: _State) -> tuple[bool, Steps[_State]]:
             lead = between if state.started else ()
-            ways += (Seq((*lead, item, *after, states.call(reached))) for item, reached in self._steps(state))
-            return alt(*ways)
+            return self._may_end(state), [((*lead, item, *after), reached) for item, reached in self._steps(state)]
 
         fix = "lower minItems, maxItems, minContains or maxContains"
         states = States("items", following, MAX_STATES, "counting the items of an array", fix)
-        return states.start(_State(False, 0, (0,) * len(self._shape.contains)))
+        return states.start(_State(False, 0, (0,) * len(self._shape.contains)), close)
 
     def _may_end(self, state: _State) -> bool:
         counted = zip(state.met, self._shape.contains, strict=True)
@@ -141,6 +140,7 @@ class Counting:
             else:
                 node = self._value(demands)
                 if not is_nothing(node):
+                    self.values.append(node)
                     found.append((node, _State(True, length, tuple(met))))
         return found
 
@@ -153,16 +153,13 @@ def distinct(
     if len(values) > MAX_UNIQUE:
         return _uncounted([Seq((value, *after)) for value in values], low, Seq(between), close)
 
-    def following(seen: frozenset[int]) -> Node:
-        ways: list[Node] = [close] if len(seen) >= low else []
-        if len(seen) < most:
-            for index, value in enumerate(values):
-                if index not in seen:
-                    ways.append(Seq((*(between if seen else ()), value, *after, states.call(seen | {index}))))
-        return alt(*ways)
+    def following(seen: frozenset[int]) -> tuple[bool, Steps[frozenset[int]]]:
+        lead = between if seen else ()
+        left = () if len(seen) == most else (index for index in range(len(values)) if index not in seen)
+        return len(seen) >= low, [((*lead, values[index], *after), seen | {index}) for index in left]
 
     states = States("items", following, 1 << MAX_UNIQUE, "telling items apart", "list fewer values")
-    return states.start(frozenset()) if low <= most else NOTHING
+    return states.start(frozenset(), close)
 
 
 def can_tell_apart(count: int, low: int, high: int | None) -> bool:

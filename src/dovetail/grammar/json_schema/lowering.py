@@ -46,6 +46,7 @@ from .formats import UNSUPPORTED
 from .keys import json_key, other_member, quoted_key
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
+from .prune import Needs
 from .reading import ANNOTATIONS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
@@ -78,6 +79,7 @@ class Lowering:
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
+        self.needs = Needs()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
@@ -167,13 +169,13 @@ class Lowering:
 
     def _list(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """An array; lists of strings, numbers and the like are the same in all grammars."""
-        items = schema.get("items")
-        if len(live) == 2 and type(items) is dict and len(items) == 1 + ("description" in items):
-            name = items.get("type")
+        item = schema.get("items")
+        if len(live) == 2 and type(item) is dict and len(item) == 1 + ("description" in item):
+            name = item.get("type")
             if type(name) is str and name in TYPES:
                 shared = self.pieces.lists
                 if name not in shared:
-                    shared[name] = Call(Rule("array", self._array(((schema, where),))))
+                    shared[name] = Call(Rule("array", self._plain_array(items(((schema, where),)))))
                 return shared[name]
         return self._composite([(ARRAY, ((schema, where),))])
 
@@ -277,6 +279,7 @@ class Lowering:
         """Make the bodies of all rules."""
         while self._pending:
             rule, kinds = self._pending.pop()
+            self.needs.begin(rule)
             if len(kinds) == 1:
                 kind, parts = kinds[0]
                 rule.body = self._object(parts) if kind == OBJECT else self._array(parts)
@@ -331,6 +334,7 @@ class Lowering:
         ws, comma, colon = self.pieces.ws, self.pieces.comma, self.pieces.colon
         at = (where, "properties")
         parts: list[Node] = [_OPEN, *ws]
+        needs: list[Node] = []
         anchored = False
         for name, node in declared.items():
             if type(node) is not dict or is_nothing(value := self._single(node, (at, name))):
@@ -338,6 +342,7 @@ class Lowering:
             key = text.quoted(name)
             # Before the first required member the comma follows, after it the comma leads.
             if name in needed:
+                needs.append(value)
                 parts += (*comma, key, colon, value, *ws) if anchored else (key, colon, value, *ws)
                 anchored = True
             elif anchored:
@@ -345,6 +350,7 @@ class Lowering:
             else:
                 parts.append(Repeat(Seq((key, colon, value, *ws, *comma)), 0, 1))
         parts.append(_CLOSE)
+        self.needs.add(needs)
         return Seq(tuple(parts))
 
     def _any_object(self, parts: Parts) -> Node:
@@ -354,10 +360,14 @@ class Lowering:
 
     def _members(self, shape: Properties, where: Where) -> Node:
         members: list[Member] = []
+        needs: list[Node] = []
         for name, nodes, required in shape.declared:
-            member = self.member(name, self.value(nodes) if nodes else self.pieces.value, required)
+            value = self._of(nodes)
+            member = self.member(name, value, required)
             if member is not None:
                 members.append(member)
+                if required or shape.low:
+                    needs.append(value)
             elif required:
                 return NOTHING
         names = [name for name, _, _ in shape.declared]
@@ -372,17 +382,22 @@ class Lowering:
             group = counted(Group(members, extra, witnesses), shape.low, shape.high)
         if group is None:
             return NOTHING
-        self.doubtful = self.doubtful or bool(group.low or group.witnesses) or group.high is not None
+        others = [*shape.witnesses, *(shape.extra if shape.low else ())]
+        self.needs.add([*needs, *(self._of(one.nodes) for one in others)])
         if self.free_order:
             inside = located(where, any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
         return Seq((_OPEN, *self.pieces.ws, *located(where, ordered, group, self.pieces.comma, _CLOSE)))
 
+    def _of(self, nodes: Sequence[Located]) -> Node:
+        """A value of which nothing at all may be said."""
+        return self.value(nodes) if nodes else self.pieces.value
+
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
         ways: list[Node] = []
         for group in groups:
-            value = self.value(group.nodes) if group.nodes else self.pieces.value
+            value = self._of(group.nodes)
             if is_nothing(value):
                 continue
             behind = (self.pieces.colon, value, *self.pieces.ws)
@@ -403,14 +418,20 @@ class Lowering:
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape)
             if found is not None:
+                self.needs.add([])
                 return found
             self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
         if shape.contains:
-            self.doubtful = True  # not every state of the counting can come to an end
-            counting = Counting(shape, self.reader, lambda nodes: self.value(nodes) if nodes else self.pieces.value)
+            counting = Counting(shape, self.reader, self._of)
             inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, _LAST)
-            return NOTHING if is_nothing(inside) else Seq((_FIRST, *self.pieces.ws, inside))
-        return self._plain_array(shape)
+            if is_nothing(inside):
+                return NOTHING
+            self.needs.add(counting.values)
+            return Seq((_FIRST, *self.pieces.ws, inside))
+        found = self._plain_array(shape)
+        if not is_nothing(found):
+            self.needs.add([self._of(shape.nodes(index)) for index in range(min(shape.low, len(shape.prefix) + 1))])
+        return found
 
     def _distinct(self, shape: Items) -> Node | None:
         """An array of different values out of a few; None where they are too many."""
@@ -431,11 +452,11 @@ class Lowering:
         prefix: list[Node] = []
         low, high = shape.low, shape.high
         for nodes in shape.prefix if high is None else shape.prefix[:high]:
-            prefix.append(self.value(nodes) if nodes else self.pieces.value)
+            prefix.append(self._of(nodes))
             if is_nothing(prefix[-1]):
                 high = len(prefix) - 1
                 break
-        rest = self.value(shape.rest) if shape.rest else self.pieces.value
+        rest = self._of(shape.rest)
         if is_nothing(rest):
             high = len(prefix) if high is None else min(high, len(prefix))
         if high is not None and low > high:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import NOTHING, Alt, AnyOrder, Node, Repeat, Seq, alt, optional
+from dovetail.grammar.ir import Alt, AnyOrder, Node, Repeat, Seq, optional
 
-from .states import States
+from .states import States, Steps
 
 MAX_ANY_ORDER = 4096
 MAX_COUNTED = 10  # where the members are counted too
@@ -133,19 +133,16 @@ class _Counting:
         self._states = States("members", self._following, MAX_STATES, "counting the members of an object", fix)
 
     def start(self) -> Node:
-        return self._states.start(_State(0, 0, frozenset(range(len(self._group.witnesses)))))
+        return self._states.start(_State(0, 0, frozenset(range(len(self._group.witnesses)))), self._close)
 
-    def _following(self, state: _State) -> Node:
+    def _following(self, state: _State) -> tuple[bool, Steps[_State]]:
         group = self._group
-        ways: list[Node] = []
-        if not self._needed & ~state.past and not state.waiting and state.number >= group.low:
-            ways.append(self._close)
+        steps: Steps[_State] = []
         if group.high is None or state.number < group.high:
             lead = self._comma if state.number else ()
             reached = min(state.number + 1, self._most)
-            for parts, past, waiting in self._next(state):
-                ways.append(Seq((*lead, *parts, self._states.call(_State(past, reached, waiting)))))
-        return alt(*ways) if ways else NOTHING
+            steps += (((*lead, *parts), _State(past, reached, waiting)) for parts, past, waiting in self._next(state))
+        return not self._needed & ~state.past and not state.waiting and state.number >= group.low, steps
 
     def _next(self, state: _State) -> list[tuple[Parts, int, frozenset[int]]]:
         """The members that may come, with what is past then."""

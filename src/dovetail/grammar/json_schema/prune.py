@@ -22,6 +22,47 @@ from dovetail.grammar.ir import (
 )
 
 
+class Needs:
+    """Whether every rule of an object or array matches something, by the values that each way to write it needs.
+
+    That is much cheaper to see than by a walk over all nodes, and mostly enough.
+    """
+
+    def __init__(self) -> None:
+        self._ways: dict[int, list[list[Node]]] = {}
+        self._current: list[list[Node]] = []
+
+    def begin(self, rule: Rule) -> None:
+        """Speak of this rule from now on."""
+        self._ways[id(rule)] = self._current = []
+
+    def add(self, values: list[Node]) -> None:
+        """Note one more way to write the rule: it cannot do without these values."""
+        self._current.append(values)
+
+    def are_met(self) -> bool:
+        """Whether every rule matches something; False also where that is not certain."""
+        unmet = dict(self._ways)
+        growing = True
+        while unmet and growing:
+            growing = False
+            for rule, ways in reversed(list(unmet.items())):  # values come behind the rules that need them
+                if any(all(_is_written(value, unmet) for value in way) for way in ways):
+                    del unmet[rule]
+                    growing = True
+        return not unmet
+
+
+def _is_written(value: Node, unmet: dict[int, list[list[Node]]]) -> bool:
+    match value:
+        case Call(rule):
+            return id(rule) not in unmet
+        case Alt(parts):
+            return any(_is_written(part, unmet) for part in parts)
+        case _:
+            return True
+
+
 def prune(root: Node) -> Node:
     """`root` without the branches that match nothing."""
     rules = _composed(root)

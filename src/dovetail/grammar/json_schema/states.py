@@ -1,4 +1,4 @@
-"""Grammars that count or remember: one rule for each state, made when a state is first met."""
+"""Grammars that count or remember: one rule for each state from which an end can be reached."""
 
 from __future__ import annotations
 
@@ -6,37 +6,61 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, Call, Node, Rule
+from dovetail.grammar.ir import EMPTY, NOTHING, Call, Node, Rule, Seq, alt
 
 S = TypeVar("S", bound=Hashable)
+Steps = list[tuple[tuple[Node, ...], S]]  # what may come, and the state behind it
 
 
 class States(Generic[S]):
-    """The rules of the states that a start leads to; `following` gives what may come in one, with calls to others."""
+    """The rules of the states that a start leads to; `following` says whether one may end, and what may come in it."""
 
-    def __init__(self, name: str, following: Callable[[S], Node], most: int, problem: str, fix: str) -> None:
+    def __init__(self, name: str, following: Callable[[S], tuple[bool, Steps[S]]], most: int, problem: str, fix: str):
         self._name = name
         self._following = following
         self._most = most
         self._error = (problem, fix)
-        self._rules: dict[S, Rule] = {}
-        self._pending: list[S] = []
 
-    def start(self, state: S) -> Node:
-        """What may come in the first state, once all states behind it have their rules."""
-        node = self._following(state)
-        while self._pending:
-            later = self._pending.pop()
-            self._rules[later].body = self._following(later)
-        return node
+    def start(self, state: S, close: Node) -> Node:
+        """What may come from a state on, up to `close`; nothing where that cannot be reached."""
+        graph = self._graph(state)
+        live = _live(graph)
+        if state not in live:
+            return NOTHING
+        rules = {one: Rule(self._name, EMPTY) for one in live}
+        for one, rule in rules.items():
+            ends, steps = graph[one]
+            ways: list[Node] = [close] if ends else []
+            ways += (Seq((*parts, Call(rules[reached]))) for parts, reached in steps if reached in live)
+            rule.body = alt(*ways)
+        return rules[state].body
 
-    def call(self, state: S) -> Node:
-        """What may come in a state, as a call: states may lead to each other."""
-        rule = self._rules.get(state)
-        if rule is None:
-            if len(self._rules) >= self._most:
+    def _graph(self, state: S) -> dict[S, tuple[bool, Steps[S]]]:
+        graph: dict[S, tuple[bool, Steps[S]]] = {}
+        pending = [state]
+        while pending:
+            one = pending.pop()
+            if one in graph:
+                continue
+            if len(graph) > self._most:
                 problem, fix = self._error
                 raise LimitError(f"{problem} takes more than {self._most} states", "", fix)
-            rule = self._rules[state] = Rule(self._name, EMPTY)
-            self._pending.append(state)
-        return Call(rule)
+            graph[one] = self._following(one)
+            pending += (reached for _, reached in graph[one][1])
+        return graph
+
+
+def _live(graph: dict[S, tuple[bool, Steps[S]]]) -> dict[S, None]:
+    """The states from which one that may end is reached, in the order in which they were found."""
+    before: dict[S, list[S]] = {}
+    for one, (_, steps) in graph.items():
+        for _, reached in steps:
+            before.setdefault(reached, []).append(one)
+    pending = [one for one, (ends, _) in graph.items() if ends]
+    live = set(pending)
+    while pending:
+        for one in before.get(pending.pop(), ()):
+            if one not in live:
+                live.add(one)
+                pending.append(one)
+    return {one: None for one in graph if one in live}

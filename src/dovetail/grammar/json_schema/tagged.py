@@ -116,7 +116,6 @@ class Tagged:
         group = counted(Group(members, extra, witnesses), shape.low, shape.high)
         if group is None:
             return NOTHING
-        self._json.doubtful = self._json.doubtful or bool(group.low or group.witnesses) or group.high is not None
         if self._json.free_order:
             return concat(*self._ws, located(where, any_order, group, (), EMPTY))
         return concat(*self._ws, *located(where, ordered, group, (), EMPTY))
@@ -275,7 +274,6 @@ class Tagged:
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             self._json.reader.widen(shape.unique, "uniqueItems", "this style cannot tell which items were there before")
         if shape.contains:
-            self._json.doubtful = True
             counting = Counting(shape, self._json.reader, lambda nodes: self._item(self._kinds(nodes)))
             return concat(*self._ws, located(parts[0][1], counting.nodes, (), (), EMPTY))
         first = [self._item(self._kinds(nodes)) for nodes in shape.prefix]
