@@ -14,10 +14,8 @@ from dovetail.grammar.json_schema.tracked import tracked
 
 spellings = st.from_regex(r"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,3})?", fullmatch=True)
 bounds = st.none() | st.tuples(spellings.map(Decimal), st.booleans())
-divisors = st.lists(
-    st.tuples(st.sampled_from(["2", "3", "7", "10", "0.5", "2.5", "0.75", "0.1", "0.01"]).map(Decimal), st.booleans()),
-    max_size=2,
-)
+units = st.sampled_from(["2", "3", "4", "7", "10", "16", "100", "0.5", "2.5", "0.75", "0.1", "0.01"])
+divisors = st.lists(st.tuples(units.map(Decimal), st.booleans()), max_size=3)
 
 
 def lies_between(value: Decimal, low: tuple[Decimal, bool] | None, high: tuple[Decimal, bool] | None) -> bool:

@@ -6,10 +6,10 @@ a small state of its own; all states together are one automaton, written as a ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
-from math import lcm
+from math import gcd, lcm
 from typing import Any, Protocol
 
 from dovetail.errors import LimitError
@@ -19,11 +19,16 @@ MAX_STATES = 20_000
 MAX_REMAINDERS = 5_000
 
 Bound = tuple[Decimal, bool]
+Divisor = tuple[Decimal, bool]  # whether it must divide the number, or must not
 State = tuple[str, tuple[Any, ...]]  # where in the number, and the state of each demand
 
 # Behind the sign, a leading zero, digits, the point, and digits behind the point.
 _SIGN, _ZERO, _WHOLE, _POINT, _FRACTION = "sign", "zero", "whole", "point", "fraction"
 _ENDS = (_ZERO, _WHOLE, _FRACTION)
+_DIGITS = "0123456789"
+
+# The state of a demand that holds whatever follows; None is that of one that cannot hold any more.
+_SETTLED = "settled"
 
 
 class Demand(Protocol):
@@ -39,79 +44,110 @@ class Demand(Protocol):
 
 
 class _Multiple:
-    """The number is a multiple of each divisor, or where that says so is none; the remainder serves them all."""
+    """The number is a multiple of each divisor, or where that says so is none; the remainder serves them all.
 
-    def __init__(self, divisors: Sequence[tuple[Decimal, bool]]) -> None:
-        self._places = max(max(0, -int(divisor.normalize().as_tuple().exponent)) for divisor, _ in divisors)
-        self._units = [(int(divisor.scaleb(self._places)), wanted) for divisor, wanted in divisors]
-        self._whole = lcm(*(unit for unit, _ in self._units))
-        if self._whole * (self._places + 1) > MAX_REMAINDERS:
-            raise LimitError(f"remainders of {self._whole} are too many to tell", "", "use smaller divisors")
-        self.start: Any = (0, -1)  # the remainder, and the digits behind the point; -1 before it
+    A state is the number of digits behind the point, -1 before it, and the remainder. How far a remainder is told
+    depends on how many digits may still come, and of those from which the same follows one stands for all.
+    """
+
+    def __init__(self, divisors: Iterable[Divisor]) -> None:
+        pairs = [(divisor.normalize(), wanted) for divisor, wanted in divisors]
+        self._places = max(max(0, -int(divisor.as_tuple().exponent)) for divisor, _ in pairs)
+        self._units = [(int(divisor.scaleb(self._places)), wanted) for divisor, wanted in pairs]
+        self._strict = any(wanted for _, wanted in pairs)
+        whole = lcm(*(unit for unit, _ in self._units))
+        if whole * (self._places + 1) > MAX_REMAINDERS:
+            raise LimitError(f"remainders of {whole} are too many to tell", "", "use smaller divisors")
+        self._moduli = [whole // gcd(whole, 10 ** (self._places - place)) for place in range(self._places + 1)]
+        self._known: dict[tuple[int, int], Any] = {}
+        self._alike: dict[Any, Any] = {}
+        self.start: Any = (-1, 0)
 
     def step(self, state: Any, char: str) -> Any:
-        remainder, places = state
         if char == "-":
             return state
+        places, remainder = state
         if char == ".":
-            return remainder, 0
+            return self._state(0, remainder)
         if places == self._places:
-            return (remainder, places) if char == "0" else (-1, places)  # too fine for any multiple
-        if remainder >= 0:
-            remainder = (remainder * 10 + int(char)) % self._whole
-        return remainder, places + 1 if places >= 0 else -1
+            # One more digit is too fine for any multiple.
+            return state if char == "0" else None if self._strict else _SETTLED
+        after = places + 1 if places >= 0 else -1
+        return self._state(after, (remainder * 10 + int(char)) % self._moduli[max(after, 0)])
+
+    def _state(self, places: int, remainder: int) -> Any:
+        found = self._known.get((places, remainder), self)
+        if found is self:
+            found = self._known[places, remainder] = self._alike.setdefault(*self._follows(places, remainder))
+        return found
+
+    def _follows(self, places: int, remainder: int) -> tuple[Any, Any]:
+        """What tells a state from others, and the state, None where no digits can mend it."""
+        at = max(places, 0)
+        met = tuple([remainder * 10 ** (self._places - at) % unit == 0 for unit, _ in self._units])
+        if places == self._places:
+            # Only zeros may follow, or where nothing but the negative is asked, digits too fine for any multiple.
+            fails = self._strict and met != tuple([wanted for _, wanted in self._units])
+            return (places, met), None if fails else (places, remainder)
+        moduli = self._moduli[at + 1 : at + 2] + (self._moduli[:1] if places < 0 else [])
+        return (places, met, *[remainder * 10 % modulus for modulus in moduli]), (places, remainder)
 
     def holds(self, state: Any) -> bool:
-        remainder, places = state
+        places, remainder = state
         scaled = remainder * 10 ** (self._places - max(places, 0))
-        return all((remainder >= 0 and scaled % unit == 0) == wanted for unit, wanted in self._units)
+        return all((scaled % unit == 0) == wanted for unit, wanted in self._units)
 
 
 class _Compared:
-    """The number lies on one side of a bound, the bound included or not; `equal` asks for the bound alone, or not."""
+    """The number lies below a bound, at it or above it, as `allowed` says by -1, 0 and 1.
+
+    A state is whether there is a minus, whether the point is past, how many digits of this part there are, and how they
+    compare with as many of the bound.
+    """
 
     def __init__(self, bound: Decimal, allowed: Iterable[int]) -> None:
         self._negative = bound < 0
         whole, _, fraction = f"{abs(bound):f}".partition(".")
         self._whole, self._fraction = whole, fraction.rstrip("0")
-        self._allowed = frozenset(allowed)  # -1 below, 0 equal, 1 above
-        self.start: Any = (False, 0, 0, False)  # a minus, digits of this part, how they compare, behind the point
+        self._is_zero = not bound
+        self._allowed = frozenset(allowed)
+        self.start: Any = (False, False, 0, 0)
 
     def step(self, state: Any, char: str) -> Any:
-        minus, digits, order, behind = state
+        minus, behind, digits, order = state
         if char == "-":
-            return True, 0, 0, False
+            return (True, False, 0, 0) if self._negative or self._is_zero else self._settled(-1)
+        if not minus and self._negative:
+            return self._settled(1)
+        sign = -1 if minus else 1
         if char == ".":
-            return minus, 0, self._of_whole(digits, order), True
+            order = -1 if digits < len(self._whole) else order
+            return self._settled(sign * order) if order else (minus, True, 0, 0)
         limit = self._fraction if behind else self._whole
-        if order == 0:
-            wanted = limit[digits] if digits < len(limit) else "0" if behind else char
-            order = (char > wanted) - (char < wanted)
-        return minus, min(digits + 1, len(limit) + 1), order, behind
+        if digits == len(limit):  # in front of the point one digit more is more, behind it if it is no zero
+            return state if behind and char == "0" else self._settled(sign)
+        if not order:
+            order = (char > limit[digits]) - (char < limit[digits])
+            if behind and order:
+                return self._settled(sign * order)
+        return minus, behind, digits + 1, order
 
-    def _of_whole(self, digits: int, order: int) -> int:
-        size = (digits > len(self._whole)) - (digits < len(self._whole))
-        return size or order
+    def _settled(self, order: int) -> Any:
+        return _SETTLED if order in self._allowed else None
 
     def holds(self, state: Any) -> bool:
-        minus, digits, order, behind = state
-        if not behind:
-            order, digits = self._of_whole(digits, order), 0
-        if order == 0 and digits < len(self._fraction):
+        minus, behind, digits, order = state
+        if digits < len(self._fraction if behind else self._whole) or (not behind and not order and self._fraction):
             order = -1  # further digits of the limit are not all zero
-        zero = not self._whole.strip("0") and not self._fraction
-        if minus != self._negative and not (zero and order == 0):
-            return (-1 if minus else 1) in self._allowed
         return (-order if minus else order) in self._allowed
 
 
-@lru_cache(maxsize=1024)
 def tracked(
     integer: bool,
     fraction: bool,
     minimum: Bound | None,
     maximum: Bound | None,
-    divisors: tuple[tuple[Decimal, bool], ...],
+    divisors: tuple[Divisor, ...],
     banned: tuple[Decimal, ...],
     bare: bool = False,
 ) -> Node:
@@ -121,31 +157,62 @@ def tracked(
     """
     if integer or fraction:
         divisors = (*divisors, (Decimal(1), integer))
-        if integer and fraction:
-            return NOTHING
+    needed = _needed(divisors)
+    if needed is None or (integer and fraction):
+        return NOTHING
+    if minimum and maximum and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
+        return NOTHING
+    return _tracked(minimum, maximum, needed, tuple(dict.fromkeys(banned)), bare)
+
+
+def _needed(divisors: Iterable[Divisor]) -> tuple[Divisor, ...] | None:
+    """The divisors from which all others follow; None where they contradict each other."""
+    distinct = sorted(set(divisors))
+    places = max((max(0, -int(divisor.normalize().as_tuple().exponent)) for divisor, _ in distinct), default=0)
+    units = [(int(divisor.scaleb(places)), holds) for divisor, holds in distinct]
+    whole = lcm(*(unit for unit, holds in units if holds))
+    wanted = [(Decimal(whole).scaleb(-places), True)] if any(holds for _, holds in units) else []
+    barred: list[int] = []
+    for unit in (unit for unit, holds in units if not holds):
+        if wanted and whole % unit == 0:
+            return None
+        if all(unit % smaller for smaller in barred):
+            barred.append(unit)
+    return (*wanted, *((Decimal(unit).scaleb(-places), False) for unit in barred))
+
+
+@lru_cache(maxsize=1024)
+def _tracked(
+    minimum: Bound | None, maximum: Bound | None, divisors: tuple[Divisor, ...], banned: tuple[Decimal, ...], bare: bool
+) -> Node:
     demands: list[Demand] = [_Multiple(divisors)] if divisors else []
     if minimum is not None:
         demands.append(_Compared(minimum[0], (1,) if minimum[1] else (0, 1)))
     if maximum is not None:
         demands.append(_Compared(maximum[0], (-1,) if maximum[1] else (-1, 0)))
     demands += (_Compared(value, (-1, 1)) for value in banned)
-    return _rules(demands, "-0123456789" if bare else "-.0123456789")
+    return _rules(demands, _DIGITS if bare else "." + _DIGITS)
 
 
-def _following(place: str, char: str) -> str | None:
-    if char == "-":
-        return _SIGN if place == "" else None
-    if char == ".":
-        return _POINT if place in (_ZERO, _WHOLE) else None
-    if place in (_POINT, _FRACTION):
-        return _FRACTION
-    if place in ("", _SIGN):
-        return _ZERO if char == "0" else _WHOLE
-    return _WHOLE if place == _WHOLE else None
+def _following(alphabet: str) -> dict[str, list[tuple[str, str]]]:
+    """The characters that may come at each place, with the place behind."""
+    first = [(char, _ZERO if char == "0" else _WHOLE) for char in _DIGITS]
+    fraction = [(char, _FRACTION) for char in _DIGITS]
+    point = [(".", _POINT)] if "." in alphabet else []
+    more = [(char, _WHOLE) for char in _DIGITS]
+    return {
+        "": [("-", _SIGN), *first],
+        _SIGN: first,
+        _ZERO: point,
+        _WHOLE: [*point, *more],
+        _POINT: fraction,
+        _FRACTION: fraction,
+    }
 
 
 def _rules(demands: list[Demand], alphabet: str) -> Node:
     start: State = ("", tuple(demand.start for demand in demands))
+    following = _following(alphabet)
     edges: dict[State, list[tuple[str, State]]] = {}
     pending = [start]
     while pending:
@@ -155,19 +222,31 @@ def _rules(demands: list[Demand], alphabet: str) -> Node:
         if len(edges) >= MAX_STATES:
             raise LimitError("the multiples between these bounds are too many to tell", "", "narrow or drop the bounds")
         place, inner = state
-        edges[state] = []
-        for char in alphabet:
-            reached = _following(place, char)
-            if reached is not None:
-                after = tuple(demand.step(one, char) for demand, one in zip(demands, inner, strict=True))
-                edges[state].append((char, (reached, after)))
+        steps = edges[state] = []
+        for char, reached in following[place]:
+            after = _stepped(demands, inner, char)
+            if after is not None:
+                steps.append((char, (reached, after)))
                 pending.append((reached, after))
     ends = {
-        state
-        for state in edges
-        if state[0] in _ENDS and all(d.holds(one) for d, one in zip(demands, state[1], strict=True))
+        (place, inner)
+        for place, inner in edges
+        if place in _ENDS
+        and all(one is _SETTLED or demand.holds(one) for demand, one in zip(demands, inner, strict=True))
     }
     return _written(start, edges, ends)
+
+
+def _stepped(demands: list[Demand], states: tuple[Any, ...], char: str) -> tuple[Any, ...] | None:
+    """The states of all demands after one more character; None where one cannot hold any more."""
+    after = []
+    for demand, state in zip(demands, states, strict=True):
+        if state is not _SETTLED:
+            state = demand.step(state, char)
+            if state is None:
+                return None
+        after.append(state)
+    return tuple(after)
 
 
 def _written(start: State, edges: dict[State, list[tuple[str, State]]], ends: set[State]) -> Node:
