@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
@@ -18,6 +18,7 @@ from .pointers import Where, located, render
 from .reading import Reader
 
 MAX_CLASSES = 64
+_MANY_CLASSES = 8  # from here on those that no key is in are struck out early
 MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
 _UNCOMMON: frozenset[Any] = frozenset(
@@ -33,11 +34,6 @@ def _meet(nodes: tuple[Node, ...], barred: tuple[Node, ...]) -> Node:
 def meet(*nodes: Node, barred: Iterable[Node] = ()) -> Node:
     """The keys that all of `nodes` match and none of `barred`; the branches of a schema ask for the same ones often."""
     return _meet(nodes, tuple(barred))
-
-
-def apart(*nodes: Node) -> Node:
-    """The keys that none of `nodes` match."""
-    return _meet((), nodes)
 
 
 @dataclass(slots=True)
@@ -186,41 +182,53 @@ class _Members:
         self._allowed = self._allowed_names()
 
     def properties(self, found: dict[str, bool]) -> Properties:
-        declared = [(name, self._declared(name), required) for name, required in found.items()]
+        matched = {name: self._matched(name) for name in found}
+        declared = [(name, self._declared(name, matched[name]), required) for name, required in found.items()]
         demands = [Demand(demand, self._reader) for demand in self._demands]
         if not self._languages and not self._allowed:
             nodes = self._closed_by(None, frozenset())
             extra = [] if nodes is None else [Extra(None, nodes)]
             return Properties(declared, extra, demands=demands)
-        taken = [apart(alt(*(lit(name) for name in found)))] if found else []
         extra = []
-        for matched, language in self._classes([*self._allowed, *taken]):
-            nodes = self._closed_by(None, matched)
+        for patterns in self._classes():
+            nodes = self._closed_by(None, patterns)
             if nodes is not None:
-                extra.append(Extra(language, [*nodes, *(place for p in matched for place in self._patterns[p])]))
-        return Properties(declared, extra, demands=demands)
+                taken = [name for name, inside in matched.items() if inside == patterns]
+                nodes += (place for pattern in patterns for place in self._patterns[pattern])
+                extra.append(Extra(self._keys(patterns, frozenset(self._languages), taken), nodes))
+        self._check_size(extra)
+        return Properties(declared, [one for one in extra if one.keys != NOTHING], demands=demands)
 
-    def _classes(self, demands: list[Node]) -> list[tuple[frozenset[str], Node | None]]:
-        """The sets of patterns that a key can match together, each with those keys."""
-        whole = demands[0] if len(demands) == 1 else meet(*demands) if demands else None
-        found: list[tuple[frozenset[str], Node | None]] = [(frozenset(), whole)]
-        for pattern, language in self._languages.items():
-            split: list[tuple[frozenset[str], Node | None]] = []
-            for matched, keys in found:
-                inside = language if keys is None else meet(keys, language)
-                if inside == NOTHING:
-                    split.append((matched, keys))
-                    continue
-                split.append((matched | {pattern}, inside))
-                outside = apart(language)
-                outside = outside if keys is None else meet(keys, outside)
-                if outside != NOTHING:
-                    split.append((matched, outside))
-            found = split
-            if len(found) > MAX_CLASSES or _size(keys for _, keys in found) > MAX_CLASS_NODES:
-                problem = "the patternProperties of an object overlap in too many ways"
-                raise LimitError(problem, render(self._parts[0][1]), "join patterns that have the same schema")
-        return [(matched, keys) for matched, keys in found if keys != NOTHING]
+    def _classes(self) -> list[frozenset[str]]:
+        """The sets of patterns that a key can match together, and some that it cannot."""
+        found: list[frozenset[str]] = [frozenset()]
+        asked: frozenset[str] = frozenset()
+        for pattern in self._languages:
+            asked |= {pattern}
+            found += [matched | {pattern} for matched in found]
+            if len(found) > _MANY_CLASSES:
+                found = [matched for matched in found if self._keys(matched, asked) != NOTHING]
+            if len(found) > MAX_CLASSES:
+                self._refuse_classes()
+        return found
+
+    def _keys(self, matched: frozenset[str], asked: frozenset[str], names: Sequence[str] = ()) -> Node:
+        """The keys but `names` that of the patterns `asked` for match these and no other."""
+        wanted = [*self._allowed, *(language for pattern, language in self._languages.items() if pattern in matched)]
+        barred = [language for pattern, language in self._languages.items() if pattern in asked - matched]
+        if names:
+            barred.append(alt(*map(lit, names)))
+        return wanted[0] if len(wanted) == 1 and not barred else meet(*wanted, barred=barred)
+
+    def _check_size(self, extra: list[Extra]) -> None:
+        roots = [Rule("keys", one.keys) for one in extra if one.keys is not None]
+        rules = {id(rule): rule for root in roots for rule in reachable(root)}
+        if len(extra) > 1 and sum(1 for rule in rules.values() for _ in walk(rule.body)) > MAX_CLASS_NODES:
+            self._refuse_classes()
+
+    def _refuse_classes(self) -> NoReturn:
+        problem = "the patternProperties of an object overlap in too many ways"
+        raise LimitError(problem, render(self._parts[0][1]), "join patterns that have the same schema")
 
     def _closed_by(self, name: str | None, matched: frozenset[str]) -> list[Located] | None:
         """The schemas for a key that none of the patterns but these matches; None where it cannot be there."""
@@ -233,10 +241,15 @@ class _Members:
             nodes.append((closing.schema, closing.where))
         return nodes
 
-    def _declared(self, name: str) -> list[Located]:
+    def _matched(self, name: str) -> frozenset[str] | None:
+        """The patterns that a key matches; None where it cannot be there."""
         if not all(strings.admits(language, name) for language in self._allowed):
+            return None
+        return frozenset(p for p, language in self._languages.items() if strings.admits(language, name))
+
+    def _declared(self, name: str, matched: frozenset[str] | None) -> list[Located]:
+        if matched is None:
             return [(False, ())]
-        matched = frozenset(p for p, language in self._languages.items() if strings.admits(language, name))
         nodes: list[Located] = []
         for schema, where in self._parts:
             declared = mapping(schema, "properties", where)
@@ -253,13 +266,6 @@ class _Members:
             if "propertyNames" in schema:
                 found.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
         return found
-
-
-def _size(languages: Iterable[Node | None]) -> int:
-    """How many nodes the keys of several classes have."""
-    roots = [Rule("keys", language) for language in languages if language is not None]
-    rules = {id(rule): rule for root in roots for rule in reachable(root)}
-    return sum(1 for rule in rules.values() for _ in walk(rule.body))
 
 
 def name_language(reader: Reader, nodes: list[Located]) -> Node:
