@@ -136,6 +136,7 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
     return found | starts if turn < low and starts == before else found
 
 
+@lru_cache(maxsize=1024)
 def spelled(node: Node) -> Node:
     """`node` with every character as JSON may spell it inside a string."""
     return regex.mapped(node, _SPELLING)

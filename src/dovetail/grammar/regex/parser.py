@@ -28,6 +28,7 @@ _FLAGS = re.compile(r"([A-Za-z]*)(?:-([A-Za-z]+))?([:)])")
 _PROPERTY = re.compile(r"\{([A-Za-z0-9_]+(?:=[A-Za-z0-9_]+)?)\}")
 _SIMPLE = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "a": 7, "e": 27}
 _SETS = {"d": syntax.DIGIT, "w": syntax.WORD, "s": syntax.SPACE}
+_LINE_FREE = ir.complement(syntax.LINE_ENDS.ranges)
 _BARE = ("\\b", "\\B", "\\A", "\\Z")
 _LOOKS = {"=": (True, False), "!": (True, True), "<=": (False, False), "<!": (False, True)}
 _LOOK_NAMES = {"=": "lookahead", "!": "negative lookahead", "<=": "lookbehind", "<!": "negative lookbehind"}
@@ -90,7 +91,8 @@ class _Parser:
         while self._at < len(self._text):
             if run := _PLAIN.match(self._text, self._at):
                 self._at = run.end()
-                self._stack[-1].sequence += map(self._cased, map(_char, run.group()))
+                chars = map(_char, run.group())
+                self._stack[-1].sequence += map(self._cased, chars) if self._stack[-1].flags.ignore_case else chars
             else:
                 self._step()
         if len(self._stack) > 1:
@@ -117,8 +119,7 @@ class _Parser:
             case "^" | "$":
                 self._append(Edge(char == "$", group.flags.multiline), start)
             case ".":
-                line_free = ir.complement(syntax.LINE_ENDS.ranges)
-                self._append(ir.ANY_CHAR if group.flags.dotall else line_free, start)
+                self._append(ir.ANY_CHAR if group.flags.dotall else _LINE_FREE, start)
             case "[":
                 self._append(self._class(start), start)
             case "\\":
@@ -186,7 +187,9 @@ class _Parser:
     def _open(self, start: int) -> None:
         text, flags = self._text, self._stack[-1].flags
         look = None
-        if text.startswith("?", self._at):
+        if text.startswith("?:", self._at):
+            self._at += 2
+        elif text.startswith("?", self._at):
             self._at += 1
             look = next((mark for mark in ("<=", "<!", "=", "!") if text.startswith(mark, self._at)), None)
             if look:

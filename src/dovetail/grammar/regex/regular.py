@@ -51,7 +51,7 @@ def combined(wanted: Sequence[Syntax], barred: Sequence[Syntax], limits: Limits 
     """The same for patterns without assertions."""
     wanted = [pattern for pattern in wanted if pattern != ANYTHING] or [ANYTHING]
     if len(wanted) == 1 and not barred:
-        narrowed = narrow(wanted[0], *limits)
+        narrowed = wanted[0] if limits == (0, None) else narrow(wanted[0], *limits)
         if narrowed is not None:
             return plain(narrowed)
     if limits == (0, None):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from operator import is_
 
 from dovetail.errors import GrammarError
 from dovetail.grammar import ir
@@ -44,6 +46,8 @@ def language(
     return regular.combined([_found(one) for one in patterns], never, (low, high))
 
 
+# One pattern comes with several limits, and beside several others.
+@lru_cache(maxsize=1024)
 def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:
     tree = read(pattern, _flags(flags, dotall))
     options: list[Syntax] = []
@@ -114,7 +118,8 @@ def _trimmed(node: Syntax, left: bool, right: bool) -> Syntax:
         case Edge(end):
             return syntax.EMPTY if (right if end else left) else node
         case Or(parts):
-            return Or(tuple(_trimmed(part, left, right) for part in parts))
+            options = tuple([_trimmed(part, left, right) for part in parts])
+            return node if all(map(is_, options, parts)) else Or(options)
         case Rep(body, low, 1):
             return Rep(_trimmed(body, left, right), low, 1)
         case Cat(parts):
@@ -127,7 +132,7 @@ def _trimmed(node: Syntax, left: bool, right: bool) -> Syntax:
                 trimmed[index] = _trimmed(trimmed[index], False, right)
                 if trimmed[index] != syntax.EMPTY:
                     break
-            return syntax.cat(*trimmed)
+            return node if all(map(is_, trimmed, parts)) else syntax.cat(*trimmed)
         case _:
             return node
 
@@ -148,7 +153,8 @@ def _split(node: Syntax, end: bool) -> tuple[Syntax, Syntax]:
             anchored, free = _split(first, end)
             others = Cat(rest)
             # Behind an anchor that matched nothing, another one still stands at the edge.
-            near = _trimmed(others, left=not end, right=end) if anchored == syntax.EMPTY else others
+            is_edge = anchored == syntax.EMPTY and syntax.asserts(others)
+            near = _trimmed(others, left=not end, right=end) if is_edge else others
             return _beside(anchored, near, end), _beside(free, others, end)
         case _:
             return syntax.NOTHING, node

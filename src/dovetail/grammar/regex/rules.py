@@ -98,7 +98,7 @@ def direct(tree: Syntax) -> ir.Node:
         case ir.Chars() | ir.Call():
             return tree
         case Cat(parts):
-            return sequence([direct(part) for part in parts])
+            return sequence([part if type(part) is ir.Chars else direct(part) for part in parts])
         case Or(parts):
             return ir.alt(*(direct(part) for part in parts))
         case Rep(_, _, 0):
@@ -114,14 +114,20 @@ def direct(tree: Syntax) -> ir.Node:
 def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     """A sequence in which neighbouring single characters are one literal."""
     joined: list[ir.Node] = []
+    data = b""
     for part in parts:
         for piece in part.parts if isinstance(part, ir.Seq) else (part,):
-            if isinstance(piece, ir.Chars) and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
-                piece = ir.lit(chr(piece.ranges[0][0]))
-            if isinstance(piece, ir.Lit) and joined and isinstance(last := joined[-1], ir.Lit):
-                joined[-1] = ir.Lit(last.data + piece.data)
+            if isinstance(piece, ir.Lit):
+                data += piece.data
+            elif isinstance(piece, ir.Chars) and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
+                data += chr(piece.ranges[0][0]).encode()
             else:
+                if data:
+                    joined.append(ir.Lit(data))
+                    data = b""
                 joined.append(piece)
+    if data:
+        joined.append(ir.Lit(data))
     return joined[0] if len(joined) == 1 else ir.Seq(tuple(joined))
 
 

@@ -112,7 +112,15 @@ def walk(node: Syntax) -> Iterator[Syntax]:
 
 def asserts(node: Syntax) -> bool:
     """Whether anything in `node` looks at the text around it."""
-    return any(isinstance(part, Edge | Look) for part in walk(node))
+    pending = [node]
+    while pending:  # asked of large patterns again and again, so by type
+        part = pending.pop()
+        kind = type(part)
+        if kind is Edge or kind is Look:
+            return True
+        if kind is not ir.Chars:
+            pending += children(part)
+    return False
 
 
 def from_text(text: str) -> Syntax:
