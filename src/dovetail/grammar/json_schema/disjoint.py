@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations, permutations
 
 from dovetail.errors import LimitError
+from dovetail.grammar.ir import NOTHING
 
 from .admission import admits
 from .facts import NUMBER, OBJECT, Facts, Located
 from .pointers import render
 from .reading import Reader
-from .shapes import properties
+from .shapes import Properties, meet, properties
 from .values import identity
 
 MAX_PAIRS = 20_000
@@ -58,18 +59,27 @@ def _apart(left: Facts, right: Facts) -> bool:
 
 
 def _objects(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
-    """Whether a key that both demand has values apart, or one demands what the other forbids."""
+    """Whether a key that one demands cannot be in the other, or not with such a value, or no key can be in both."""
     ours, theirs = properties(left.objects, reader), properties(right.objects, reader, strict=False)
     for mine, others in ((ours, theirs), (theirs, ours)):
-        known = {name: (nodes, required) for name, nodes, required in others.declared}
         for name, nodes, required in mine.declared:
-            if not required:
-                continue
-            if name not in known:
-                if not others.extra:
-                    return True
-                continue
-            pairs = ((one, two) for one in reader.known(nodes) for two in reader.known(known[name][0]))
-            if all(disjoint(reader, one, two, depth + 1) for one, two in pairs):
+            if required and _differ(reader, nodes, others.nodes(name), depth):
                 return True
-    return False
+    return max(ours.low, theirs.low) > 0 and not _share_a_key(ours, theirs)
+
+
+def _differ(reader: Reader, nodes: list[Located], others: list[Located] | None, depth: int) -> bool:
+    """Whether no value of a member keeps to both; None is that of a member that cannot be there."""
+    if others is None:
+        return True
+    pairs = ((one, two) for one in reader.known(nodes) for two in reader.known(others))
+    return bool(others) and all(disjoint(reader, one, two, depth + 1) for one, two in pairs)
+
+
+def _share_a_key(left: Properties, right: Properties) -> bool:
+    if any(right.nodes(name) is not None for name, _, _ in left.declared):
+        return True
+    if any(left.nodes(name) is not None for name, _, _ in right.declared):
+        return True
+    pairs = ((one.keys, other.keys) for one in left.extra for other in right.extra)
+    return any(one is None or other is None or meet(one, other) != NOTHING for one, other in pairs)
