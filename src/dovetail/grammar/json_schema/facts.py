@@ -30,6 +30,7 @@ TYPES = {
     "object": OBJECT,
 }
 MAX_COUNT = 1 << 30
+_FEW_VALUES = 50
 
 
 class Facts:
@@ -42,12 +43,14 @@ class Facts:
         "barred",
         "closed",
         "divisors",
+        "fewest",
         "fraction",
         "high",
         "integer",
         "low",
         "maximum",
         "minimum",
+        "most",
         "needed",
         "objects",
         "patterns",
@@ -71,11 +74,32 @@ class Facts:
         self.barred: tuple[Pattern, ...] = ()  # patterns that are not found in the string
         self.objects: tuple[Located, ...] = ()
         self.arrays: tuple[Located, ...] = ()
-        # Of the members of an object, as much as tells early that a branch is impossible.
+        # Of the items of an array and the members of an object, as much as tells early that a branch is impossible.
+        self.fewest = 0
+        self.most: int | None = None
         self.needed: frozenset[str] = frozenset()
         self.absent: frozenset[str] = frozenset()
         self.closed: frozenset[str] | None = None  # the only keys there can be
         self.within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
+
+    def strike(self) -> None:
+        """Leave out the types of which the keywords that apply so far admit no value."""
+        if self.values is not None:
+            if self.banned and len(self.values) <= _FEW_VALUES:
+                banned = {identity(value) for value in self.banned}
+                self.values = [value for value in self.values if identity(value) not in banned]
+            self.types &= _types_of(self.values)
+        if self.high is not None and self.low > self.high:
+            self.types &= ~STRING
+        if self.barred and not {text for text, _ in self.barred}.isdisjoint(text for text, _ in self.patterns):
+            self.types &= ~STRING
+        low, high = self.minimum, self.maximum
+        if low is not None and high is not None and (low[0], low[1] or high[1]) > (high[0], False):
+            self.types &= ~NUMBER
+        if self.integer and self.fraction:
+            self.types &= ~NUMBER
+        if self.most is not None and self.fewest > self.most:
+            self.types &= ~ARRAY
 
     def pattern_texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The patterns that are found in the string, and those that are not."""
@@ -90,7 +114,7 @@ class Facts:
         return frozenset(word for word in self.banned if isinstance(word, str))
 
     def _values(self) -> Hashable:
-        if self.values is None or len(self.values) > 50:
+        if self.values is None or len(self.values) > _FEW_VALUES:
             return None if self.values is None else id(self.values)
         return tuple(map(identity, self.values))
 
@@ -112,6 +136,25 @@ class Facts:
             tuple([id(schema) for schema, _ in self.arrays]),
             tuple([(owner, id(schema)) for owner, schema in self.within]),
         )
+
+
+_TYPE_OF: dict[type, int] = {
+    type(None): NULL,
+    bool: BOOLEAN,
+    int: NUMBER,
+    float: NUMBER,
+    str: STRING,
+    list: ARRAY,
+    dict: OBJECT,
+}
+
+
+def _types_of(values: list[Any]) -> int:
+    """The types that some of the values have."""
+    found = 0
+    for kind in set(map(type, values)):
+        found |= _TYPE_OF.get(kind, ANY_TYPE)
+    return found
 
 
 def count(value: Any, keyword: str, where: Where) -> int:

@@ -195,6 +195,7 @@ class Reader:
             else:
                 problem = f"a schema is an object or a boolean, not {type(schema).__name__}"
                 raise SchemaError(problem, render(task.where), "write an object, true or false")
+        branch.facts.strike()
         return None
 
     def _keywords(self, branch: _Branch, task: Task) -> Where | None:
@@ -231,6 +232,7 @@ class Reader:
             _note_members(facts, schema)
         if items or "unevaluatedItems" in schema:
             facts.arrays += ((schema, where),)
+            _note_items(facts, schema)
         if members or items or unevaluated:
             facts.within += tuple((owner, schema) for owner in task.under)
         return None
@@ -382,6 +384,15 @@ def _choose(branch: _Branch) -> list[_Branch]:
         tasks = [task.part(schema, where, 1) for schema, where in reversed(arm)]
         branches.append(_Branch(copy.copy(branch.facts), tasks, branch.choices[1:]))
     return branches
+
+
+def _note_items(facts: Facts, schema: dict[Any, Any]) -> None:
+    """How many items there are, where that is plain to see."""
+    fewest, most = schema.get("minItems", 0), schema.get("maxItems")
+    some = schema[SOME_ITEM].start + 1 if SOME_ITEM in schema else 0
+    facts.fewest = max(facts.fewest, some, fewest if type(fewest) is int else 0)
+    if type(most) is int:
+        facts.most = most if facts.most is None else min(facts.most, most)
 
 
 def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
