@@ -31,7 +31,7 @@ from dovetail.grammar.ir import (
 )
 
 from . import numbers, text
-from .admission import admits
+from .admission import admits, without_sure
 from .arrays import Counting, Items, can_tell_apart, distinct, items
 from .facts import (
     ARRAY,
@@ -415,6 +415,8 @@ class Lowering:
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)
+        if shape.contains:
+            shape = without_sure(self.reader, shape)
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape)
             if found is not None:
