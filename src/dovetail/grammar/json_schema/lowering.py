@@ -14,8 +14,6 @@ from dovetail.errors import LimitError
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
-    Alt,
-    AnyOrder,
     Call,
     Lit,
     Node,
@@ -52,6 +50,7 @@ from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .text import COMMA, QUOTE, Pieces, concat
 from .values import identity
+from .ways import Ambiguity, simplified
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 _FIRST, _LAST = Lit(b"["), Lit(b"]")
@@ -62,7 +61,6 @@ _OBJECT = {"type", "properties", "required", "additionalProperties"}
 _CLOSED_OBJECT = _OBJECT | ANNOTATIONS
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
-MAX_VARIANTS = 20
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
 
@@ -80,6 +78,7 @@ class Lowering:
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
         self.needs = Needs()
+        self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
@@ -280,24 +279,19 @@ class Lowering:
         while self._pending:
             rule, kinds = self._pending.pop()
             self.needs.begin(rule)
+            self._ambiguity.shapes = 0
             if len(kinds) == 1:
                 kind, parts = kinds[0]
                 rule.body = self._object(parts) if kind == OBJECT else self._array(parts)
             else:
-                bodies = [self._object(parts) if kind == OBJECT else self._array(parts) for kind, parts in kinds]
+                objects = [parts for kind, parts in kinds if kind == OBJECT]
+                bodies = [self._objects(objects)] if objects else []
+                bodies += (self._array(parts) for kind, parts in kinds if kind == ARRAY)
                 rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
             if self.free_order:
-                self._check_variants(rule.body, kinds[0][1][0][1])
-
-    def _check_variants(self, body: Node, where: Where) -> None:
-        """Objects in any order are told apart late: a generation follows all of them, and those inside of each."""
-        parts = body.parts if isinstance(body, Alt) else (body,)
-        ways = [way for part in parts for way in (part.parts if isinstance(part, Alt) else (part,))]
-        count = sum(isinstance(way, Seq) and isinstance(way.parts[-1], AnyOrder) for way in ways)
-        if count > MAX_VARIANTS:
-            problem = f"there are {count} ways to meet this schema with keys in any order"
-            raise LimitError(problem, render(where), "leave any_order out, or use branches that a constant tells apart")
+                self._ambiguity.check(rule, kinds[0][1][0][1])
+        self._ambiguity.check_recursion()
 
     def member(self, key: str, value: Node, required: bool) -> Member | None:
         """A key in its plain spelling with its value; None where the pair cannot be written."""
@@ -315,7 +309,7 @@ class Lowering:
         return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
 
     def _object(self, parts: Parts) -> Node:
-        return (self._plain_object(*parts[0]) if len(parts) == 1 else None) or self._any_object(parts)
+        return (self._plain_object(*parts[0]) if len(parts) == 1 else None) or self._objects([parts])
 
     def _plain_object(self, schema: dict[str, Any], where: Where) -> Node | None:
         """The object of most tools: closed, its keys declared in one schema, some required; None where it is another.
@@ -353,9 +347,11 @@ class Lowering:
         self.needs.add(needs)
         return Seq(tuple(parts))
 
-    def _any_object(self, parts: Parts) -> Node:
-        where = parts[0][1]
-        ways = [self._members(shape, where) for shape in variants(properties(parts, self.reader), where)]
+    def _objects(self, several: list[Parts]) -> Node:
+        shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
+        where = several[0][0][1]
+        self._ambiguity.shapes += len(shapes)
+        ways = [self._members(shape, where) for shape in simplified(shapes, self.reader, self.free_order)]
         return alt(*(way for way in ways if not is_nothing(way)))
 
     def _members(self, shape: Properties, where: Where) -> Node:

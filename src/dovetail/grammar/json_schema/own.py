@@ -35,6 +35,7 @@ CLOSING = Own("closing")  # a `Closing`, from unevaluatedProperties
 TAIL = Own("tail")  # a `Tail`, from unevaluatedItems
 PREFIX_AT = Own("prefix_at")  # the keyword that the schema wrote instead of prefixItems
 DEPENDENT_AT = Own("dependent_at")  # the keyword that the schema wrote instead of dependentSchemas
+EITHER = Own("either")  # conjunctions of schemas with their places, of which one holds
 MADE = Own("made")  # marks a schema of our own, which closes no object
 
 

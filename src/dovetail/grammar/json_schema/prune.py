@@ -65,7 +65,7 @@ def _is_written(value: Node, unmet: dict[int, list[list[Node]]]) -> bool:
 
 def prune(root: Node) -> Node:
     """`root` without the branches that match nothing."""
-    rules = _composed(root)
+    rules = composed(root)
     empty = {id(rule) for rule in rules}
     growing = bool(rules)
     while growing:
@@ -84,7 +84,7 @@ def prune(root: Node) -> Node:
     return _pruned(root, empty) if _has_waste(root, empty) else root
 
 
-def _composed(root: Node) -> list[Rule]:
+def composed(root: Node) -> list[Rule]:
     """The rules that `root` can reach, those of spellings left aside: they match something."""
     found: dict[int, Rule] = {}
     pending: list[Node] = [root]

@@ -18,7 +18,20 @@ from dovetail.errors import LimitError, SchemaError
 from .facts import HANDLERS, OBJECT, Facts, Located, mapping, names, schemas
 from .formats import UNSUPPORTED
 from .negation import alternatives, negated
-from .own import CLOSING, DEPENDENT_AT, MADE, PREFIX_AT, SOME_ITEM, SOME_PROPERTY, TAIL, Closing, Negated, Own, Tail
+from .own import (
+    CLOSING,
+    DEPENDENT_AT,
+    EITHER,
+    MADE,
+    PREFIX_AT,
+    SOME_ITEM,
+    SOME_PROPERTY,
+    TAIL,
+    Closing,
+    Negated,
+    Own,
+    Tail,
+)
 from .pointers import Where, render
 from .references import References
 
@@ -280,6 +293,8 @@ class Reader:
 
     def _arms(self, schema: dict[Any, Any], keyword: Any, task: Task) -> list[list[Arm]]:
         """The choices that a keyword asks for."""
+        if keyword is EITHER:
+            return [schema[EITHER]]
         if isinstance(keyword, Own) or keyword not in ("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas"):
             return []
         where = task.where

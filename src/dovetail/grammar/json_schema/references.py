@@ -55,6 +55,13 @@ class References:
         self._kept: list[Any] = []  # copies live as long as their identities are used as keys
         self._is_dynamic = False
 
+    @property
+    def is_simple(self) -> bool:
+        """Whether a reference means the same wherever it stands: nothing but the document has a name of its own."""
+        if self._simple is None:
+            self._simple = not _has_names(self._root)
+        return self._simple
+
     def draft_of(self, schema: Any) -> int:
         """The year or number of the draft that a schema is written in."""
         home = self._home.get(id(schema))
@@ -71,9 +78,7 @@ class References:
         if not isinstance(reference, str):
             problem = f"{keyword} must be a string, not {reference!r}"
             raise SchemaError(problem, render((where, keyword)), "write one such as #/$defs/name")
-        if self._simple is None:
-            self._simple = not _has_names(self._root)
-        if self._simple and keyword == "$ref" and (reference in ("", "#") or reference.startswith("#/")):
+        if self.is_simple and keyword == "$ref" and (reference in ("", "#") or reference.startswith("#/")):
             found = self._known.get(reference)
             if found is None:
                 found = self._known[reference] = follow(self._root, (), reference[1:], reference, (where, keyword))

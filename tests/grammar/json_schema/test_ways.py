@@ -1,0 +1,70 @@
+"""Several ways to write one object, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import dovetail as dt
+from dovetail.grammar.json_schema.reading import Reader
+from dovetail.grammar.json_schema.shapes import properties, variants
+from dovetail.grammar.json_schema.ways import simplified
+
+TEXT, NUMBER = {"type": "string"}, {"type": "number"}
+
+
+def tagged(tag: str, **members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"tag": {"const": tag}, **members}, "required": ["tag"]}
+
+
+WAYS: list[tuple[list[Any], int, int]] = [
+    # branches of anyOf, ways in any order, ways in the declared order
+    ([tagged("a", x=TEXT), tagged("b", x={"type": "string"})], 1, 1),
+    ([tagged("a", x=TEXT), tagged("b", x=NUMBER)], 2, 2),
+    ([tagged("a"), {"type": "object", "properties": {"tag": False}}], 1, 1),
+    ([tagged("a"), {"type": "object", "properties": {"tag": {"const": "a"}}}], 1, 1),
+    ([tagged("a", x=TEXT), tagged("a")], 1, 2),
+    ([tagged("a", x=TEXT), tagged("a", x={})], 1, 1),
+    ([tagged("a", x=TEXT), {**tagged("a", x=TEXT), "maxProperties": 1}], 2, 2),
+    ([tagged("a", x=TEXT), {**tagged("a"), "additionalProperties": False}], 1, 2),
+    ([tagged("a", x=TEXT), {"type": "object", "properties": {"x": TEXT, "tag": {"const": "a"}}}], 1, 2),
+]
+
+
+def ways(branches: list[Any], free_order: bool) -> int:
+    schema = {"anyOf": branches}
+    reader = Reader(schema)
+    shapes = [properties(facts.objects, reader) for facts in reader.read(((schema, ()),))]
+    return len(simplified([one for shape in shapes for one in variants(shape, ())], reader, free_order))
+
+
+@pytest.mark.parametrize(("branches", "free", "ordered"), WAYS)
+def test_ways_become_fewer_where_one_covers_another_or_one_key_tells_them_apart(
+    branches: list[Any], free: int, ordered: int
+) -> None:
+    assert (free, ordered) == (ways(branches, True), ways(branches, False))
+
+
+PART = {
+    "type": "object",
+    "properties": {"name": TEXT},
+    "required": ["name"],
+    "oneOf": [
+        {"properties": {"parts": {"type": "array", "items": {"$ref": "#/$defs/part"}}}, "required": ["parts"]},
+        {"properties": {"sizes": {"type": "array", "items": NUMBER}}, "required": ["sizes"]},
+    ],
+}
+
+
+def nested(depth: int, leaf: dict[str, Any]) -> dict[str, Any]:
+    return {"name": "a", "parts": [nested(depth - 1, leaf)]} if depth else leaf
+
+
+@pytest.mark.parametrize("depth", range(5))
+def test_a_choice_between_open_objects_can_be_nested(depth: int) -> None:
+    answer = {"type": "json_schema", "json_schema": {"$ref": "#/$defs/part", "$defs": {"part": PART}}}
+    loose = {**answer, "strict": False, "any_order": True}
+    assert dt.accepts(loose, json.dumps(nested(depth, {"sizes": [1], "name": "b"})))
+    assert not dt.accepts(loose, json.dumps(nested(depth, {"sizes": [1], "name": "b", "parts": []})))
