@@ -82,6 +82,13 @@ class Facts:
         self.closed: frozenset[str] | None = None  # the only keys there can be
         self.within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
 
+    def copy(self) -> Facts:
+        """The same facts, to go on from."""
+        new = Facts.__new__(Facts)
+        for name in Facts.__slots__:  # ten times as fast as the copy module
+            setattr(new, name, getattr(self, name))
+        return new
+
     def strike(self) -> None:
         """Leave out the types of which the keywords that apply so far admit no value."""
         if self.values is not None:
@@ -104,6 +111,10 @@ class Facts:
     def pattern_texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The patterns that are found in the string, and those that are not."""
         return tuple([pattern for pattern, _ in self.patterns]), tuple([pattern for pattern, _ in self.barred])
+
+    def bounds_strings(self) -> bool:
+        """Whether something is said of strings beyond that the value may be one."""
+        return bool(self.patterns or self.barred or self.banned or self.low) or self.high is not None
 
     def pattern_place(self) -> Where:
         """Where the first pattern stands."""

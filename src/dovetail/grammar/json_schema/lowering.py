@@ -35,6 +35,7 @@ from .facts import (
     ARRAY,
     OBJECT,
     SCALAR_KEYWORDS,
+    STRING,
     TYPES,
     Facts,
     Located,
@@ -225,7 +226,10 @@ class Lowering:
 
     def admitted(self, facts: Facts) -> list[Any]:
         """The values of `enum` and `const` that the other keywords admit."""
-        return [value for value in facts.values or () if admits(self.reader, facts, value)]
+        free = facts.types & STRING and not facts.bounds_strings()  # a long list of words is common
+        return [
+            value for value in facts.values or () if (free and type(value) is str) or admits(self.reader, facts, value)
+        ]
 
     def literals(self, facts: Facts) -> list[Node]:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import Alt, AnyOrder, Node, Repeat, Seq, optional
+from dovetail.grammar.ir import Alt, AnyOrder, Node, Repeat, Seq, alt, optional
 
 from .states import States, Steps
 
 MAX_ANY_ORDER = 4096
 MAX_COUNTED = 10  # where the members are counted too
+MAX_FIRST = 40  # where there has to be one of them
 MAX_STATES = 5_000
 
 Parts = tuple[Node, ...]
@@ -97,6 +98,11 @@ def _all_optional(group: Group, comma: Parts) -> list[Node]:
 def any_order(group: Group, comma: Parts, close: Node) -> Node:
     """Each member at most once in any order, the required ones exactly once, extra ones anywhere, then `close`."""
     count = len(group.members) + len(group.witnesses)
+    members = [(Seq(member.parts), member.required) for member in group.members]
+    members += ((Seq(parts), True) for parts in group.witnesses)
+    extra = Seq(group.extra) if group.extra else None
+    if group.low == 1 and group.high is None and count <= MAX_FIRST:
+        return _some(members, extra, Seq(comma), close)
     most = MAX_COUNTED if group.low or group.high is not None else MAX_ANY_ORDER
     if count > most:
         what = "with minProperties or maxProperties " if most == MAX_COUNTED else ""
@@ -104,9 +110,18 @@ def any_order(group: Group, comma: Parts, close: Node) -> Node:
         raise LimitError(problem, "", "leave any_order out or split the object")
     if most == MAX_COUNTED:
         return _Counting(group, comma, close, free=True).start()
-    members = [(Seq(member.parts), member.required) for member in group.members]
-    members += ((Seq(parts), True) for parts in group.witnesses)
-    return AnyOrder(tuple(members), Seq(group.extra) if group.extra else None, Seq(comma), close)
+    return AnyOrder(tuple(members), extra, Seq(comma), close)
+
+
+def _some(members: Sequence[tuple[Node, bool]], extra: Node | None, comma: Node, close: Node) -> Node:
+    """At least one member, none of which is required: a first one and then any others."""
+    ways: list[Node] = []
+    for index, (first, _) in enumerate(members):
+        others = (*members[:index], *members[index + 1 :])
+        ways.append(Seq((first, AnyOrder(others, extra, comma, close, started=True))))
+    if extra is not None:
+        ways.append(Seq((extra, AnyOrder(tuple(members), extra, comma, close, started=True))))
+    return alt(*ways)
 
 
 class _State(NamedTuple):

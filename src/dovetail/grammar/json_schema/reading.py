@@ -7,7 +7,6 @@ What is said about the members of objects and arrays is left for later, because 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
@@ -112,6 +111,7 @@ class Reader:
         self._work = 0
         self._kept: list[Any] = []
         self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
+        self.contents: dict[int, tuple[Any, Any]] = {}  # schemas with what is the same for equal ones
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
 
     @cached_property
@@ -397,7 +397,7 @@ def _choose(branch: _Branch) -> list[_Branch]:
     branches = []
     for arm in arms:
         tasks = [task.part(schema, where, 1) for schema, where in reversed(arm)]
-        branches.append(_Branch(copy.copy(branch.facts), tasks, branch.choices[1:]))
+        branches.append(_Branch(branch.facts.copy(), tasks, branch.choices[1:]))
     return branches
 
 

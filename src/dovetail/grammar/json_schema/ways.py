@@ -47,6 +47,7 @@ class _Way:
         self.entries = entries
         self.beside = beside  # what it says of all other keys, nothing where there are none, and how many there are
         self.hashes = {name: hash((name, entry.said, entry.required)) for name, entry in entries.items()}
+        self.required = frozenset(name for name, entry in entries.items() if entry.required)
         self.hash = hash(beside)
         for one in self.hashes.values():
             self.hash ^= one
@@ -59,6 +60,8 @@ class _Way:
 
     def covers(self, other: _Way) -> bool:
         """Whether every object of the other way is one of this way, as far as that is plain to see."""
+        if not self.required <= other.required:
+            return False
         (others, *mine), (closed, *theirs) = self.beside, other.beside
         alike = mine == theirs and (others == closed or not closed)
         return alike and all(entry.covers(other.entries[name]) for name, entry in self.entries.items())
@@ -114,8 +117,16 @@ def _said(schema: Any, reader: Reader) -> Hashable:
         return schema
     if isinstance(schema, Negated):
         return "not", _said(schema.schema, reader)
-    if schema == {}:
+    if not schema:
         return True
+    known = reader.contents.get(id(schema))
+    if known is None:
+        known = reader.contents[id(schema)] = schema, _content(schema, reader)  # which keeps its identity
+    found: Hashable = known[1]
+    return found
+
+
+def _content(schema: Any, reader: Reader) -> Hashable:
     if reader.references.is_simple:
         try:
             return fingerprint(schema)[0]
