@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import combinations, permutations
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import NOTHING
+from dovetail.grammar.ir import NOTHING, Lit
 
+from . import strings
 from .admission import admits
-from .facts import NUMBER, OBJECT, Facts, Located
+from .facts import NUMBER, OBJECT, STRING, Facts, Located
 from .pointers import render
 from .reading import Reader
 from .shapes import Properties, meet, properties
@@ -16,6 +17,7 @@ from .values import identity
 
 MAX_PAIRS = 20_000
 MAX_DEPTH = 4
+MAX_PATTERN = 400
 
 
 def rivals(reader: Reader, arms: list[Located], branches: list[list[Facts]]) -> list[set[int]]:
@@ -47,7 +49,26 @@ def disjoint(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
             return not any(admits(reader, other, value) for value in one.values)
     if common == NUMBER:
         return _apart(left, right) or _apart(right, left)
+    if common == STRING:
+        return _strings(left, right)
     return common == OBJECT and depth < MAX_DEPTH and _objects(reader, left, right, depth)
+
+
+def _strings(left: Facts, right: Facts) -> bool:
+    """Whether no text matches the patterns of both."""
+    if not left.patterns or not right.patterns:
+        return False
+    ours, theirs = left.pattern_texts()[0], right.pattern_texts()[0]
+    if sum(map(len, (*ours, *theirs))) > MAX_PATTERN:
+        return False  # it would take longer than it saves
+    try:
+        for mine, others in ((ours, theirs), (theirs, ours)):
+            word = strings.language(mine, 0, None)
+            if isinstance(word, Lit):
+                return not strings.contains(word.data.decode(), others)
+        return strings.language((*ours, *theirs), 0, None) == NOTHING
+    except LimitError:
+        return False
 
 
 def _apart(left: Facts, right: Facts) -> bool:
