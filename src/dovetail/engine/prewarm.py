@@ -25,6 +25,8 @@ JSON_PREFIXES = (
     b"-",
 )
 FEW_CHARS = 9  # lower bounds that schemas ask for
+FORMATS = ("date-time", "date", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uri-reference", "uuid")
+LARGE = 1_000  # tokens; vocabularies of less are for trials
 
 
 def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
@@ -53,4 +55,6 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
         warm(Rule("string", json_schema.lower({"type": "string", "minLength": least})), b'"')
     for most in range(1, longest + 3):
         warm(Rule("string", json_schema.lower({"type": "string", "maxLength": most})), b'"')
+    for name in FORMATS if store.size >= LARGE else ():
+        warm(Rule("string", json_schema.lower({"type": "string", "format": name})), b'"')
     return kept
