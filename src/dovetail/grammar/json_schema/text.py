@@ -40,7 +40,8 @@ DEFAULT_WHITESPACE = 20
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT))
 UNESCAPED = Chars(_RAW)
 _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
-_PLANE_ZERO: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
+_ASCII: Ranges = ((0, 0x7F),)
+_PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # without those
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
 BACKSLASH = Lit(b"\\")
 QUOTE = Lit(b'"')
@@ -110,16 +111,20 @@ def concat(*parts: Node) -> Node:
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 
+@lru_cache(maxsize=4096)
 def _unit(low: int, high: int) -> Node:
     """`u` and four hexadecimal digits that denote low..high."""
     blocks = [concat(*(_nibble(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)]
     return concat(Lit(b"u"), alt(*blocks))
 
 
-def _pairs(low: int, high: int) -> Iterator[Node]:
+@lru_cache(maxsize=4096)
+def _pairs(low: int, high: int) -> tuple[Node, ...]:
     """Surrogate pairs, without the first backslash, that denote low..high beyond the basic plane."""
-    for (first, last), (start, end) in digit_blocks(low - 0x10000, high - 0x10000, 1024, 2):
-        yield concat(_unit(0xD800 + first, 0xD800 + last), Lit(b"\\"), _unit(0xDC00 + start, 0xDC00 + end))
+    return tuple(
+        concat(_unit(0xD800 + first, 0xD800 + last), Lit(b"\\"), _unit(0xDC00 + start, 0xDC00 + end))
+        for (first, last), (start, end) in digit_blocks(low - 0x10000, high - 0x10000, 1024, 2)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -129,7 +134,8 @@ def escapes(ranges: Ranges) -> tuple[Node, ...]:
     short = sorted(ord(letter) for code, letter in _SHORT.items() if any(low <= code <= high for low, high in ranges))
     if short:
         found.append(Chars(tuple((letter, letter) for letter in short)))
-    found += (_unit(low, high) for low, high in intersect(ranges, _PLANE_ZERO))
+    # Most ranges leave out a few letters: what lies beyond ASCII is then the same, and known.
+    found += (_unit(low, high) for part in (_ASCII, _PLANE_ZERO) for low, high in intersect(ranges, part))
     for low, high in intersect(ranges, _ASTRAL):
         found += _pairs(low, high)
     return tuple(found)
