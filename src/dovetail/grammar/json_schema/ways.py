@@ -40,66 +40,97 @@ class _Entry(NamedTuple):
 
 
 class _Way:
-    """A shape with what it says of every key that one of the ways speaks of."""
+    """A shape with what it says of its keys, and where that is the same for all others, of those."""
 
-    def __init__(self, shape: Properties, entries: dict[str, _Entry], beside: tuple[Hashable, ...]) -> None:
+    def __init__(
+        self, shape: Properties, entries: dict[str, _Entry], other: _Entry | None, beside: tuple[Hashable, ...]
+    ) -> None:
         self.shape = shape
         self.entries = entries
+        self.other = other
         self.beside = beside  # what it says of all other keys, nothing where there are none, and how many there are
-        self.hashes = {name: hash((name, entry.said, entry.required)) for name, entry in entries.items()}
         self.required = frozenset(name for name, entry in entries.items() if entry.required)
+        # Only what differs from the other keys counts, so that ways that declare different keys can be compared.
+        usual = None if other is None else (other.said, other.required)
+        said = ((name, (entry.said, entry.required)) for name, entry in entries.items())
+        self.hashes = {name: hash((name, one)) for name, one in said if one != usual}
         self.hash = hash(beside)
         for one in self.hashes.values():
             self.hash ^= one
 
+    def entry(self, name: str) -> _Entry | None:
+        return self.entries.get(name, self.other)
+
+    def without(self, name: str) -> int:
+        """The same for ways that are equal but for one key."""
+        return self.hash ^ self.hashes.get(name, 0)
+
     def equals_but_for(self, other: _Way, name: str) -> bool:
-        return self.beside == other.beside and all(
-            key == name or (entry.said, entry.required) == (other.entries[key].said, other.entries[key].required)
-            for key, entry in self.entries.items()
-        )
+        names = (self.hashes.keys() | other.hashes.keys()) - {name}
+        return self.beside == other.beside and all(_alike(self.entry(one), other.entry(one)) for one in names)
 
     def covers(self, other: _Way) -> bool:
         """Whether every object of the other way is one of this way, as far as that is plain to see."""
         if not self.required <= other.required:
             return False
         (others, *mine), (closed, *theirs) = self.beside, other.beside
-        alike = mine == theirs and (others == closed or not closed)
-        return alike and all(entry.covers(other.entries[name]) for name, entry in self.entries.items())
+        if mine != theirs or (others != closed and closed):
+            return False
+        free = self.other is not None and not self.other.said and self.other.said is not None
+        for name in self.hashes if free else self.entries.keys() | other.entries.keys():
+            one, two = self.entry(name), other.entry(name)
+            if one is None or two is None or not one.covers(two):
+                return False
+        return True
+
+
+def _alike(left: _Entry | None, right: _Entry | None) -> bool:
+    return left is not None and right is not None and left[:2] == right[:2]
 
 
 def simplified(shapes: list[Properties], reader: Reader, free_order: bool) -> list[Properties]:
     """Fewer shapes that admit the same objects together, and in their declared order unless that is free."""
     if len(shapes) < 2:
         return shapes
-    names = dict.fromkeys(name for shape in shapes for name, _, _ in shape.declared)
-    ways = [_way(shape, list(names) if free_order else None, reader) for shape in shapes]
+    ways = [_way(shape, reader, free_order) for shape in shapes]
     ways = [way for way in ways if not any(one.required and one.said is None for one in way.entries.values())]
-    count = 0
-    while count != len(ways):
+    while names := _telling(ways):
         count = len(ways)
         for name in names:
             ways = _merged(ways, name)
+        if len(ways) == count:
+            break  # the hashes were equal by chance
     if len(ways) <= MAX_COMPARED:
         ways = _uncovered(ways)
     return [way.shape for way in ways]
 
 
-def _way(shape: Properties, names: list[str] | None, reader: Reader) -> _Way:
+def _telling(ways: list[_Way]) -> list[str]:
+    """The keys of which each alone tells some ways apart."""
+    whole = {way.hash for way in ways}
+    found: dict[str, None] = {}
+    seen: set[tuple[str, int]] = set()
+    for way in ways:
+        for name in way.hashes:
+            rest = way.without(name)
+            if rest in whole or (name, rest) in seen:
+                found[name] = None
+            seen.add((name, rest))
+    if len(whole) < len(ways):
+        found |= dict.fromkeys(name for way in ways for name in list(way.entries)[:1])  # some are equal
+    return list(found)
+
+
+def _way(shape: Properties, reader: Reader, free_order: bool) -> _Way:
     entries = {name: _entry(nodes, required, reader) for name, nodes, required in shape.declared}
-    beside = (
-        tuple([_extra(extra, reader) for extra in shape.extra]),
-        tuple([_extra(extra, reader) for extra in shape.witnesses]),
-        shape.low,
-        shape.high,
-    )
+    extra = tuple([_extra(extra, reader) for extra in shape.extra])
+    witnesses = tuple([_extra(extra, reader) for extra in shape.witnesses])
     # A key that is not declared is one of the others; not where these are told by patterns, counted or must be there.
-    plain = (
-        not shape.witnesses and not shape.low and shape.high is None and all(one.keys is None for one in shape.extra)
-    )
-    if names is None or not plain:
-        return _Way(shape, entries, (*beside, tuple(entries)))
+    plain = not witnesses and not shape.low and shape.high is None and all(one.keys is None for one in shape.extra)
+    if not free_order or not plain:
+        return _Way(shape, entries, None, (extra, witnesses, shape.low, shape.high, tuple(entries)))
     other = _entry(shape.extra[0].nodes if shape.extra else [(False, ())], False, reader)
-    return _Way(shape, {name: entries.get(name, other) for name in names}, (*beside, None))
+    return _Way(shape, entries, other, (extra, witnesses, shape.low, shape.high, None))
 
 
 def _entry(nodes: list[Located], required: bool, reader: Reader) -> _Entry:
@@ -140,26 +171,26 @@ def _merged(ways: list[_Way], name: str) -> list[_Way]:
     alike: dict[int, list[_Way]] = {}
     found: list[_Way] = []
     for way in ways:
-        if name not in way.entries:
-            found.append(way)
-            continue
-        group = alike.setdefault(way.hash ^ way.hashes[name], [])
-        if group and not group[0].equals_but_for(way, name):
+        group = alike.setdefault(way.without(name), [])
+        if way.entry(name) is None or (group and not group[0].equals_but_for(way, name)):
             found.append(way)
         else:
             group.append(way)
-    return [*found, *(group[0] if len(group) == 1 else _joined(group, name) for group in alike.values())]
+    groups = (group for group in alike.values() if group)
+    return [*found, *(group[0] if len(group) == 1 else _joined(group, name) for group in groups)]
 
 
 def _joined(group: list[_Way], name: str) -> _Way:
     """One way for several that are equal but for one key."""
-    found = [way.entries[name] for way in group]
+    found = [entry for way in group if (entry := way.entry(name)) is not None]
     present = {entry.said: entry for entry in found if entry.said is not None}
     widest = [entry for said, entry in present.items() if not any(other < said for other in present)]
     entry = _either(widest) if len(widest) > 1 else widest[0] if widest else found[0]
-    entries = group[0].entries | {name: entry._replace(required=all(one.required for one in found))}
+    first = group[0]
+    entries = {key: one for way in group for key, one in way.entries.items()} | first.entries
+    entries[name] = entry._replace(required=all(one.required for one in found))
     declared = [(key, one.nodes, one.required) for key, one in entries.items()]
-    return _Way(replace(group[0].shape, declared=declared), entries, group[0].beside)
+    return _Way(replace(first.shape, declared=declared), entries, first.other, first.beside)
 
 
 def _either(entries: Iterable[_Entry]) -> _Entry:
