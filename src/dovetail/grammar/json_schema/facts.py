@@ -112,9 +112,12 @@ class Facts:
         """The patterns that are found in the string, and those that are not."""
         return tuple([pattern for pattern, _ in self.patterns]), tuple([pattern for pattern, _ in self.barred])
 
-    def bounds_strings(self) -> bool:
-        """Whether something is said of strings beyond that the value may be one."""
-        return bool(self.patterns or self.barred or self.banned or self.low) or self.high is not None
+    def admits_words(self) -> bool:
+        """Whether of strings nothing is said beyond their lengths, and those of all listed ones fit."""
+        if self.patterns or self.barred or self.banned:
+            return False
+        lengths = {len(word) for word in self.values or ()}
+        return all(self.low <= length <= (length if self.high is None else self.high) for length in lengths)
 
     def pattern_place(self) -> Where:
         """Where the first pattern stands."""

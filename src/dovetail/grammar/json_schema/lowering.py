@@ -226,10 +226,10 @@ class Lowering:
 
     def admitted(self, facts: Facts) -> list[Any]:
         """The values of `enum` and `const` that the other keywords admit."""
-        free = facts.types & STRING and not facts.bounds_strings()  # a long list of words is common
-        return [
-            value for value in facts.values or () if (free and type(value) is str) or admits(self.reader, facts, value)
-        ]
+        values = facts.values or []
+        if facts.types & STRING and all_strings(values) and facts.admits_words():
+            return values  # a long list of words is common
+        return [value for value in values if admits(self.reader, facts, value)]
 
     def literals(self, facts: Facts) -> list[Node]:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""

@@ -221,10 +221,11 @@ class _Members:
         return wanted[0] if len(wanted) == 1 and not barred else meet(*wanted, barred=barred)
 
     def _check_size(self, extra: list[Extra]) -> None:
-        roots = [Rule("keys", one.keys) for one in extra if one.keys is not None]
-        rules = {id(rule): rule for root in roots for rule in reachable(root)}
-        if len(extra) > 1 and sum(1 for rule in rules.values() for _ in walk(rule.body)) > MAX_CLASS_NODES:
-            self._refuse_classes()
+        if len(extra) > _MANY_CLASSES:
+            roots = [Rule("keys", one.keys) for one in extra if one.keys is not None]
+            rules = {id(rule): rule for root in roots for rule in reachable(root)}
+            if sum(1 for rule in rules.values() for _ in walk(rule.body)) > MAX_CLASS_NODES:
+                self._refuse_classes()
 
     def _refuse_classes(self) -> NoReturn:
         problem = "the patternProperties of an object overlap in too many ways"

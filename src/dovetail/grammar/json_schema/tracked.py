@@ -239,14 +239,17 @@ def _rules(demands: list[Demand], alphabet: str) -> Node:
 
 def _stepped(demands: list[Demand], states: tuple[Any, ...], char: str) -> tuple[Any, ...] | None:
     """The states of all demands after one more character; None where one cannot hold any more."""
-    after = []
+    if len(states) == 1:  # the rest of a number is mostly about its remainder alone
+        after = states[0] if states[0] is _SETTLED else demands[0].step(states[0], char)
+        return None if after is None else (after,)
+    found = []
     for demand, state in zip(demands, states, strict=True):
         if state is not _SETTLED:
             state = demand.step(state, char)
             if state is None:
                 return None
-        after.append(state)
-    return tuple(after)
+        found.append(state)
+    return tuple(found)
 
 
 def _written(start: State, edges: dict[State, list[tuple[str, State]]], ends: set[State]) -> Node:
@@ -265,17 +268,18 @@ def _written(start: State, edges: dict[State, list[tuple[str, State]]], ends: se
         return NOTHING
     rules = {state: Rule("number", EMPTY) for state in live}
     for state, rule in rules.items():
-        targets: dict[State, list[str]] = {}
+        targets: dict[State, str] = {}
         for char, reached in edges[state]:
             if reached in live:
-                targets.setdefault(reached, []).append(char)
+                targets[reached] = targets.get(reached, "") + char
         ways: list[Node] = [EMPTY] if state in ends else []
         ways += (Seq((_one(chars), Call(rules[reached]))) for reached, chars in targets.items())
         rule.body = alt(*ways)
     return Call(rules[start])
 
 
-def _one(chars: list[str]) -> Node:
+@lru_cache(maxsize=4096)
+def _one(chars: str) -> Node:
     if len(chars) == 1:
-        return Lit(chars[0].encode())
+        return Lit(chars.encode())
     return Chars(tuple((ord(char), ord(char)) for char in sorted(chars)))

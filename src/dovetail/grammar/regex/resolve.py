@@ -9,6 +9,7 @@ from operator import is_
 from dovetail.errors import GrammarError
 from dovetail.grammar import ir
 from dovetail.grammar.regex import looks, regular, syntax
+from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.parser import Flags, read
 from dovetail.grammar.regex.regular import from_node
 from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
@@ -43,7 +44,15 @@ def language(
     never = [_found(one) for one in barred]
     if words:
         never.append(Or(tuple(syntax.from_text(word) for word in words)))
-    return regular.combined([_found(one) for one in patterns], never, (low, high))
+    found = [_found(one) for one in patterns]
+    if len(found) == 1 and not never and ((low, high) == (0, None) or narrow(found[0], low, high) is found[0]):
+        return _whole(*patterns)
+    return regular.combined(found, never, (low, high))
+
+
+@lru_cache(maxsize=1024)
+def _whole(pattern: str) -> ir.Node:
+    return regular.plain(_found(pattern))
 
 
 # One pattern comes with several limits, and beside several others.
