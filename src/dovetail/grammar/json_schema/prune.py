@@ -21,6 +21,10 @@ from dovetail.grammar.ir import (
     is_nothing,
 )
 
+_SCALARS = frozenset(
+    ("integer", "number", "pattern", "string", "ws")
+)  # names of rules; they are made only if they match
+
 
 class Needs:
     """Whether every rule of an object or array matches something, by the values that each way to write it needs.
@@ -85,13 +89,13 @@ def prune(root: Node) -> Node:
 
 
 def composed(root: Node) -> list[Rule]:
-    """The rules that `root` can reach, those of spellings left aside: they match something."""
+    """The rules that `root` can reach, those of scalars and spellings left aside: they match something."""
     found: dict[int, Rule] = {}
     pending: list[Node] = [root]
     while pending:
         node = pending.pop()
         if isinstance(node, Call):
-            if id(node.rule) not in found:
+            if id(node.rule) not in found and node.rule.name not in _SCALARS:
                 found[id(node.rule)] = node.rule
                 pending.append(node.rule.body)
         else:

@@ -50,11 +50,10 @@ def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tupl
 def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
     """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
     if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
-        language = regex.restrict(language, text.UNESCAPED)
-        inside = language
+        language = inside = regex.restrict(language, text.UNESCAPED)
     else:
         inside = spelled(language)
-    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, inside, QUOTE)))
+    return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, inside, QUOTE)))
 
 
 @lru_cache(maxsize=1024)

@@ -6,13 +6,23 @@ mean in ECMA-262; case is compared by simple case folding. Lookarounds and word 
 nodes then call rules, which call others at their end only.
 """
 
-from dovetail.grammar.regex.regular import Spelling, complement, intersect, mapped, restrict, shortest, without
+from dovetail.grammar.regex.regular import (
+    Spelling,
+    complement,
+    intersect,
+    is_empty,
+    mapped,
+    restrict,
+    shortest,
+    without,
+)
 from dovetail.grammar.regex.resolve import language, parse, search
 
 __all__ = [
     "Spelling",
     "complement",
     "intersect",
+    "is_empty",
     "language",
     "mapped",
     "parse",
