@@ -25,7 +25,7 @@ from dovetail.grammar.ir import (
 from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
-from .strings import spelled
+from .strings import closed
 from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
@@ -120,9 +120,9 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     return concat(QUOTE, other_keys(names, Alphabet(end.quote, partial(_json_leave, end.inside), text.spell)))
 
 
-def quoted_key(language: Node) -> Node:
-    """A JSON string that denotes a text of `language`."""
-    return concat(QUOTE, spelled(language), QUOTE)
+def quoted_member(language: Node, end: KeyEnd) -> Node:
+    """A JSON string that denotes a text of `language`, with what follows it."""
+    return concat(QUOTE, closed(language, end))
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

@@ -43,7 +43,7 @@ from .facts import (
     read_scalar,
 )
 from .formats import UNSUPPORTED
-from .keys import json_key, other_member, quoted_key
+from .keys import json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .reading import ANNOTATIONS, Reader
@@ -386,13 +386,11 @@ class Lowering:
             if is_nothing(value):
                 continue
             behind = (self.pieces.colon, value, *self.pieces.ws)
-            if group.keys is not None:
-                ways.append(concat(quoted_key(group.keys), *behind))
-            elif self.pieces.excludes:
+            if group.keys is None and self.pieces.excludes:
                 ways.append(concat(json_key(names, self.pieces), *behind))
-            else:
-                end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
-                ways.append(other_member(names, end))
+                continue
+            end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
+            ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))
         if not ways:
             return ()
         member = alt(*ways)

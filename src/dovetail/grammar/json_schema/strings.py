@@ -1,7 +1,7 @@
 """Strings by length and pattern, as JSON text or raw.
 
-A pattern describes the decoded string. It is read as nodes over characters first; `spelled` then writes each of its
-characters as JSON may spell it.
+A pattern describes the decoded string. It is read as nodes over characters first; `closed` then writes each of its
+characters as JSON may spell it, and the quote behind them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dovetail.grammar.ir import (
 )
 
 from . import text
-from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
+from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, KeyEnd, Ranges, concat
 
 MAX_PATTERNS = 100
 ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
@@ -51,10 +51,10 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
     """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
     if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
         language = regex.restrict(language, text.UNESCAPED)
-        inside = language
+        inside = concat(language, QUOTE)
     else:
-        inside = spelled(language)
-    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, inside, QUOTE)))
+        inside = closed(language, KeyEnd(QUOTE, text.STRING_TAIL, QUOTE))
+    return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, inside)))
 
 
 @lru_cache(maxsize=1024)
@@ -136,9 +136,9 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
     return found | starts if turn < low and starts == before else found
 
 
-def spelled(node: Node) -> Node:
-    """`node` with every character as JSON may spell it inside a string."""
-    return regex.mapped(node, _SPELLING)
+def closed(language: Node, end: KeyEnd) -> Node:
+    """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end."""
+    return regex.closed(language, _SPELLING, end.quote, end.inside)
 
 
 @lru_cache(maxsize=4096)

@@ -6,11 +6,12 @@ mean in ECMA-262; case is compared by simple case folding. Lookarounds and word 
 nodes then call rules, which call others at their end only.
 """
 
-from dovetail.grammar.regex.regular import Spelling, complement, intersect, mapped, restrict, shortest, without
+from dovetail.grammar.regex.regular import Spelling, closed, complement, intersect, mapped, restrict, shortest, without
 from dovetail.grammar.regex.resolve import language, parse, search
 
 __all__ = [
     "Spelling",
+    "closed",
     "complement",
     "intersect",
     "language",

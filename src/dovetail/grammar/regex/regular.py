@@ -142,6 +142,11 @@ def mapped(node: ir.Node, spelling: Spelling) -> ir.Node:
     return _Map(spelling).of(node)
 
 
+def closed(node: ir.Node, spelling: Spelling, end: ir.Node, anything: ir.Node) -> ir.Node:
+    """The same with `end` behind it; where any text may follow, `anything` stands for that text and `end`."""
+    return _Closing(spelling, end, anything).of(node)
+
+
 class _Map:
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
@@ -149,10 +154,14 @@ class _Map:
         self._pending: list[tuple[ir.Rule, ir.Rule]] = []
 
     def of(self, node: ir.Node) -> ir.Node:
-        found = self._node(node)
+        found = self._last(node)
         for rule, copy in self._pending:
-            copy.body = self._node(rule.body)
+            copy.body = self._last(rule.body)
         return found
+
+    def _last(self, node: ir.Node) -> ir.Node:
+        """A node that nothing follows."""
+        return self._node(node)
 
     def _node(self, node: ir.Node) -> ir.Node:
         match node:
@@ -177,6 +186,37 @@ class _Map:
                 return ir.Call(self._rules[id(rule)])
             case _:
                 raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
+
+
+class _Closing(_Map):
+    """Writes the end wherever a text may end, so that no state waits for it beside a loop, and rules can share it."""
+
+    def __init__(self, spelling: Spelling, end: ir.Node, anything: ir.Node) -> None:
+        super().__init__(spelling)
+        self._end = end
+        self._anything = anything
+
+    def _last(self, node: ir.Node) -> ir.Node:
+        match node:
+            case ir.Seq(()):
+                return self._end
+            case ir.Seq(parts):
+                return sequence((*map(self._node, parts[:-1]), self._last(parts[-1])))
+            case ir.Alt(parts):
+                return ir.Alt(tuple([self._last(part) for part in parts]))
+            case ir.Repeat(ir.Chars(), 0, None) if node == _ANYTHING:
+                return self._anything
+            case ir.Repeat(ir.Chars(ranges), 1, None) if ranges == ir.ANY_CHAR.ranges:
+                return sequence((self._spelling.char(ranges), self._anything))
+            case ir.Repeat(body, 0, 1):
+                return ir.Alt((self._last(body), self._end))
+            case ir.Call():
+                return self._node(node)
+            case _:
+                return sequence((self._node(node), self._end))
+
+
+_ANYTHING = ir.star(ir.ANY_CHAR)
 
 
 def is_empty(node: ir.Node) -> bool:
