@@ -10,6 +10,7 @@
 
 #include "nfa.h"
 #include "rule.h"
+#include "vocab.h"
 
 namespace dovetail {
 
@@ -47,24 +48,6 @@ struct Resolved {
     Counter value;  // for Set
 
     Counter apply(Counter c) const;
-};
-
-/// A set of characters: ASCII, and bytes from 0xC0 on that stand for every well-formed character that they begin.
-struct CharSet {
-    uint64_t low = 0, high = 0, leads = 0;
-
-    bool within(const CharSet &other) const { return !(low & ~other.low || high & ~other.high || leads & ~other.leads); }
-    bool has(uint8_t byte) const {
-        if (byte < 64) return low >> byte & 1;
-        if (byte < 128) return high >> (byte - 64) & 1;
-        return byte >= 0xC0 && (leads >> (byte - 0xC0) & 1);
-    }
-    void add(uint8_t byte) {
-        if (byte < 64) low |= uint64_t{1} << byte;
-        else if (byte < 128) high |= uint64_t{1} << (byte - 64);
-        else if (byte >= 0xC0) leads |= uint64_t{1} << (byte - 0xC0);
-    }
-    int ascii() const { return std::popcount(low) + std::popcount(high); }
 };
 
 /// Which characters lead from a state back to itself: whole subtrees of the trie are taken by them.

@@ -371,7 +371,10 @@ void check_mask(Random &random, Matcher &matcher, uint32_t size) {
     for (int i = 0; i < 12 && size; ++i) {
         const uint32_t token = random.below(size);
         Matcher copy(matcher);
-        check(copy.accept(token) == has(mask, token), "a token is allowed exactly when it is accepted");
+        const bool accepted = copy.accept(token);
+        if (told && accepted != has(mask, token))
+            tell(accepted ? "accepted" : "allowed", std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
+        check(accepted == has(mask, token), "a token is allowed exactly when it is accepted");
         check(matcher.validate(&token, 1) == (has(mask, token) ? 1u : 0u), "validate agrees with the mask");
         if (!has(mask, token)) continue;
         copy.rollback(1);

@@ -23,7 +23,6 @@ from dovetail.grammar.ir import (
     Spelled,
     Without,
     alt,
-    star,
     walk,
 )
 
@@ -153,15 +152,7 @@ def _spell_text(word: str) -> Node:
     return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
 
 
-@lru_cache(maxsize=4096)
-def _spell_star(ranges: Ranges) -> Node:
-    loop = star(_spell(ranges))
-    # A loop that takes most tokens has a frame of its own: they are allowed at once, whatever else a pattern looks for.
-    return Call(Rule("text", loop)) if sum(high - low + 1 for low, high in ranges) >= _WIDE else loop
-
-
-_WIDE = 0x10000
-_SPELLING = regex.Spelling(_spell, _spell_text, _spell_star)
+_SPELLING = regex.Spelling(_spell, _spell_text)
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

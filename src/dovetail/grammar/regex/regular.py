@@ -121,20 +121,15 @@ def restrict(node: ir.Node, allowed: ir.Chars) -> ir.Node:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How one character out of a class, a literal and any number of characters out of a class are written."""
+    """How one character out of a class and a literal are written."""
 
     char: Callable[[Ranges], ir.Node]
     text: Callable[[str], ir.Node]
-    star: Callable[[Ranges], ir.Node]
 
     @classmethod
     def of(cls, char: Callable[[Ranges], ir.Node]) -> Spelling:
         """The spelling that writes character by character."""
-        return cls(
-            char,
-            lambda word: sequence(char(((ord(one), ord(one)),)) for one in word),
-            lambda ranges: ir.star(char(ranges)),
-        )
+        return cls(char, lambda word: sequence(char(((ord(one), ord(one)),)) for one in word))
 
 
 def mapped(node: ir.Node, spelling: Spelling) -> ir.Node:
@@ -173,10 +168,6 @@ class _Map:
                 return sequence(self._node(part) for part in parts)
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._node(part) for part in parts]))
-            case ir.Repeat(ir.Chars(ranges), 0, None):
-                return self._spelling.star(ranges)
-            case ir.Repeat(ir.Chars(ranges), 1, None):
-                return sequence((self._spelling.char(ranges), self._spelling.star(ranges)))
             case ir.Repeat(body, low, high):
                 return ir.Repeat(self._node(body), low, high)
             case ir.Call(rule):
@@ -204,10 +195,10 @@ class _Closing(_Map):
                 return sequence((*map(self._node, parts[:-1]), self._last(parts[-1])))
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._last(part) for part in parts]))
-            case ir.Repeat(ir.Chars(), 0, None) if node == _ANYTHING:
-                return self._anything
-            case ir.Repeat(ir.Chars(ranges), 1, None) if ranges == ir.ANY_CHAR.ranges:
-                return sequence((self._spelling.char(ranges), self._anything))
+            case ir.Repeat(ir.Chars(ranges), 0, None):
+                return self._last_loop(ranges)
+            case ir.Repeat(ir.Chars(ranges), 1, None):
+                return sequence((self._spelling.char(ranges), self._last_loop(ranges)))
             case ir.Repeat(body, 0, 1):
                 return ir.Alt((self._last(body), self._end))
             case ir.Call():
@@ -215,8 +206,15 @@ class _Closing(_Map):
             case _:
                 return sequence((self._node(node), self._end))
 
+    def _last_loop(self, ranges: Ranges) -> ir.Node:
+        if ranges == ir.ANY_CHAR.ranges:
+            return self._anything
+        text = sequence((ir.star(self._spelling.char(ranges)), self._end))
+        # A loop that takes most tokens is a rule of its own, so that all texts that end in it share its masks.
+        return ir.Call(ir.Rule("text", text)) if sum(high - low + 1 for low, high in ranges) >= _WIDE else text
 
-_ANYTHING = ir.star(ir.ANY_CHAR)
+
+_WIDE = 0x10000
 
 
 def is_empty(node: ir.Node) -> bool:
