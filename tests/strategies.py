@@ -221,16 +221,17 @@ class _Nodes:
     def text(self, depth: int) -> ir.Text:
         dice = self.dice
         names = tuple(dice.pick(("t", "u")) for _ in range(dice.number(0, 2))) if self.captures else ()
-        if dice.number(0, 4) == 0:
-            budget = dice.pick((0, 1, 2, 3))
-            limit = {"max_tokens": budget} if self.token_level and dice.number(0, 1) else {"max_chars": budget}
-            return ir.Text(self.words(0, 1), (), self.node(0) if depth else ir.EMPTY, names, **limit)
+        if self.token_level and dice.number(0, 9) == 0:
+            after = self.node(0) if depth else ir.EMPTY
+            return ir.Text(self.words(0, 1), (), after, names, max_tokens=dice.pick((0, 1, 2, 3)))
+        least = dice.pick((0, 0, 0, 1, 2, 3))
+        most = dice.pick((None, None, least, least + 1, least + 2))
         stops = tuple((stop, self.node(max(depth - 1, 0)) if depth else ir.EMPTY) for stop in self.words(0, 2))
         excludes = self.words(0, 2)
         # A stop that another one always cuts short could not be the only way to end.
         cut = any(a in b[1:] for a, _ in stops for b, _ in stops)
         after = ir.EMPTY if not stops or cut or dice.number(0, 1) else None
-        return ir.Text(excludes, stops, after, names)
+        return ir.Text(excludes, stops, after, names, most, min_chars=least)
 
 
 # Outputs.

@@ -428,13 +428,13 @@ class Encoder {
         const nb::handle excludes = names.text_excludes(o), stops = names.text_stops(o);
         const nb::handle after = names.text_after(o), captures = names.text_captures(o);
         const nb::handle max_chars = names.text_max_chars(o), max_tokens = names.text_max_tokens(o);
-        if ((!max_chars.is_none() || !max_tokens.is_none()) && length(stops) > 0)
-            throw InputError("free text with a budget cannot have stops");
+        const uint64_t min_chars = number_of(names.text_min_chars(o), kMaxCount, "min_chars");
+        if (!max_tokens.is_none() && length(stops) > 0) throw InputError("free text with a budget of tokens cannot have stops");
         Draft body;
         CodeWriter w(body.code);
         w.op(Code::Text);
         w.number((after.is_none() ? 0u : kTextMayEnd) | (max_chars.is_none() ? 0u : kTextCountsChars) |
-                 (max_tokens.is_none() ? 0u : kTextCountsTokens));
+                 (max_tokens.is_none() ? 0u : kTextCountsTokens) | (min_chars == 0 ? 0u : kTextNeedsChars));
         w.number(length(excludes));
         each(excludes, [&](nb::handle s) {
             if (bytes_of(s).empty()) throw InputError("free text cannot exclude the empty string");
@@ -449,6 +449,8 @@ class Encoder {
         });
         if (!max_chars.is_none())
             body.init.left = static_cast<uint32_t>(number_of(max_chars, kMaxCount, "max_chars"));
+        if (min_chars > body.init.left) throw InputError("free text has its bounds reversed");
+        body.init.need = static_cast<uint32_t>(min_chars);
         if (!max_tokens.is_none())
             body.init.need = static_cast<uint32_t>(number_of(max_tokens, kMaxCount, "max_tokens"));
         std::vector<std::string_view> capture_names;

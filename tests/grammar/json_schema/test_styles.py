@@ -9,9 +9,10 @@ import pytest
 from dovetail.engine import accepts
 from dovetail.errors import SchemaError
 from dovetail.grammar import ir, json_schema
+from dovetail.grammar.json_schema.layouts import KINDS, Layout
 
 
-def takes(style: str, schema: Any, text: str, **options: Any) -> bool:
+def takes(style: str | Layout, schema: Any, text: str, **options: Any) -> bool:
     return accepts(ir.Rule("root", json_schema.lower(schema, style=style, **options)), text)
 
 
@@ -95,6 +96,7 @@ QWEN: list[tuple[Any, list[str], list[str]]] = [
     # schema of one argument, texts it accepts, texts it refuses
     ({"type": "string"}, ["", "a", '"<é>\n', "</parameter", " x "], ["</parameter>", "a</parameter>b"]),
     ({"type": "string", "minLength": 2, "maxLength": 13}, ["ab", "</parameter"], ["a", "a</parameter>", "ab" * 7]),
+    ({"type": "string", "maxLength": 2}, ["", "é🦋", "</"], ["abc", "</p", "</parameter>"]),
     ({"type": "string", "pattern": "^a+$"}, ["a", "aa"], ["", "b", " a"]),
     ({"type": "string", "pattern": "b"}, ["abc", "<b"], ["a", "b</parameter>"]),
     ({"const": "x y"}, ["x y"], ['"x y"', " x y", "x"]),
@@ -111,6 +113,29 @@ QWEN: list[tuple[Any, list[str], list[str]]] = [
     ({"anyOf": [{"const": "a"}, {"type": "boolean"}]}, ["a", "true"], ["b"]),
     ({}, ["", "x", "[1]", '{"a": 1}', "5"], ["</parameter>"]),
 ]
+
+
+@pytest.mark.parametrize("style", sorted(set(json_schema.STYLES) - {"json"}))
+@pytest.mark.parametrize("low", [0, 3, 1_000_000])
+def test_the_characters_of_raw_text_are_counted_however_many(style: str, low: int) -> None:
+    bounded = {"type": "string", "minLength": low, "maxLength": 1_000_000}
+    schema = {"type": "object", "properties": {"v": bounded}, "required": ["v"]}
+    raw = [
+        node
+        for rule in ir.reachable(ir.Rule("root", json_schema.lower(schema, style=style)))
+        for node in ir.walk(rule.body)
+        if isinstance(node, ir.Text) and node.max_chars == 1_000_000
+    ]
+    assert [low] == [node.min_chars for node in raw]
+
+
+def test_raw_text_whose_stop_overlaps_itself_has_bounds_too() -> None:
+    layout = Layout("<", dict.fromkeys(KINDS, (">",)), "aba")
+    schema = {"type": "object", "properties": {"v": {"type": "string", "minLength": 1, "maxLength": 2}}}
+    yes, no = ["xaba", "xyaba"], ["aba", "xyzaba"]
+    assert yes == [text for text in (*yes, *no) if takes(layout, schema, f"<v>{text}")]
+    del schema["properties"]["v"]["minLength"]
+    assert ["xaba", "xyaba", "aba"] == [text for text in (*yes, *no) if takes(layout, schema, f"<v>{text}")]
 
 
 @pytest.mark.parametrize(("schema", "yes", "no"), QWEN)

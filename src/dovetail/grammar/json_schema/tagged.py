@@ -68,7 +68,7 @@ class Tagged:
         self._ws = lowering.pieces.ws
         self._excludes = lowering.pieces.excludes
         self._stop = Lit(layout.stop.encode())
-        self._raw = _raw_text(layout.stop.encode(), self._excludes)
+        self._raw = _raw_text(layout.stop.encode(), self._excludes, 0, None)
         self._pending: list[tuple[Rule, list[Facts]]] = []
         self._done: dict[frozenset[int], list[Kind]] = {}
         self._rules: dict[tuple[int, ...], tuple[Facts, Rule]] = {}
@@ -260,9 +260,9 @@ class Tagged:
                 return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
         if facts.high is not None and facts.low > facts.high:
             return NOTHING
-        if facts.low or facts.high is not None:
+        if facts.low and not _counts_up(self._stop.data, self._excludes):
             return strings.raw(strings.language((), facts.low, facts.high), self._stop.data, self._excludes)
-        return self._raw
+        return _raw_text(self._stop.data, self._excludes, facts.low, facts.high)
 
     # Arrays and single values in a layout that marks them up.
 
@@ -334,6 +334,12 @@ def _python_rule(kind: str) -> Rule:
     return ebnf.parse(_PYTHON, kind)
 
 
-@lru_cache(maxsize=64)
-def _raw_text(stop: bytes, excludes: tuple[bytes, ...]) -> Node:
-    return Call(Rule("raw", Text(excludes=excludes, stops=((stop, EMPTY),), after=None)))
+@lru_cache(maxsize=1024)
+def _raw_text(stop: bytes, excludes: tuple[bytes, ...], low: int, high: int | None) -> Node:
+    return Call(Rule("raw", Text(excludes, ((stop, EMPTY),), None, max_chars=high, min_chars=low)))
+
+
+def _counts_up(stop: bytes, excludes: tuple[bytes, ...]) -> bool:
+    """Whether free text can have a lower bound: its stop does not overlap itself, and some character always goes on."""
+    overlaps = any(stop.startswith(stop[at:]) for at in range(1, len(stop)))
+    return not overlaps and len({byte for word in (stop, *excludes) for byte in word if byte < 128}) < 128
