@@ -83,7 +83,7 @@ class TextBuilder {
             for (size_t i = 0; i < s.size(); ++i) vocab_.specials_at(s, i, specials_);
         std::sort(specials_.begin(), specials_.end());
         specials_.erase(std::unique(specials_.begin(), specials_.end()), specials_.end());
-        const uint32_t start = state({});
+        const uint32_t start = state(flags_ & kTextNone ? Place{kNone, {0}, {}} : Place{});
         while (!pending_.empty()) {
             const auto [place, self] = std::move(pending_.back());
             pending_.pop_back();

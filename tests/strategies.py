@@ -124,7 +124,9 @@ class _Nodes:
                 low = dice.number(0, 2)
                 return ir.Repeat(self.node(depth - 1), low, dice.pick((None, low, low + 1, low + 3)))
             case 6:
-                return ir.Capture(dice.pick(("x", "y")), self.node(depth - 1)) if self.captures else self.leaf()
+                if not self.captures:
+                    return self.leaf()
+                return self.named(depth) if dice.number(0, 1) else ir.Capture(self.name(), self.node(depth - 1))
             case 7:
                 return self.text(depth) if dice.number(0, 2) else self.any_order(depth)
             case 8:
@@ -155,6 +157,15 @@ class _Nodes:
                 names: tuple[int | str, ...] = (0, 1, 2, 3, *SPECIAL)
                 chosen = tuple(dice.pick(names) for _ in range(dice.number(1, 2)))
                 return ir.Tokens(chosen, dice.number(0, 1) == 1)
+
+    def name(self) -> str:
+        return self.dice.pick(("x", "y"))
+
+    def named(self, depth: int) -> ir.Alt:
+        """A choice by captured words, as between tools."""
+        words = [ir.Lit(self.dice.pick(WORDS).encode(), special=True) for _ in range(self.dice.number(2, 4))]
+        ways = [ir.Seq((ir.Capture(self.name(), word), self.node(depth - 1))) for word in words]
+        return ir.Alt((*ways, self.leaf()))
 
     def any_order(self, depth: int) -> ir.AnyOrder:
         """A few members that begin with a character each: what is empty or recursive on the left has no order."""

@@ -89,7 +89,7 @@ struct Signature {
         s.any_order = !s.is_text && random.one_in(5);
         s.has_param = !s.is_text && !s.any_order && random.one_in(4);
         if (!s.is_text) return s;
-        s.flags = random.below(16);
+        s.flags = random.one_in(8) ? kTextNone : random.below(16);
         if (s.flags & kTextCountsTokens) s.flags &= ~uint32_t{kTextNeedsChars};
         else
             for (uint32_t n = random.below(4); n > 0; --n) s.stops.push_back(random.word());

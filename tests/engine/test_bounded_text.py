@@ -35,6 +35,7 @@ BOUNDED: list[tuple[ir.Text, list[str], list[str]]] = [
     (stopping(TAG, least=2, most=2), ["ab</p>", "a<</p>", "</</p>"], ["a</p>", "abc</p>", "<</</p>"]),
     (stopping(TAG, least=1, most=6, excludes=(b"<b",)), ["a<</p>", "b<</p>"], ["<b</p>", "</p>", "1234567</p>"]),
     (stopping(b"aba", most=2), ["aba", "baba", "bbaba"], ["abaa", "ababa", "bbbaba"]),
+    (stopping(b"a", b"baa", most=0), ["a"], ["ba", "baa"]),
     (stopping(b"<", b"<p", least=1, most=1), ["a<", "a<p"], ["<", "<p", "ab<", "<p<", "a<p<"]),
     (stopping("｜é".encode(), least=1, most=1), ["é｜é", "｜｜é"], ["｜é", "｜é｜é", "éé｜é"]),
 ]
