@@ -317,6 +317,8 @@ class _Maker:
             fields["max_whitespace_cnt"] = width
         if isinstance(way.call, TaggedCall) and way.call.excludes and self.options.exclude_special_tokens:
             fields["excludes"] = way.call.excludes
+        if isinstance(way.call, TaggedCall) and way.call.pad:
+            fields["pad"] = way.call.pad
         return f.JsonSchemaFormat(**fields)
 
     # Text.

@@ -101,6 +101,7 @@ def _json_schema(fmt: f.JsonSchemaFormat, _ends: Ends, path: str) -> ir.Node:
         max_whitespace=fmt.max_whitespace_cnt,
         excludes=fmt.excludes,
         on_inexact=fmt.on_inexact,
+        pad=fmt.pad,
         path=path + "/json_schema",
     )
     return ir.Call(ir.Rule("json_schema", body))

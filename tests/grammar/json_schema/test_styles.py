@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.engine import accepts
-from dovetail.errors import SchemaError
+from dovetail.errors import FormatError, SchemaError
 from dovetail.grammar import ir, json_schema
 from dovetail.grammar.json_schema.layouts import KINDS, Layout
 
@@ -136,6 +136,32 @@ def test_raw_text_whose_stop_overlaps_itself_has_bounds_too() -> None:
     assert yes == [text for text in (*yes, *no) if takes(layout, schema, f"<v>{text}")]
     del schema["properties"]["v"]["minLength"]
     assert ["xaba", "xyaba", "aba"] == [text for text in (*yes, *no) if takes(layout, schema, f"<v>{text}")]
+
+
+PADDED: list[tuple[Any, list[str], list[str]]] = [
+    # schema of one argument, texts it accepts where a newline may stand around strings, texts it refuses
+    ({"type": "string"}, ["", "\n", "\na\n", "a\n"], ["</parameter>"]),
+    ({"enum": ["utc", 5]}, ["utc", "\nutc\n", "\n5\n"], ["\nutc", "utc\n", "\n\nutc\n\n", "\ncet\n"]),
+    ({"type": "string", "enum": ["utc", "\n"]}, ["\nutc\n", "\n", "\n\n\n"], ["\n\n"]),
+    ({"const": "x"}, ["x", "\nx\n"], ["\nx"]),
+    ({"type": "string", "maxLength": 3}, ["abc", "\nabc\n", "\n\nab\n", "\n</\n"], ["\nabcd\n", "\nabc", "abcd"]),
+    ({"type": "string", "minLength": 2}, ["\nab\n", "ab"], ["a", "</parameter>\n", "\na</parameter>\n"]),
+    ({"type": "string", "pattern": "^a+$"}, ["aa", "\naa\n"], ["\naa", "\nab\n"]),
+    ({"type": "string", "pattern": "b", "maxLength": 3}, ["\nabc\n", "b"], ["\nabcd\n", "\nac\n", "\nb</parameter>\n"]),
+    ({"type": "string", "format": "date"}, ["2020-01-01", "\n2020-01-01\n"], ["\n2020-01-01"]),
+    ({"type": "string", "not": {"const": "a"}}, ["b", "\nb\n"], ["a"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "yes", "no"), PADDED)
+def test_a_pad_stands_on_both_sides_of_a_string_or_on_none(schema: Any, yes: list[str], no: list[str]) -> None:
+    assert yes == [text for text in yes if value(schema, text, pad="\n")]
+    assert [] == [text for text in no if value(schema, text, pad="\n")]
+
+
+def test_a_pad_is_white_space() -> None:
+    with pytest.raises(FormatError, match="not white space"):
+        json_schema.lower({}, style="qwen_xml", pad="\n>")
 
 
 @pytest.mark.parametrize(("schema", "yes", "no"), QWEN)

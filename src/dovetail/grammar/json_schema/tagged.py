@@ -62,12 +62,13 @@ number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" [+-] [0-9]+)?
 class Tagged:
     """The rules of one schema in one layout."""
 
-    def __init__(self, lowering: Lowering, layout: Layout) -> None:
+    def __init__(self, lowering: Lowering, layout: Layout, pad: bytes) -> None:
         self._json = lowering
         self._layout = layout
         self._ws = lowering.pieces.ws
         self._excludes = lowering.pieces.excludes
         self._stop = Lit(layout.stop.encode())
+        self._pads = (b"", pad) if pad else (b"",)  # what may stand on both sides of raw text
         self._raw = _raw_text(layout.stop.encode(), self._excludes, 0, None)
         self._pending: list[tuple[Rule, list[Facts]]] = []
         self._done: dict[frozenset[int], list[Kind]] = {}
@@ -254,15 +255,26 @@ class Tagged:
 
     def _string(self, facts: Facts) -> Node:
         """Raw text with its stop."""
+        inside = None
         if facts.patterns or facts.barred or facts.banned_words():
             inside = described(facts, self._excludes, self._json.reader)
-            if inside is not None:
-                return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
-        if facts.high is not None and facts.low > facts.high:
+        if inside == NOTHING or (facts.high is not None and facts.low > facts.high):
             return NOTHING
-        if facts.low and not _counts_up(self._stop.data, self._excludes):
-            return strings.raw(strings.language((), facts.low, facts.high), self._stop.data, self._excludes)
-        return _raw_text(self._stop.data, self._excludes, facts.low, facts.high)
+        if inside is None and not facts.low and facts.high is None:
+            return self._raw  # which may begin and end with anything
+        ways: list[Node] = []
+        for pad in self._pads:
+            # What stands between pads does not hold the stop without them.
+            stop, bare = pad + self._stop.data, (self._stop.data,) if pad else ()
+            excludes = (*self._excludes, *bare)
+            if inside is not None:
+                text = strings.raw(inside, stop, bare)
+            elif facts.low and not _counts_up(stop, excludes):
+                text = strings.raw(strings.language((), facts.low, facts.high), stop, excludes)
+            else:
+                text = _raw_text(stop, excludes, facts.low, facts.high)
+            ways.append(concat(Lit(pad), text) if pad else text)
+        return alt(*ways)
 
     # Arrays and single values in a layout that marks them up.
 
@@ -303,7 +315,8 @@ class Tagged:
         kind = _KINDS[type_of(value)]
         if isinstance(value, str) and not self._layout.quoted:
             barred = any(word in value.encode() for word in (self._stop.data, *self._excludes))
-            return kind, NOTHING if barred else Lit(value.encode() + self._stop.data), True
+            texts = [Lit(pad + value.encode() + pad + self._stop.data) for pad in self._pads]
+            return kind, NOTHING if barred else alt(*texts), True
         if isinstance(value, (dict, list)) and self._layout.item:
             return kind, self._literal(value), False
         return kind, self._json.literal(value), False
