@@ -72,6 +72,22 @@ def test_only_the_stop_is_allowed_when_no_character_is_left() -> None:
     assert mask(matcher) == {1, 2, 4}
 
 
+def test_a_special_token_is_part_of_a_stop_where_the_text_may_end() -> None:
+    tokens = [b"a", b"<", b"<s>", b"!", b"b"]
+    known = dt.Vocabulary(tokens, {"<s>": 2})
+    matcher = compiled(ir.Rule("root", stopping(b"<s>!", least=1, most=2)), known).matcher()
+    assert mask(matcher) == {0, 1, 3, 4}
+    assert matcher.accept(0)
+    assert mask(matcher) == {0, 1, 2, 3, 4}
+    assert matcher.accept(3)
+    assert mask(matcher) == {1, 2}
+    assert matcher.accept(2)
+    assert mask(matcher) == {3}
+    # What begins behind the special token, and is whole first, is no part of that stop.
+    cut = compiled(ir.Rule("root", stopping(b"<s>ba", b"b", most=2)), known).matcher()
+    assert mask(cut) == {0, 1, 3, 4}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
