@@ -99,6 +99,13 @@ QWEN: list[tuple[Any, list[str], list[str]]] = [
     ({"type": "string", "maxLength": 2}, ["", "é🦋", "</"], ["abc", "</p", "</parameter>"]),
     ({"type": "string", "pattern": "^a+$"}, ["a", "aa"], ["", "b", " a"]),
     ({"type": "string", "pattern": "b"}, ["abc", "<b"], ["a", "b</parameter>"]),
+    (
+        {"type": "string", "pattern": "^https?://", "minLength": 9, "maxLength": 12},
+        ["http://ab", "https://a.bc", "http://</p\n"],
+        ["http://a", "https://a.bcd", "ftp://abcd", "http://</parameter>"],
+    ),
+    ({"type": "string", "pattern": "^<", "maxLength": 12}, ["<", "</parameter"], ["a", "</parameter>", "<" * 13]),
+    ({"type": "string", "pattern": "^a", "maxLength": 1_000_000}, ["a" * 9_999], ["b", "a</parameter>"]),
     ({"const": "x y"}, ["x y"], ['"x y"', " x y", "x"]),
     ({"const": '"\\'}, ['"\\'], ['"\\"\\\\"']),
     ({"enum": ["red", 5, None]}, ["red", "5", " 5 ", "null"], ["blue", " red", '"red"']),

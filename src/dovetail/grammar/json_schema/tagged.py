@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, Text, alt
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, alt
 
 from . import strings, text
 from .admission import type_of
@@ -69,7 +69,7 @@ class Tagged:
         self._excludes = lowering.pieces.excludes
         self._stop = Lit(layout.stop.encode())
         self._pads = (b"", pad) if pad else (b"",)  # what may stand on both sides of raw text
-        self._raw = _raw_text(layout.stop.encode(), self._excludes, 0, None)
+        self._raw = strings.free(self._stop.data, self._excludes, 0, None)
         self._pending: list[tuple[Rule, list[Facts]]] = []
         self._done: dict[frozenset[int], list[Kind]] = {}
         self._rules: dict[tuple[int, ...], tuple[Facts, Rule]] = {}
@@ -266,13 +266,10 @@ class Tagged:
         for pad in self._pads:
             # What stands between pads does not hold the stop without them.
             stop, bare = pad + self._stop.data, (self._stop.data,) if pad else ()
-            excludes = (*self._excludes, *bare)
             if inside is not None:
                 text = strings.raw(inside, stop, bare)
-            elif facts.low and not _counts_up(stop, excludes):
-                text = strings.raw(strings.language((), facts.low, facts.high), stop, excludes)
             else:
-                text = _raw_text(stop, excludes, facts.low, facts.high)
+                text = strings.raw(strings.language((), facts.low, facts.high), stop, (*self._excludes, *bare))
             ways.append(concat(Lit(pad), text) if pad else text)
         return alt(*ways)
 
@@ -345,14 +342,3 @@ def _python_rule(kind: str) -> Rule:
     from dovetail.grammar import ebnf  # which reads schemas itself
 
     return ebnf.parse(_PYTHON, kind)
-
-
-@lru_cache(maxsize=1024)
-def _raw_text(stop: bytes, excludes: tuple[bytes, ...], low: int, high: int | None) -> Node:
-    return Call(Rule("raw", Text(excludes, ((stop, EMPTY),), None, max_chars=high, min_chars=low)))
-
-
-def _counts_up(stop: bytes, excludes: tuple[bytes, ...]) -> bool:
-    """Whether free text can have a lower bound: its stop does not overlap itself, and some character always goes on."""
-    overlaps = any(stop.startswith(stop[at:]) for at in range(1, len(stop)))
-    return not overlaps and len({byte for word in (stop, *excludes) for byte in word if byte < 128}) < 128
