@@ -160,6 +160,7 @@ void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {
         }
     } else {
         if (n.op == Code::Text) n.slot = in.number32();
+        if (n.op == Code::Text && (n.slot & kTextNeedsChars)) counts_for_callers = true;
         strings(lists.names);
         if (n.op == Code::Text) strings(lists.stops);
     }

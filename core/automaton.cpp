@@ -403,6 +403,10 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
             spread(s.a, way, true);
         } else if (s.kind == Nfa::Leave) {
             if (now.need == 0 || s.b) spread(s.a, t.way, t.ticked);
+        } else if (s.kind == Nfa::Short) {
+            if (now.need > 0) spread(s.a, t.way, t.ticked);
+        } else if (s.kind == Nfa::Full) {
+            if (now.left == 0) spread(s.a, t.way, t.ticked);
         } else if (s.kind == Nfa::Fresh) {
             const std::vector<bool> &there = member_sets_[now.left];
             if (s.b >= there.size() || !there[s.b]) spread(s.a, t.way, t.ticked);

@@ -44,6 +44,8 @@ struct Nfa {
         Enter,   // a: target, b: index into bounds
         Tick,    // a: target; one more repetition
         Leave,   // a: target, b: 1 if the lower bound does not matter
+        Short,   // a: target; only while more repetitions are needed
+        Full,    // a: target; only when no repetition is left
         Fresh,   // a: target, b: a member that must not have been there
         Mark,    // a: target, b: a member that was there now
         All,     // a: target, b: index into sets; all of them must have been there
@@ -78,6 +80,8 @@ struct Nfa {
         case Enter:
         case Tick:
         case Leave:
+        case Short:
+        case Full:
         case Fresh:
         case Mark:
         case All:

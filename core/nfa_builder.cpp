@@ -461,6 +461,8 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
             break;
         case Nfa::Tick:
         case Nfa::Leave: fill_split(self, {add(s.kind, pair(s.a, node), s.b)}); break;
+        case Nfa::Short:
+        case Nfa::Full:
         case Nfa::Fresh:
         case Nfa::Mark:
         case Nfa::All:

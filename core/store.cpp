@@ -148,6 +148,13 @@ class Facts {
         }
     }
 
+    static std::string stop_of(const Rule &text, size_t index) {
+        const Ast ast(text.code);
+        const Ast::Node &root = ast.nodes[ast.root];
+        if (root.op != Code::Text || index >= ast.lists(root).stops.size()) return "a call";
+        return '"' + std::string(ast.lists(root).stops[index]) + '"';
+    }
+
     /// Free text ends at its first stop whatever follows, so nothing that could follow would be a dead end.
     static void check_arms(const Ast &ast, const Rule &rule) {
         for (const Ast::Node &n : ast.nodes) {
@@ -155,7 +162,7 @@ class Facts {
             const std::vector<Ast::Arm> &arms = ast.lists(n).arms;
             for (size_t k = 1; k < arms.size(); ++k)
                 if (arms[k].node != kNone && !is_productive(ast, arms[k].node, false, facts_of(rule)))
-                    throw InputError("nothing can match what follows stop " + std::to_string(k) + " of a free text");
+                    throw InputError("nothing can match what follows " + stop_of(*rule.calls[n.slot], k - 1));
         }
     }
 

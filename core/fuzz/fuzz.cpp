@@ -89,8 +89,9 @@ struct Signature {
         s.any_order = !s.is_text && random.one_in(5);
         s.has_param = !s.is_text && !s.any_order && random.one_in(4);
         if (!s.is_text) return s;
-        s.flags = random.below(8);
-        if (!(s.flags & (kTextCountsChars | kTextCountsTokens)))
+        s.flags = random.one_in(8) ? kTextNone : random.below(16);
+        if (s.flags & kTextCountsTokens) s.flags &= ~uint32_t{kTextNeedsChars};
+        else
             for (uint32_t n = random.below(4); n > 0; --n) s.stops.push_back(random.word());
         return s;
     }
@@ -100,7 +101,7 @@ struct Signature {
         if (has_param) return random_bounds(random);
         Counter c{kUnbounded, 0};
         if (flags & kTextCountsChars) c.left = random.below(6);
-        if (flags & kTextCountsTokens) c.need = std::min(random.below(4), c.left);
+        if (flags & (kTextCountsTokens | kTextNeedsChars)) c.need = std::min(random.below(4), c.left);
         return c;
     }
     static Counter random_bounds(Random &random) {

@@ -49,6 +49,7 @@ struct Ir {
     Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
     Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
     Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
+    Field text_min_chars{text, "min_chars"};
     Field any_members{any_order, "members"}, any_extra{any_order, "extra"}, any_separator{any_order, "separator"};
     Field any_close{any_order, "close"}, any_started{any_order, "started"};
     Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};

@@ -126,7 +126,12 @@ def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
 
 
 def _arms(node: ir.Text) -> list[tuple[bytes, ir.Node]]:
-    return [*node.stops, *([] if node.after is None else [(b"", node.after)])]
+    ends = [*node.stops, *([] if node.after is None else [(b"", node.after)])]
+    if not node.min_chars:
+        return ends
+    words = "".join(word.decode() for word in (*node.excludes, *(stop for stop, _ in node.stops)))
+    filler = next(char for char in (*_LETTERS, *map(chr, range(128))) if char not in words)
+    return [(filler.encode() * node.min_chars + stop, arm) for stop, arm in ends]
 
 
 def _departures(node: ir.Unlisted) -> Iterator[tuple[bytes, ir.Node]]:

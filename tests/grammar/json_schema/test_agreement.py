@@ -76,11 +76,14 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number(text: str) -> float:
-    """The number as it was said: whole where it is whole, and none that a float would make infinite."""
+    """The number as it was said: whole where it is whole, and none that a float would make infinite or whole."""
     try:
         number = Decimal(text)
     except InvalidOperation:  # an exponent of many digits
         assume(False)
         raise
     assume(math.isfinite(float(number)))
-    return int(number) if number == number.to_integral_value() else float(number)
+    if number == number.to_integral_value():
+        return int(number)
+    assume(not float(number).is_integer())
+    return float(number)

@@ -11,6 +11,8 @@ from functools import lru_cache
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import (
+    ANY_CHAR,
+    EMPTY,
     NOTHING,
     Alt,
     Call,
@@ -21,6 +23,7 @@ from dovetail.grammar.ir import (
     Rule,
     Seq,
     Spelled,
+    Text,
     Without,
     alt,
     walk,
@@ -157,15 +160,44 @@ _SPELLING = regex.Spelling(_spell, _spell_text)
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
     """A text of `language` followed by `close`, which it does not contain itself."""
+    ways = [
+        _free_at_last(way, close, excludes) for way in (language.parts if isinstance(language, Alt) else (language,))
+    ]
+    if NOTHING not in ways:
+        return alt(*ways)
     if any(isinstance(node, Call) for node in walk(language)):
         return concat(regex.without(language, (close, *excludes)), Lit(close))
     barred = tuple(word for word in (close, *excludes) if _may_contain(language, word.decode()[0]))
     return concat(Without(language, barred) if barred else language, Lit(close))
 
 
+def _free_at_last(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
+    """The same for a text that ends with any characters, which the core counts up to `close`; NOTHING for others."""
+    *head, last = language.parts if isinstance(language, Seq) and language.parts else (language,)
+    if not isinstance(last, Repeat) or last.body != ANY_CHAR or (last.low and not _counts_up(close, excludes)):
+        return NOTHING
+    if any(_may_contain(part, word.decode()[0]) for part in head for word in (close, *excludes)):
+        return NOTHING
+    return concat(*head, free(close, excludes, last.low, last.high))
+
+
+@lru_cache(maxsize=1024)
+def free(close: bytes, excludes: tuple[bytes, ...], low: int, high: int | None) -> Node:
+    """Any text of low to high characters up to `close`."""
+    return Call(Rule("raw", Text(excludes, ((close, EMPTY),), None, max_chars=high, min_chars=low)))
+
+
+def _counts_up(close: bytes, excludes: tuple[bytes, ...]) -> bool:
+    """Whether free text can have a lower bound: its stop does not overlap itself, and some character always goes on."""
+    overlaps = any(close.startswith(close[at:]) for at in range(1, len(close)))
+    return not overlaps and len({byte for word in (close, *excludes) for byte in word if byte < 128}) < 128
+
+
 def _may_contain(language: Node, char: str) -> bool:
     code = ord(char)
     for node in walk(language):
+        if isinstance(node, Call):
+            return True
         if isinstance(node, Lit) and char.encode() in node.data:
             return True
         if isinstance(node, Chars) and any(low <= code <= high for low, high in node.ranges):

@@ -106,8 +106,8 @@ def from_node(node: ir.Node) -> Syntax:
             return Rep(from_node(body), low, high)
         case ir.Without(body, excludes):
             return from_node(without(body, excludes))
-        case ir.Text(excludes, (), after, (), max_chars, None) if after is not None:
-            text = ir.Repeat(ir.ANY_CHAR, 0, max_chars)
+        case ir.Text(excludes, (), after, (), most, None, least) if after is not None:
+            text = ir.Repeat(ir.ANY_CHAR, least, most)
             return syntax.cat(from_node(without(text, excludes) if excludes else text), from_node(after))
         case _:
             raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
