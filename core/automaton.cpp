@@ -373,6 +373,8 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
         bool ticked;
     };
     std::vector<Thread> pending, seen;
+    const uint32_t round = ++rounds_;
+    resolved_.resize(nfa_.states.size());
     std::vector<std::pair<Resolved, std::vector<uint32_t>>> groups;
     std::vector<uint32_t> indifferent, reached;
     auto spread = [&](uint32_t to, const Resolved &way, bool ticked) {
@@ -388,7 +390,9 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
         const auto known = [&](const Thread &s) {
             return s.state == t.state && s.way.how == t.way.how && s.way.value == t.way.value && s.ticked == t.ticked;
         };
-        if (std::any_of(seen.begin(), seen.end(), known)) continue;
+        // Nearly all states come once; only then they need no look at the others.
+        if (resolved_[t.state] == round && std::any_of(seen.begin(), seen.end(), known)) continue;
+        resolved_[t.state] = round;
         seen.push_back(t);
         const Nfa::State &s = nfa_.states[t.state];
         const Counter now = t.way.apply(c);

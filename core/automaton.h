@@ -190,7 +190,8 @@ class Automaton {
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     std::vector<uint32_t> pending_, closure_;  // scratch
-    uint32_t epoch_ = 0;
+    std::vector<uint32_t> resolved_;   // the last round of resolving that came to an NFA state; filled when it is needed
+    uint32_t epoch_ = 0, rounds_ = 0;
     std::vector<std::vector<bool>> member_sets_{{}};  // of members in any order that were there; the first is empty
     std::unordered_map<std::vector<bool>, uint32_t> set_numbers_;
     DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
