@@ -127,6 +127,7 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
             if (ast.lists(n).required[k] && !is_nullable(ast, ast.kids(n)[k], need, callee)) return false;
         return is_nullable(ast, ast.kids(n).back(), need, callee);
     case Code::Text: return (n.slot & kTextMayEnd) != 0;
+    case Code::NewKey: return true;
     default: return false;
     }
 }

@@ -19,6 +19,7 @@
 //                          call, then continue by the exit that the callee took
 //   Tokens exclude n (0 id | 1 s)*
 //   Without n s* node
+//   NewKey                 nothing, behind the end of a JSON key: its object has no such key yet
 //   AnyOrder started n (required node)* has-extra [node] node node
 //                          only as the whole body of a rule: members, something between, separator, close
 //   Text flags excludes-n s* stops-n s*      only as the whole body of a rule; exit 0 is a free end, k + 1 stop k
@@ -34,6 +35,7 @@ namespace dovetail {
 
 enum class Code : uint8_t {
     Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled, AnyOrder, Unlisted,
+    NewKey,
 };
 
 enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4 };

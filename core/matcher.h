@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keys.h"
 #include "stack.h"
 #include "store.h"
 
@@ -54,14 +55,20 @@ class Matcher {
     const Mark *opened(const CallSite &site, const Mark *marks);
     const Mark *closed(const CallSite &site, uint32_t exit, const Mark *marks);
     void bottom(uint32_t exit, const Mark *marks, Stacks &out);
+    bool key_ended() { return keys_->ended(); }
 
   private:
     const Stacks &now() const { return history_.back(); }
     bool is_stop(uint32_t token) const;
     void start();
-    bool take_token(uint32_t token);
+    bool try_token(uint32_t token, Stacks &next);
+    Stacks before_token() const;
     bool take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out);
     void commit(Stacks next, uint64_t position);
+    void drop_known_keys(uint32_t *mask);
+    void drop_below(uint32_t node, uint32_t *mask);
+    bool reads(std::string_view bytes);
+    bool allows(uint32_t token);
     void collect();
     void copy_live(const std::vector<Stacks> &from);
 
@@ -73,6 +80,7 @@ class Matcher {
     std::unique_ptr<Mover<Matcher>> mover_;
     std::vector<Stacks> history_;      // one entry per step, the start first
     std::vector<uint64_t> position_;   // bytes of output, likewise
+    std::unique_ptr<Keys> keys_;       // where the grammar asks about keys
     uint64_t at_ = 0;                  // while bytes are being taken
     bool finished_ = false;
     size_t collect_at_ = 4096;

@@ -35,6 +35,7 @@ struct Unit {
     std::vector<std::unique_ptr<Rule>> rules;
     std::vector<std::shared_ptr<Unit>> callees;
     std::string key;
+    bool ends_keys = false;  // a rule here or below does
 };
 
 }  // namespace dovetail

@@ -111,6 +111,10 @@ class Facts {
             r.keeps_set = root.op == Code::AnyOrder;
             r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
         }
+        const auto ends_key = [](const Ast::Node &n) { return n.op == Code::NewKey; };
+        for (const Ast &ast : asts_)
+            unit_.ends_keys = unit_.ends_keys || std::any_of(ast.nodes.begin(), ast.nodes.end(), ends_key);
+        for (const auto &callee : unit_.callees) unit_.ends_keys = unit_.ends_keys || callee->ends_keys;
         for (size_t i = 0; i < asts_.size(); ++i) {
             check_calls(asts_[i], *unit_.rules[i]);
             check_arms(asts_[i], *unit_.rules[i]);
@@ -225,7 +229,7 @@ void append_number(std::string &key, uint64_t v) { key.append(reinterpret_cast<c
 }  // namespace
 
 Store::Store(Vocab vocab, size_t cache_bytes)
-    : vocab_(std::move(vocab)), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
+    : vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
 
 Store::~Store() = default;
 
@@ -315,6 +319,7 @@ std::shared_ptr<Grammar> Store::compile(Program program) {
     grammar->unit = unit;
     grammar->root = made[0];
     grammar->init = program.init;
+    grammar->ends_keys = unit->ends_keys;
     return grammar;
 }
 

@@ -155,6 +155,9 @@ class Encoder {
             ranges(names.bytes_ranges(o), false, d);
         } else if (type.is(names.text)) {
             text(o, d, depth);
+        } else if (type.is(names.new_key)) {
+            CodeWriter(d.code).op(Code::NewKey);
+            ++d.weight;
         } else if (type.is(names.any_order)) {
             any_order(o, d, depth);
         } else if (type.is(names.capture)) {

@@ -308,7 +308,7 @@ class Lowering:
             return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
         end = self.pieces.key_ends.get(id(value))
         if end is not None and key.isascii():
-            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.whole), required)
+            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.declared), required)
         return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
 
     def _object(self, parts: Parts) -> Node:
@@ -387,7 +387,7 @@ class Lowering:
                 continue
             behind = (self.pieces.colon, value, *self.pieces.ws)
             if group.keys is None and self.pieces.excludes:
-                ways.append(concat(json_key(names, self.pieces), *behind))
+                ways.append(concat(json_key(names, self.pieces), text.NEW_KEY, *behind))
                 continue
             end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
             ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))
