@@ -46,7 +46,7 @@ struct Ast {
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
         Code op = Code::Seq;
-        bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads
+        bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads; NewKey: grows
         uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled, Unlisted: lead byte; AnyOrder: number of members
         uint32_t first = 0;       // into the pool of kids, ranges or letters
         uint32_t count = 0;

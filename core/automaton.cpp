@@ -202,7 +202,10 @@ void Automaton::expand_now(DState &d) {
         case Nfa::Call:
         case Nfa::Spell: calls.push_back(d.set[i]); break;
         case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
-        case Nfa::NewKey: behind_key.push_back(s.a); break;
+        case Nfa::NewKey:
+            behind_key.push_back(s.a);
+            extra().key_grows = extra().key_grows && s.b;
+            break;
         case Nfa::Accept:
             if (!d.entry) extra().exits.push_back(s.a);
             break;

@@ -48,7 +48,7 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
         check_node(in, calls, depth + 1);
         return check_node(in, calls, depth + 1);
     }
-    case Code::NewKey: return;
+    case Code::NewKey: in.byte(); return;
     case Code::Chars:
     case Code::Bytes: return check_ranges(in, op == Code::Bytes ? 0xFF : 0x10FFFF);
     case Code::Seq:

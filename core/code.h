@@ -19,7 +19,8 @@
 //                          call, then continue by the exit that the callee took
 //   Tokens exclude n (0 id | 1 s)*
 //   Without n s* node
-//   NewKey                 nothing, behind the end of a JSON key: its object has no such key yet
+//   NewKey grows           nothing, behind the end of a JSON key: its object has no such key yet; grows: wherever such a
+//                          key breaks off, infinitely many go on
 //   AnyOrder started n (required node)* has-extra [node] node node
 //                          only as the whole body of a rule: members, something between, separator, close
 //   Text flags excludes-n s* stops-n s*      only as the whole body of a rule; exit 0 is a free end, k + 1 stop k

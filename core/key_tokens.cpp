@@ -6,6 +6,9 @@ namespace dovetail {
 
 namespace {
 
+/// How much of a key there may be in a token.
+enum Found { kNothing, kBeginning, kWhole };
+
 /// Where the string ends that is under way before the first of these bytes.
 size_t string_end(std::string_view bytes, bool escaped) {
     size_t at = escaped ? 1 : 0;
@@ -13,14 +16,14 @@ size_t string_end(std::string_view bytes, bool escaped) {
     return std::min(at, bytes.size());
 }
 
-/// Whether a key can begin and end in these bytes, which no string is under way before; brackets are all taken for
-/// those of objects, as nobody knows which are closed here.
-bool has_key(std::string_view bytes, bool before_key) {
+/// What comes of bytes before which no string is under way; all brackets are taken for those of objects, as nobody
+/// knows which are closed here.
+Found find_key(std::string_view bytes, bool before_key) {
     for (size_t at = 0; at < bytes.size(); ++at) {
         if (bytes[at] == '"') {
             const size_t end = at + 1 + string_end(bytes.substr(at + 1), false);
-            if (end == bytes.size()) return false;
-            if (before_key) return true;
+            if (end == bytes.size()) return before_key ? kBeginning : kNothing;
+            if (before_key) return kWhole;
             at = end;
         } else if (bytes[at] == ',' || bytes[at] == '{') {
             before_key = true;
@@ -28,19 +31,24 @@ bool has_key(std::string_view bytes, bool before_key) {
             before_key = false;
         }
     }
-    return false;
+    return before_key ? kBeginning : kNothing;
 }
 
-bool has_key_behind_string(std::string_view bytes, bool escaped) {
-    const size_t end = string_end(bytes, escaped);
-    return end < bytes.size() && has_key(bytes.substr(end + 1), false);
+Found find_key_behind_string(std::string_view bytes) {
+    Found found = kNothing;
+    for (const bool escaped : {false, true}) {
+        const size_t end = string_end(bytes, escaped);
+        if (end < bytes.size()) found = std::max(found, find_key(bytes.substr(end + 1), false));
+    }
+    return found;
 }
 
 /// The same behind any quote: it may be the end of the first key that the reader is told of.
-bool has_pair(std::string_view bytes) {
+Found find_pair(std::string_view bytes) {
+    Found found = kNothing;
     for (size_t at = bytes.find('"'); at != std::string_view::npos; at = bytes.find('"', at + 1))
-        if (has_key(bytes.substr(at + 1), false)) return true;
-    return false;
+        found = std::max(found, find_key(bytes.substr(at + 1), false));
+    return found;
 }
 
 }  // namespace
@@ -55,14 +63,21 @@ KeyTokens::KeyTokens(const Vocab &vocab) {
     }
     for (const uint32_t token : vocab.order()) {
         const std::string_view bytes = vocab.bytes(token);
-        if (std::count(bytes.begin(), bytes.end(), '"') < 2) continue;
-        const bool pair = has_pair(bytes), inside = has_key_behind_string(bytes, false) || has_key_behind_string(bytes, true);
-        if (pair) pairs_.push_back(token);
-        for (const Keys::Where where : {Keys::kInKey, Keys::kInString})
-            if (pair || inside) whole_[where].push_back(token);
-        for (const Keys::Where where : {Keys::kBehindKey, Keys::kElsewhere})
-            if (pair || has_key(bytes, false)) whole_[where].push_back(token);
-        if (pair || has_key(bytes, true)) whole_[Keys::kBeforeKey].push_back(token);
+        if (bytes.find_first_of("\",{") == std::string_view::npos) continue;
+        const Found pair = find_pair(bytes);
+        const Found inside = find_key_behind_string(bytes), outside = find_key(bytes, false), before = find_key(bytes, true);
+        if (pair == kWhole) pairs_.push_back(token);
+        if (pair != kNothing) begun_pairs_.push_back(token);
+        auto add = [&](Keys::Where where, Found found) {
+            found = std::max(found, pair);
+            if (found == kWhole) whole_[where].push_back(token);
+            if (found != kNothing) beginning_[where].push_back(token);
+        };
+        add(Keys::kInKey, inside);
+        add(Keys::kInString, inside);
+        add(Keys::kBehindKey, outside);
+        add(Keys::kElsewhere, outside);
+        add(Keys::kBeforeKey, before);
     }
 }
 

@@ -18,11 +18,15 @@ class KeyTokens {
     const std::vector<uint32_t> &closing(bool escaped) const { return closing_[escaped]; }
     /// The tokens in which a key may begin and end when the reader is there.
     const std::vector<uint32_t> &whole(Keys::Where where) const { return whole_[where]; }
-    /// The tokens in which a key may end and another begin and end.
+    /// The tokens in which a key may begin, or that end before one.
+    const std::vector<uint32_t> &beginning(Keys::Where where) const { return beginning_[where]; }
+    /// The tokens in which a key may end and another begin and end; and those in which another begins, or that end before
+    /// one.
     const std::vector<uint32_t> &pairs() const { return pairs_; }
+    const std::vector<uint32_t> &begun_pairs() const { return begun_pairs_; }
 
   private:
-    std::vector<uint32_t> closing_[2], whole_[5], pairs_;
+    std::vector<uint32_t> closing_[2], whole_[5], beginning_[5], pairs_, begun_pairs_;
 };
 
 }  // namespace dovetail

@@ -41,19 +41,21 @@ void Keys::follow(uint8_t byte) {
 }
 
 void Keys::open(bool is_object) {
-    brackets_.push_back({now_.open, is_object});
+    brackets_.push_back({now_.open, is_object, is_bounded()});
     now_.open = now_.brackets++;
     now_.where = is_object ? kBeforeKey : kElsewhere;
 }
 
+bool Keys::is_quote(size_t at) const {
+    if (output_[at] != '"') return false;
+    size_t slashes = 0;
+    while (slashes < at && output_[at - slashes - 1] == '\\') ++slashes;
+    return slashes % 2 == 0;
+}
+
 bool Keys::begin_anew() {
-    const auto is_escaped = [&](size_t at) {
-        size_t slashes = 0;
-        while (slashes < at && output_[at - slashes - 1] == '\\') ++slashes;
-        return slashes % 2 == 1;
-    };
     size_t at = output_.size() - 1;
-    while (at > 0 && (output_[at - 1] != '"' || is_escaped(at - 1))) --at;
+    while (at > 0 && !is_quote(at - 1)) --at;
     if (at == 0) return false;
     now_.open = kNone;
     open(true);
@@ -64,10 +66,10 @@ bool Keys::begin_anew() {
     return true;
 }
 
-bool Keys::ended() {
+bool Keys::ended(bool grows) {
     if (output_.empty() || output_.back() != '"') return true;
     if ((!on() || now_.where != kBehindKey) && !begin_anew()) return true;
-    const Key key{mix(now_.key.done().hash, now_.open), now_.open, now_.string, output_.size() - 1};
+    const Key key{place(now_.key), now_.open, now_.string, output_.size() - 1, grows, !grows};
     const auto [first, last] = known_.equal_range(key.hash);
     for (auto it = first; it != last; ++it) {
         const Key &known = keys_[it->second];
@@ -78,6 +80,7 @@ bool Keys::ended() {
     known_.emplace(key.hash, now_.keys++);
     keys_.push_back(key);
     ++brackets_[key.object].keys;
+    brackets_[key.object].bounded += !grows;
     return true;
 }
 
@@ -87,14 +90,29 @@ std::string Keys::text(size_t begin, size_t end) const {
     return reader.done().text;
 }
 
+void Keys::add_beginning(const KeyHash &key, bool dead) {
+    const auto [it, fresh] = beginnings_.try_emplace(place(key), dead);
+    if (!fresh && (it->second || !dead)) return;
+    it->second = dead;
+    added_.emplace_back(it->first, fresh);
+    ++now_.beginnings;
+}
+
 void Keys::undo() {
     const State &state = history_.back();
+    for (; now_.beginnings > state.beginnings; --now_.beginnings) {
+        const auto [hash, fresh] = added_.back();
+        added_.pop_back();
+        if (fresh) beginnings_.erase(hash);
+        else beginnings_[hash] = false;  // what is dead came to life by going back
+    }
     while (now_.keys > state.keys) {
         const Key &key = keys_[--now_.keys];
         auto it = known_.equal_range(key.hash).first;
         while (it->second != now_.keys) ++it;
         known_.erase(it);
         --brackets_[key.object].keys;
+        brackets_[key.object].bounded -= !key.grows;
         keys_.pop_back();
     }
     brackets_.resize(state.brackets, {});

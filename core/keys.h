@@ -35,7 +35,8 @@ template <class Sink> class Unescaped {
         if (high_) put(all, high_);
         return all;
     }
-    bool in_escape() const { return escaped_ || digits_ > 0; }
+    /// Between two characters, as far as escapes go.
+    bool is_whole() const { return !escaped_ && digits_ == 0 && high_ == 0; }
 
   private:
     static uint32_t plain(uint8_t letter) {
@@ -91,8 +92,9 @@ class Keys {
         output_.push_back(static_cast<char>(byte));
         if (now_.open != kNone) follow(byte);
     }
-    /// A key has ended with the last byte: may it, or was it there before?
-    bool ended();
+    /// A key has ended with the last byte: may it, or was it there before? Keys that do not `grow` are few enough that all
+    /// that go on from some place may be there.
+    bool ended(bool grows);
     /// Keeps what was read as one step.
     void commit() {
         now_.size = output_.size();
@@ -109,24 +111,53 @@ class Keys {
     const KeyHash &key() const { return now_.key; }
     /// Has the innermost object keys at all, and perhaps one with this hash?
     bool has_keys() const { return brackets_[now_.open].keys > 0; }
-    bool may_have(const KeyHash &key) const { return known_.contains(mix(key.done().hash, now_.open)); }
+    bool may_have(const KeyHash &key) const { return known_.contains(place(key)); }
+
+    // Of keys that do not grow: their beginnings, and those of them that only lead to keys that are there.
+
+    /// Has an open object such keys?
+    bool is_bounded() const { return on() && brackets_[now_.open].is_bounded(); }
+    /// The last byte is a quote that no backslash takes.
+    bool is_behind_quote() const { return !output_.empty() && is_quote(output_.size() - 1); }
+    /// The text of a key that does not grow and whose beginnings are not known yet, and where it began.
+    bool is_pending() const { return now_.keys > 0 && keys_.back().is_pending; }
+    std::string pending() const { return text(keys_.back().begin, keys_.back().end); }
+    size_t pending_begin() const { return keys_.back().begin; }
+    void settle_pending() { keys_.back().is_pending = false; }
+    void add_beginning(const KeyHash &key, bool dead);
+    bool is_beginning(const KeyHash &key) const { return beginnings_.contains(place(key)); }
+    bool is_dead(const KeyHash &key) const {
+        const auto it = beginnings_.find(place(key));
+        return it != beginnings_.end() && it->second;
+    }
+    /// Does the output break off where it may be that only keys go on that are there?
+    bool may_be_stuck() const {
+        if (!is_bounded()) return false;
+        if (now_.where == kInKey) return !now_.key.is_whole() || is_dead(now_.key);
+        return now_.where == kBeforeKey && is_dead({});
+    }
+    std::string_view output() const { return output_; }
 
   private:
     struct Bracket {
         uint32_t parent;
         bool is_object;
-        uint32_t keys = 0;
+        bool in_bounded = false;  // an object around it has bounded keys
+        uint32_t keys = 0, bounded = 0;
+
+        bool is_bounded() const { return in_bounded || bounded > 0; }
     };
     struct Key {
         uint64_t hash;  // with the object
         uint32_t object;
         size_t begin, end;  // in the output, without quotes
+        bool grows, is_pending;
     };
     /// Where the reader is; brackets and keys are only ever added, so that their number takes it back.
     struct State {
         size_t size = 0;  // of the output
         uint32_t open = kNone;  // the innermost bracket; none: off
-        uint32_t brackets = 0, keys = 0;
+        uint32_t brackets = 0, keys = 0, beginnings = 0;
         size_t string = 0;  // where the last string began, behind its quote
         KeyHash key;
         Where where = kElsewhere;
@@ -136,14 +167,32 @@ class Keys {
     void follow(uint8_t byte);
     void open(bool is_object);
     bool begin_anew();
+    bool is_quote(size_t at) const;
     std::string text(size_t begin, size_t end) const;
+    /// A text in the innermost object.
+    uint64_t place(const KeyHash &key) const { return mix(key.done().hash, now_.open); }
 
     std::string output_;
     std::vector<Bracket> brackets_;
     std::vector<Key> keys_;
     std::unordered_multimap<uint64_t, uint32_t> known_;  // by hash, into keys_
+    std::unordered_map<uint64_t, bool> beginnings_;      // by hash, and whether they are dead
+    std::vector<std::pair<uint64_t, bool>> added_;       // to the beginnings, or made dead; true: anew
     State now_;
     std::vector<State> history_{{}};
+};
+
+/// Takes back whatever was read and not kept as a step when its time is over, also by an exception.
+class Undone {
+  public:
+    explicit Undone(Keys *keys) : keys_(keys) {}
+    ~Undone() {
+        if (keys_) keys_->undo();
+    }
+    Undone(const Undone &) = delete;
+
+  private:
+    Keys *keys_;
 };
 
 }  // namespace dovetail

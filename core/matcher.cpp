@@ -81,7 +81,7 @@ bool Matcher::is_stop(uint32_t token) const {
     return store_.vocab().is_stop(token) || std::find(stops_.begin(), stops_.end(), token) != stops_.end();
 }
 
-bool Matcher::take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out) {
+bool Matcher::take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out, Quote &quote) {
     Stacks spare;
     const Stacks *at = &from;
     for (const char c : bytes) {
@@ -91,6 +91,7 @@ bool Matcher::take_bytes(const Stacks &from, std::string_view bytes, bool count_
         std::swap(spare, out);
         at = &out;
         if (out.dead()) return false;
+        if (c == '"' && grammar_->bounds_keys) pass_quote(out, quote);
     }
     return true;
 }
@@ -102,7 +103,7 @@ Stacks Matcher::before_token() const {
     return from;
 }
 
-/// Where the token leads to; false, with what was read of it still to be undone, where it may not come.
+/// Where the token leads to; false where it may not come. What was read of it is the caller's to keep or undo.
 bool Matcher::try_token(uint32_t token, Stacks &next) {
     const Vocab &vocab = store_.vocab();
     const std::string_view bytes = vocab.bytes(token);
@@ -120,7 +121,7 @@ bool Matcher::try_token(uint32_t token, Stacks &next) {
         for (const TokenEdge &e : c.d->extra->tokens)
             if (e.to && e.set->has(token, vocab)) mover_->arrive(e.to, c.counter, c.parent, c.marks, next);
     }
-    return !next.dead();
+    return !next.dead() && can_go_on(next);
 }
 
 bool Matcher::accept(uint32_t token) {
@@ -131,11 +132,9 @@ bool Matcher::accept(uint32_t token) {
         finished_ = true;
         return true;
     }
+    const Undone reading(keys_.get());
     Stacks next;
-    if (!try_token(token, next)) {
-        if (keys_) keys_->undo();
-        return false;
-    }
+    if (!try_token(token, next)) return false;
     commit(std::move(next), position() + store_.vocab().bytes(token).size());
     return true;
 }
@@ -145,12 +144,9 @@ bool Matcher::accept_bytes(std::string_view bytes) {
     if (finished_) return false;
     Stacks next;
     at_ = position();
-    if (bytes.empty()) {
-        next = now();
-    } else if (!take_bytes(now(), bytes, false, next)) {
-        if (keys_) keys_->undo();
-        return false;
-    }
+    const Undone reading(keys_.get());
+    if (bytes.empty()) next = now();
+    else if (!take_bytes(now(), bytes, false, next) || !can_go_on(next)) return false;
     commit(std::move(next), position() + bytes.size());
     return true;
 }
@@ -197,7 +193,9 @@ std::string Matcher::forced() {
     const std::lock_guard guard(store_.lock());
     std::string bytes;
     if (finished_) return bytes;
+    const Undone reading(keys_.get());
     Stacks at = now(), next;
+    Quote quote;
     at_ = position();
     while (!at.complete && bytes.size() < kMaxForced) {
         char only = 0;
@@ -212,11 +210,10 @@ std::string Matcher::forced() {
             });
         }
         if (choice || !found) break;
-        if (!take_bytes(at, {&only, 1}, false, next)) break;
+        if (!take_bytes(at, {&only, 1}, false, next, quote) || !can_go_on(next)) break;
         std::swap(at, next);
         bytes.push_back(only);
     }
-    if (keys_) keys_->undo();
     return bytes;
 }
 

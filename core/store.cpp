@@ -111,10 +111,7 @@ class Facts {
             r.keeps_set = root.op == Code::AnyOrder;
             r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
         }
-        const auto ends_key = [](const Ast::Node &n) { return n.op == Code::NewKey; };
-        for (const Ast &ast : asts_)
-            unit_.ends_keys = unit_.ends_keys || std::any_of(ast.nodes.begin(), ast.nodes.end(), ends_key);
-        for (const auto &callee : unit_.callees) unit_.ends_keys = unit_.ends_keys || callee->ends_keys;
+        find_keys();
         for (size_t i = 0; i < asts_.size(); ++i) {
             check_calls(asts_[i], *unit_.rules[i]);
             check_arms(asts_[i], *unit_.rules[i]);
@@ -123,6 +120,19 @@ class Facts {
     }
 
   private:
+    void find_keys() {
+        for (const Ast &ast : asts_)
+            for (const Ast::Node &n : ast.nodes) {
+                if (n.op != Code::NewKey) continue;
+                unit_.ends_keys = true;
+                unit_.bounds_keys = unit_.bounds_keys || !n.flag;
+            }
+        for (const auto &callee : unit_.callees) {
+            unit_.ends_keys = unit_.ends_keys || callee->ends_keys;
+            unit_.bounds_keys = unit_.bounds_keys || callee->bounds_keys;
+        }
+    }
+
     static auto facts_of(const Rule &rule) {
         return [&rule](uint32_t slot, const Counter &bounds) {
             const Rule &callee = *rule.calls[slot];
@@ -320,6 +330,7 @@ std::shared_ptr<Grammar> Store::compile(Program program) {
     grammar->root = made[0];
     grammar->init = program.init;
     grammar->ends_keys = unit->ends_keys;
+    grammar->bounds_keys = unit->bounds_keys;
     return grammar;
 }
 

@@ -24,7 +24,7 @@ struct Grammar {
     std::shared_ptr<Unit> unit;
     Rule *root;
     Counter init;
-    bool ends_keys;
+    bool ends_keys, bounds_keys;  // see Unit
 
     ~Grammar();
 };

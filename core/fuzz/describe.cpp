@@ -44,7 +44,7 @@ void describe(CodeReader &in) {
         }
         describe(in), describe(in);
         break;
-    case Code::NewKey: break;
+    case Code::NewKey: std::printf(" %u", in.byte()); break;
     case Code::Chars:
     case Code::Bytes: for (uint32_t n = 2 * in.count(); n > 0; --n) number(); break;
     case Code::Seq:

@@ -291,12 +291,15 @@ class Writer {
         w_.number(4);
         w_.op(Code::Lit);
         w_.text(random_.one_in(3) ? "{\"" : random_.one_in(2) ? ",\"" : "\"");
-        w_.op(Code::Loop);
-        w_.number(0);
+        const bool grows = random_.one_in(2);
+        w_.op(grows ? Code::Loop : Code::Unroll);
+        if (grows) w_.number(0);
+        else w_.bounds({random_.below(3), 0});
         ranges(Code::Chars, 0x7F);
         w_.op(Code::Lit);
         w_.text("\"");
         w_.op(Code::NewKey);
+        w_.number(grows ? 1 : 0);
     }
     void words() {
         const uint32_t n = random_.below(3);

@@ -157,6 +157,7 @@ class Encoder {
             text(o, d, depth);
         } else if (type.is(names.new_key)) {
             CodeWriter(d.code).op(Code::NewKey);
+            d.code.push_back(names.new_key_grows(o).ptr() == Py_True);
             ++d.weight;
         } else if (type.is(names.any_order)) {
             any_order(o, d, depth);

@@ -196,6 +196,24 @@ SPOKEN: list[Any] = [
     {"type": "star", "content": {"type": "tag", "begin": '"a":', "content": ANYTHING, "end": ";"}},
     {"type": "or", "elements": [{"type": "any_tokens"}, ANYTHING]},
 ]
+# Keys of which there are so few that they may all be there.
+FEW: list[Any] = [
+    {"propertyNames": {"enum": ["a", "b"]}},
+    {"propertyNames": {"enum": ["a", "ab", "", "😀", '"', "\n"]}, "additionalProperties": {"type": "integer"}},
+    {"propertyNames": {"maxLength": 1, "pattern": "[ab]?"}},
+    {"patternProperties": {"^(aaa|b.*)$": {}}, "additionalProperties": False},
+    {"patternProperties": {"^[ab]{2}$": {"propertyNames": {"const": "a"}}}, "additionalProperties": False},
+    {"patternProperties": {"^[ab]?$": {"type": "integer"}}, "propertyNames": {"pattern": "^[a-c]*$"}},
+    {"properties": {"a": {}}, "patternProperties": {"^b": {}, "^[ab]{1,2}$": {}}, "additionalProperties": False},
+    {"patternProperties": {"^[aé]$": {}}, "additionalProperties": False, "minProperties": 2},
+    {"propertyNames": {"enum": ["a", "b", "c"]}, "minProperties": 2, "maxProperties": 2},
+]
+SPOKEN += (
+    {**ANYTHING, "json_schema": {"type": "object", **schema}, "any_order": free}
+    for schema in FEW
+    for free in (False, True)
+)
+SPOKEN += ({"type": "or", "elements": [fmt, {"type": "any_text"}]} for fmt in SPOKEN[-4:])
 
 
 @settings(max_examples=400)
@@ -208,12 +226,47 @@ def test_a_token_is_allowed_exactly_when_it_is_accepted(fmt: Any, seed: int) -> 
         allowed = mask(matcher)
         assert allowed == {token for token in range(257 + len(PIECES)) if matcher.validate([token])}
         assert not (forced := matcher.forced()) or matcher.fork().accept_bytes(forced)
+        # Each byte is a token, so that there is no dead end either.
         assert allowed or matcher.is_finished
         if not allowed:
             return
         assert matcher.accept(dice.choice([token for token in likely if token in allowed] or sorted(allowed)))
         if dice.random() < 0.1:
             matcher.rollback(dice.randrange(matcher.steps))
+
+
+LEFT = [
+    ({"propertyNames": {"enum": ["ab", "ac"]}}, '{"ab":{}', ",} "),
+    ({"propertyNames": {"enum": ["ab", "ac"]}}, '{"ab":{},"a', "c\\"),
+    ({"propertyNames": {"enum": ["ab", "ac"]}}, '{"ab":{},"a\\u006', "3"),
+    ({"propertyNames": {"enum": ["ab", "ac"]}}, '{"a\\u0063":{},"a', "b\\"),
+    ({"propertyNames": {"enum": ["ab", "ac"]}}, '{"ab":{},"ac":{}', "} "),
+    ({"propertyNames": {"enum": ["é", "è"]}}, '{"\\u00e9":{},"\\u00E', "8"),
+    ({"propertyNames": {"pattern": "^(default|[0-9]{3})$"}}, '{"default":{},"', "0123456789\\"),
+    ({"propertyNames": {"pattern": "^(default|[0-9]{3})$"}}, '{"123":{},"12', "012456789\\"),
+    ({"propertyNames": {"pattern": "^a{1,3}$"}}, '{"aa":{},"a', 'a"\\'),
+    ({"propertyNames": {"pattern": "^a{1,3}$"}}, '{"aaa":{},"a', 'a"\\'),
+    ({"propertyNames": {"pattern": "^a{1,3}$"}}, '{"aaa":{},"aa":{},"a', '"'),
+    ({"propertyNames": {"maxLength": 0}}, '{"":{}', "} "),
+    ({"additionalProperties": {"propertyNames": {"const": "a"}}}, '{"x":{"a":{}}', ",} "),
+    ({"additionalProperties": {"propertyNames": {"const": "a"}}}, '{"x":{"a":{}},"y":{"', "a\\"),
+    ({"propertyNames": {"const": "a"}, "additionalProperties": {"type": "object"}}, '{"a":{"b":{}', ",} "),
+]
+
+
+@pytest.mark.parametrize(("schema", "text", "left"), LEFT)
+@pytest.mark.parametrize("any_order", [False, True])
+def test_what_could_only_end_as_a_key_that_is_there_does_not_begin(
+    schema: dict[str, Any], text: str, left: str, any_order: bool
+) -> None:
+    schema = {"type": "object", **schema}
+    fmt = {"type": "json_schema", "json_schema": schema, "any_order": any_order, "max_whitespace_cnt": 0}
+    matcher = dt.compile(fmt, byte_vocabulary()).matcher()
+    assert matcher.accept_bytes(text.encode())
+    assert set(left.replace(" ", "").encode()) == mask(matcher)
+    whole = dt.compile(fmt, pieces()).matcher()
+    assert all(whole.accept(byte) for byte in text.encode())
+    assert mask(whole) == {token for token in range(256 + len(PIECES)) if whole.validate([token])}
 
 
 def test_a_saved_grammar_remembers_keys() -> None:

@@ -45,7 +45,7 @@ _PLANE_ZERO: Ranges = ((0, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
 BACKSLASH = Lit(b"\\")
 QUOTE = Lit(b'"')
-NEW_KEY = NewKey()
+NEW_KEY = NewKey()  # of which there are infinitely many, whatever comes first
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
@@ -235,14 +235,16 @@ class KeyEnd(NamedTuple):
 
     quote: Node  # from the quote behind a key that is not declared
     inside: Node  # from anywhere inside such a key
-    declared: Node  # from the quote behind a declared key
+    declared: Node = QUOTE  # from the quote behind a declared key
+    few: Node = QUOTE  # from the quote behind one that does not grow, see NewKey
 
 
 def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
     """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
     behind = Call(Rule("behind_key", concat(colon, value, *ws)))
     inside = Call(Rule("key_tail", concat(STRING_TAIL, NEW_KEY, behind)))
-    return KeyEnd(concat(QUOTE, NEW_KEY, behind), inside, Call(Rule("key_end", concat(QUOTE, behind))))
+    declared = Call(Rule("key_end", concat(QUOTE, behind)))
+    return KeyEnd(concat(QUOTE, NEW_KEY, behind), inside, declared, concat(QUOTE, NewKey(False), behind))
 
 
 @dataclass(frozen=True, slots=True)
