@@ -10,26 +10,22 @@ from dovetail.errors import LimitError
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
-    Alt,
     Call,
     Chars,
     Lit,
     Node,
-    Repeat,
     Rule,
-    Seq,
     Unlisted,
     Without,
     alt,
     complement,
     fold_words,
-    reachable,
     star,
-    walk,
 )
 from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
+from .sizes import grows
 from .strings import closed
 from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
 
@@ -128,65 +124,6 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
 def quoted_member(language: Node, end: KeyEnd) -> Node:
     """A JSON string that denotes a text of `language`, with what follows it."""
     return concat(QUOTE, closed(language, end if grows(language) else end._replace(quote=end.few)))
-
-
-@lru_cache(maxsize=4096)
-def grows(language: Node) -> bool:
-    """Whether every beginning of a text of this regular language is the beginning of infinitely many.
-
-    Where it says no, that may not be so: it goes by the form of the language.
-    """
-    rules = reachable(Rule("keys", language))
-    endless = _endless(rules)
-    return all(_infinite(rule.body, endless) and _goes_on(rule.body, False, endless) for rule in rules)
-
-
-def _endless(rules: list[Rule]) -> set[int]:
-    """The rules from which a loop can be reached."""
-    called = {id(rule): [node.rule for node in walk(rule.body) if isinstance(node, Call)] for rule in rules}
-    waiting = {key: len(callees) for key, callees in called.items()}
-    callers: dict[int, list[int]] = {}
-    for key, callees in called.items():
-        for callee in callees:
-            callers.setdefault(id(callee), []).append(key)
-    # Rules that do not loop are those that are left when, again and again, one is taken whose callees are all taken.
-    finite: set[int] = set()
-    pending = [id(rule) for rule in rules if not called[id(rule)] and not _infinite(rule.body, set())]
-    bodies = {id(rule): rule.body for rule in rules}
-    while pending:
-        key = pending.pop()
-        finite.add(key)
-        for caller in callers.get(key, ()):
-            waiting[caller] -= 1
-            if not waiting[caller] and not _infinite(bodies[caller], set()):
-                pending.append(caller)
-    return bodies.keys() - finite
-
-
-def _infinite(node: Node, endless: set[int]) -> bool:
-    return any(
-        (isinstance(part, Repeat) and part.high is None) or (isinstance(part, Call) and id(part.rule) in endless)
-        for part in walk(node)
-    )
-
-
-def _goes_on(node: Node, after: bool, endless: set[int]) -> bool:
-    """Whether infinitely many texts go on from every place in `node`; `after`: they do from its end."""
-    match node:
-        case Seq(parts):
-            for part in reversed(parts):
-                if not _goes_on(part, after, endless):
-                    return False
-                after = after or _infinite(part, endless)
-            return True
-        case Alt(parts):
-            return all(_goes_on(part, after, endless) for part in parts)
-        case Repeat(body, _, high):
-            return _goes_on(body, after or high is None, endless)
-        case Call():
-            return True  # its rule is looked at by itself
-        case _:
-            return after or node == Lit(b"")
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

@@ -49,6 +49,7 @@ from .pointers import Where, located, render
 from .reading import ANNOTATIONS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
+from .sizes import number_of_keys
 from .text import COMMA, QUOTE, Pieces, concat
 from .values import identity
 
@@ -369,7 +370,8 @@ class Lowering:
             return NOTHING
         group: Group | None = Group(members, extra, witnesses)
         if shape.low or shape.high is not None:
-            group = counted(Group(members, extra, witnesses), shape.low, shape.high)
+            others = self._number_of_others(shape)
+            group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
         self.doubtful = self.doubtful or bool(group.low or group.witnesses) or group.high is not None
@@ -377,6 +379,12 @@ class Lowering:
             inside = located(where, any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
         return Seq((_OPEN, *self.pieces.ws, *located(where, ordered, group, self.pieces.comma, _CLOSE)))
+
+    def _number_of_others(self, shape: Properties) -> int | None:
+        """How many members there can be beside those that are declared or must be there; None for enough."""
+        possible = (one for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes)))
+        found = number_of_keys((one.keys for one in possible), shape.low)
+        return None if found is None else max(found - len(shape.witnesses), 0)
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
