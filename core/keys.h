@@ -16,8 +16,8 @@ template <class Sink> class Unescaped {
   public:
     void feed(uint8_t byte) {
         if (digits_ > 0) {
-            code_ = code_ << 4 | (byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10);
-            if (--digits_ == 0) take(code_ & 0xFFFF);
+            code_ = static_cast<uint16_t>(code_ << 4 | ((byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10) & 15));
+            if (--digits_ == 0) take(code_);
         } else if (escaped_) {
             escaped_ = false;
             if (byte == 'u') digits_ = 4, code_ = 0;
@@ -39,7 +39,7 @@ template <class Sink> class Unescaped {
     bool is_whole() const { return !escaped_ && digits_ == 0 && high_ == 0; }
 
   private:
-    static uint32_t plain(uint8_t letter) {
+    static uint16_t plain(uint8_t letter) {
         switch (letter) {
         case 'b': return '\b';
         case 'f': return '\f';
@@ -49,10 +49,10 @@ template <class Sink> class Unescaped {
         default: return letter;
         }
     }
-    void take(uint32_t unit) {
+    void take(uint16_t unit) {
         const bool pair = high_ && unit >= 0xDC00 && unit < 0xE000;
         if (high_ && !pair) put(sink_, high_);
-        if (pair) put(sink_, 0x10000 + ((high_ - 0xD800) << 10) + (unit - 0xDC00));
+        if (pair) put(sink_, 0x10000 + ((high_ - 0xD800u) << 10) + (unit - 0xDC00));
         high_ = unit >= 0xD800 && unit < 0xDC00 ? unit : 0;
         if (!pair && !high_) put(sink_, unit);
     }
@@ -65,7 +65,7 @@ template <class Sink> class Unescaped {
     }
 
     Sink sink_;
-    uint32_t code_ = 0, high_ = 0;  // of an escape; the first half of a pair
+    uint16_t code_ = 0, high_ = 0;  // of an escape; the first half of a pair
     uint8_t digits_ = 0;            // that are due
     bool escaped_ = false;
 };

@@ -77,7 +77,7 @@ class _Copy:
             case ir.Tokens():
                 return node
             case ir.NewKey():
-                return ir.EMPTY
+                return ir.EMPTY  # no grammar can say it
 
     def _decoded(self, data: bytes) -> str:
         try:
