@@ -16,38 +16,50 @@ size_t string_end(std::string_view bytes, bool escaped) {
     return std::min(at, bytes.size());
 }
 
-/// What comes of bytes before which no string is under way; all brackets are taken for those of objects, as nobody
-/// knows which are closed here.
-Found find_key(std::string_view bytes, bool before_key) {
+/// What comes of bytes before which no string is under way, given where they begin.
+///
+/// An object that begins in a token has no key yet, so its first one is none that was there before. What else is open is
+/// not known: every bracket around is taken for that of an object.
+Found find_key(std::string_view bytes, Keys::Where where) {
+    std::vector<uint32_t> fresh;  // the keys of the objects that have begun here
     for (size_t at = 0; at < bytes.size(); ++at) {
-        if (bytes[at] == '"') {
-            const size_t end = at + 1 + string_end(bytes.substr(at + 1), false);
-            if (end == bytes.size()) return before_key ? kBeginning : kNothing;
-            if (before_key) return kWhole;
-            at = end;
-        } else if (bytes[at] == ',' || bytes[at] == '{') {
-            before_key = true;
-        } else if (!is_blank(static_cast<uint8_t>(bytes[at]))) {
-            before_key = false;
+        const auto byte = static_cast<uint8_t>(bytes[at]);
+        if (is_blank(byte)) continue;
+        if (where == Keys::kBehindKey && byte != ':') return kNothing;
+        const bool before_key = where == Keys::kBeforeKey;
+        where = Keys::kElsewhere;
+        if (byte == '"') {
+            const bool first = !fresh.empty() && fresh.back() == 0;
+            at += 1 + string_end(bytes.substr(at + 1), false);
+            if (at == bytes.size()) return before_key && !first ? kBeginning : kNothing;
+            if (before_key && !first) return kWhole;
+            if (before_key) ++fresh.back(), where = Keys::kBehindKey;
+        } else if (byte == '{' || byte == '[') {
+            fresh.push_back(0);
+            where = Keys::kBeforeKey;
+        } else if (byte == '}' || byte == ']') {
+            if (!fresh.empty()) fresh.pop_back();
+        } else if (byte == ',') {
+            where = Keys::kBeforeKey;
         }
     }
-    return before_key ? kBeginning : kNothing;
+    return where == Keys::kBeforeKey && (fresh.empty() || fresh.back() > 0) ? kBeginning : kNothing;
 }
 
 Found find_key_behind_string(std::string_view bytes) {
     Found found = kNothing;
     for (const bool escaped : {false, true}) {
         const size_t end = string_end(bytes, escaped);
-        if (end < bytes.size()) found = std::max(found, find_key(bytes.substr(end + 1), false));
+        if (end < bytes.size()) found = std::max(found, find_key(bytes.substr(end + 1), Keys::kElsewhere));
     }
     return found;
 }
 
-/// The same behind any quote: it may be the end of the first key that the reader is told of.
+/// The same behind a quote that ends another key, which may be the first that the reader is told of.
 Found find_pair(std::string_view bytes) {
     Found found = kNothing;
     for (size_t at = bytes.find('"'); at != std::string_view::npos; at = bytes.find('"', at + 1))
-        found = std::max(found, find_key(bytes.substr(at + 1), false));
+        found = std::max(found, find_key(bytes.substr(at + 1), Keys::kBehindKey));
     return found;
 }
 
@@ -63,21 +75,18 @@ KeyTokens::KeyTokens(const Vocab &vocab) {
     }
     for (const uint32_t token : vocab.order()) {
         const std::string_view bytes = vocab.bytes(token);
-        if (bytes.find_first_of("\",{") == std::string_view::npos) continue;
-        const Found pair = find_pair(bytes);
-        const Found inside = find_key_behind_string(bytes), outside = find_key(bytes, false), before = find_key(bytes, true);
+        if (bytes.find_first_of("\",") == std::string_view::npos) continue;
+        const Found pair = find_pair(bytes), inside = find_key_behind_string(bytes);
         if (pair == kWhole) pairs_.push_back(token);
         if (pair != kNothing) begun_pairs_.push_back(token);
         auto add = [&](Keys::Where where, Found found) {
-            found = std::max(found, pair);
-            if (found == kWhole) whole_[where].push_back(token);
-            if (found != kNothing) beginning_[where].push_back(token);
+            if (found == kWhole && pair != kWhole) whole_[where].push_back(token);
+            if (found != kNothing && pair == kNothing) beginning_[where].push_back(token);
         };
         add(Keys::kInKey, inside);
         add(Keys::kInString, inside);
-        add(Keys::kBehindKey, outside);
-        add(Keys::kElsewhere, outside);
-        add(Keys::kBeforeKey, before);
+        for (const Keys::Where where : {Keys::kBehindKey, Keys::kElsewhere, Keys::kBeforeKey})
+            add(where, find_key(bytes, where));
     }
 }
 

@@ -16,12 +16,12 @@ class KeyTokens {
 
     /// The trie nodes at which the string that is under way ends; `escaped`: a backslash takes the first byte.
     const std::vector<uint32_t> &closing(bool escaped) const { return closing_[escaped]; }
-    /// The tokens in which a key may begin and end when the reader is there.
+    /// The tokens in which a key may begin and end when the reader is there, without `pairs`.
     const std::vector<uint32_t> &whole(Keys::Where where) const { return whole_[where]; }
-    /// The tokens in which a key may begin, or that end before one.
+    /// The tokens in which a key may begin, or that end before one, without `begun_pairs`.
     const std::vector<uint32_t> &beginning(Keys::Where where) const { return beginning_[where]; }
-    /// The tokens in which a key may end and another begin and end; and those in which another begins, or that end before
-    /// one.
+    /// The tokens in which a key may end and another of its object begin and end; and those in which another begins, or that
+    /// end before one.
     const std::vector<uint32_t> &pairs() const { return pairs_; }
     const std::vector<uint32_t> &begun_pairs() const { return begun_pairs_; }
 

@@ -20,6 +20,10 @@ void Keys::follow(uint8_t byte) {
         if (now_.where == kInKey) now_.key.feed(byte);
         return;
     }
+    if (now_.where == kBehindKey && byte != ':') {
+        if (!is_blank(byte)) now_.open = kNone;
+        return;
+    }
     const bool before_key = now_.where == kBeforeKey;
     now_.where = kElsewhere;
     switch (byte) {
@@ -41,7 +45,7 @@ void Keys::follow(uint8_t byte) {
 }
 
 void Keys::open(bool is_object) {
-    brackets_.push_back({now_.open, is_object, is_bounded()});
+    brackets_.push_back({now_.open, is_object, has_dead()});
     now_.open = now_.brackets++;
     now_.where = is_object ? kBeforeKey : kElsewhere;
 }
@@ -67,9 +71,9 @@ bool Keys::begin_anew() {
 }
 
 bool Keys::ended(bool grows) {
-    if (output_.empty() || output_.back() != '"') return true;
+    if (!is_behind_quote()) return true;
     if ((!on() || now_.where != kBehindKey) && !begin_anew()) return true;
-    const Key key{place(now_.key), now_.open, now_.string, output_.size() - 1, grows, !grows};
+    const Key key{place(now_.key), now_.open, now_.string, output_.size() - 1, !grows};
     const auto [first, last] = known_.equal_range(key.hash);
     for (auto it = first; it != last; ++it) {
         const Key &known = keys_[it->second];
@@ -80,7 +84,6 @@ bool Keys::ended(bool grows) {
     known_.emplace(key.hash, now_.keys++);
     keys_.push_back(key);
     ++brackets_[key.object].keys;
-    brackets_[key.object].bounded += !grows;
     return true;
 }
 
@@ -94,17 +97,19 @@ void Keys::add_beginning(const KeyHash &key, bool dead) {
     const auto [it, fresh] = beginnings_.try_emplace(place(key), dead);
     if (!fresh && (it->second || !dead)) return;
     it->second = dead;
-    added_.emplace_back(it->first, fresh);
+    changes_.push_back({it->first, now_.open, fresh, dead});
+    brackets_[now_.open].dead += dead;
     ++now_.beginnings;
 }
 
 void Keys::undo() {
     const State &state = history_.back();
     for (; now_.beginnings > state.beginnings; --now_.beginnings) {
-        const auto [hash, fresh] = added_.back();
-        added_.pop_back();
-        if (fresh) beginnings_.erase(hash);
-        else beginnings_[hash] = false;  // what is dead came to life by going back
+        const Change change = changes_.back();
+        changes_.pop_back();
+        brackets_[change.object].dead -= change.dead;
+        if (change.added) beginnings_.erase(change.hash);
+        else beginnings_[change.hash] = false;
     }
     while (now_.keys > state.keys) {
         const Key &key = keys_[--now_.keys];
@@ -112,7 +117,6 @@ void Keys::undo() {
         while (it->second != now_.keys) ++it;
         known_.erase(it);
         --brackets_[key.object].keys;
-        brackets_[key.object].bounded -= !key.grows;
         keys_.pop_back();
     }
     brackets_.resize(state.brackets, {});

@@ -82,7 +82,8 @@ using KeyHash = Unescaped<HashSink>;
 ///
 /// The automaton says where a key has ended. If this is where the reader sees one end, it belongs to the innermost
 /// object of the reader; if not, no key of that object was asked about before, and reading begins anew: where the object
-/// began the reader was off, or inside of what it took for a string, and a backslash outside of strings turns it off.
+/// began the reader was off, or inside of what it took for a string, and what cannot be in JSON turns it off: a backslash
+/// outside of strings, a key without a colon.
 class Keys {
   public:
     enum Where : uint8_t { kBeforeKey, kInKey, kBehindKey, kInString, kElsewhere };
@@ -115,12 +116,15 @@ class Keys {
 
     // Of keys that do not grow: their beginnings, and those of them that only lead to keys that are there.
 
-    /// Has an open object such keys?
-    bool is_bounded() const { return on() && brackets_[now_.open].is_bounded(); }
+    /// Has an open object dead beginnings?
+    bool has_dead() const { return on() && brackets_[now_.open].has_dead(); }
     /// The last byte is a quote that no backslash takes.
     bool is_behind_quote() const { return !output_.empty() && is_quote(output_.size() - 1); }
-    /// The text of a key that does not grow and whose beginnings are not known yet, and where it began.
-    bool is_pending() const { return now_.keys > 0 && keys_.back().is_pending; }
+    /// A key that does not grow has ended with the last byte, and its beginnings are to be learned; its text, and where it
+    /// began.
+    bool is_pending() const {
+        return now_.keys > 0 && keys_.back().is_pending && keys_.back().end + 1 == output_.size();
+    }
     std::string pending() const { return text(keys_.back().begin, keys_.back().end); }
     size_t pending_begin() const { return keys_.back().begin; }
     void settle_pending() { keys_.back().is_pending = false; }
@@ -132,7 +136,7 @@ class Keys {
     }
     /// Does the output break off where it may be that only keys go on that are there?
     bool may_be_stuck() const {
-        if (!is_bounded()) return false;
+        if (!has_dead()) return false;
         if (now_.where == kInKey) return !now_.key.is_whole() || is_dead(now_.key);
         return now_.where == kBeforeKey && is_dead({});
     }
@@ -142,16 +146,22 @@ class Keys {
     struct Bracket {
         uint32_t parent;
         bool is_object;
-        bool in_bounded = false;  // an object around it has bounded keys
-        uint32_t keys = 0, bounded = 0;
+        bool inside_dead = false;  // an object around it has dead beginnings
+        uint32_t keys = 0, dead = 0;
 
-        bool is_bounded() const { return in_bounded || bounded > 0; }
+        bool has_dead() const { return inside_dead || dead > 0; }
     };
     struct Key {
         uint64_t hash;  // with the object
         uint32_t object;
         size_t begin, end;  // in the output, without quotes
-        bool grows, is_pending;
+        bool is_pending;
+    };
+    /// A beginning that was added, or is dead now.
+    struct Change {
+        uint64_t hash;
+        uint32_t object;
+        bool added, dead;
     };
     /// Where the reader is; brackets and keys are only ever added, so that their number takes it back.
     struct State {
@@ -177,7 +187,7 @@ class Keys {
     std::vector<Key> keys_;
     std::unordered_multimap<uint64_t, uint32_t> known_;  // by hash, into keys_
     std::unordered_map<uint64_t, bool> beginnings_;      // by hash, and whether they are dead
-    std::vector<std::pair<uint64_t, bool>> added_;       // to the beginnings, or made dead; true: anew
+    std::vector<Change> changes_;                        // of the beginnings
     State now_;
     std::vector<State> history_{{}};
 };

@@ -62,7 +62,18 @@ void Matcher::drop_known_keys(uint32_t *mask) {
             if (keys_->may_have(key)) drop_below(node, mask);
         }
     }
-    for (const uint32_t token : keys_->on() ? tokens.whole(keys_->where()) : tokens.pairs())
+    const auto may_repeat = [&](std::string_view bytes) {
+        const Undone reading(keys_.get());
+        return std::any_of(bytes.begin(), bytes.end(), [&](char c) {
+            keys_->read(static_cast<uint8_t>(c));
+            return keys_->on() && keys_->where() == Keys::kBehindKey && keys_->may_have(keys_->key());
+        });
+    };
+    if (keys_->on())
+        for (const uint32_t token : tokens.whole(keys_->where()))
+            if (has(mask, token) && may_repeat(vocab.bytes(token)) && !allows(token)) clear(mask, token);
+    // The reader alone does not see which strings of a token are keys.
+    for (const uint32_t token : tokens.pairs())
         if (has(mask, token) && !allows(token)) clear(mask, token);
     if (grammar_->bounds_keys) drop_dead_beginnings(mask);
 }
@@ -75,10 +86,9 @@ void Matcher::drop_dead_beginnings(uint32_t *mask) {
         for (const char c : bytes) keys_->read(static_cast<uint8_t>(c));
         return keys_->may_be_stuck();
     };
-    // The reader alone does not see which strings of a token are keys.
     for (const uint32_t token : store_.key_tokens().begun_pairs())
         if (has(mask, token) && !allows(token)) clear(mask, token);
-    if (!keys_->is_bounded()) return;
+    if (!keys_->has_dead()) return;
     if (keys_->where() == Keys::kInKey && !keys_->key().is_whole()) drop_below(0, mask);
     else if (keys_->where() == Keys::kInKey) drop_along(0, keys_->key(), mask);
     for (const uint32_t token : store_.key_tokens().beginning(keys_->where())) {

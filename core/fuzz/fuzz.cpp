@@ -52,7 +52,7 @@ class Random {
     uint32_t below(uint32_t n) { return n ? static_cast<uint32_t>(engine_() % n) : 0; }
     bool one_in(uint32_t n) { return below(n) == 0; }
     /// Mostly letters that grammars are likely to share, at times any byte.
-    uint8_t byte() { return one_in(8) ? static_cast<uint8_t>(engine_()) : static_cast<uint8_t>("ab<>\"{}1 \xc3\xa9\xf0,\\"[below(14)]); }
+    uint8_t byte() { return one_in(8) ? static_cast<uint8_t>(engine_()) : static_cast<uint8_t>("ab<>\"{}1 \xc3\xa9\xf0,\\:"[below(15)]); }
     std::string text(uint32_t longest) {
         std::string s;
         for (uint32_t n = below(longest + 1); n > 0; --n) s.push_back(static_cast<char>(byte()));
@@ -288,7 +288,8 @@ class Writer {
     void key(uint32_t depth) {
         if (bare_) return several(Code::Seq, depth);
         w_.op(Code::Seq);
-        w_.number(4);
+        const bool colon = !random_.one_in(3);
+        w_.number(colon ? 5 : 4);
         w_.op(Code::Lit);
         w_.text(random_.one_in(3) ? "{\"" : random_.one_in(2) ? ",\"" : "\"");
         const bool grows = random_.one_in(2);
@@ -300,6 +301,9 @@ class Writer {
         w_.text("\"");
         w_.op(Code::NewKey);
         w_.number(grows ? 1 : 0);
+        if (!colon) return;
+        w_.op(Code::Lit);
+        w_.text(random_.one_in(2) ? ":" : ":1");
     }
     void words() {
         const uint32_t n = random_.below(3);
