@@ -58,6 +58,7 @@ def test_keys_are_counted_where_they_are_few(pattern: str, expected: int | None)
 
 
 FEW = {"patternProperties": {"^[xy]$": False, "^z{1,2}$": {}}, "additionalProperties": False}
+SOME_OTHER = {"not": {"additionalProperties": {"type": "string"}}}
 BOUNDED: list[tuple[dict[str, Any], bool, str, str]] = [
     # schema, any order, what was said, what may come next
     ({"propertyNames": {"enum": ["a", "b"]}, "minProperties": 2}, False, '{"a":{}', ","),
@@ -66,6 +67,11 @@ BOUNDED: list[tuple[dict[str, Any], bool, str, str]] = [
     ({"properties": {"c": {}, "d": {}}, **FEW, "minProperties": 4}, False, '{"', "c\\"),
     ({"properties": {"c": {}, "d": {}}, **FEW, "minProperties": 4}, True, '{"', "cdz\\"),
     ({"properties": {"c": {}, "d": {}}, **FEW, "minProperties": 4}, True, '{"d":{},"c":{},"z":{},"', "z\\"),
+    # One of the two values is no string.
+    ({"propertyNames": {"enum": ["a", "b"]}, **SOME_OTHER}, False, '{"a":"","b":', "-0123456789{[tfn"),
+    ({"propertyNames": {"enum": ["a", "b"]}, **SOME_OTHER}, True, '{"a":"","b":', "-0123456789{[tfn"),
+    ({"propertyNames": {"enum": ["a", "b"]}, **SOME_OTHER}, False, '{"a":{},"b":""', "}"),
+    ({"propertyNames": {"enum": ["a", "b"]}, **SOME_OTHER}, True, '{"a":{},"b":""', "}"),
 ]
 
 

@@ -65,6 +65,7 @@ _MAX_SHARED = 4096
 MAX_VARIANTS = 20
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
+_FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
 
@@ -369,7 +370,7 @@ class Lowering:
         if () in witnesses:
             return NOTHING
         group: Group | None = Group(members, extra, witnesses)
-        if shape.low or shape.high is not None:
+        if shape.low or shape.high is not None or witnesses:
             others = self._number_of_others(shape)
             group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
         if group is None:
@@ -383,7 +384,7 @@ class Lowering:
     def _number_of_others(self, shape: Properties) -> int | None:
         """How many members there can be beside those that are declared or must be there; None for enough."""
         possible = (one for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes)))
-        found = number_of_keys((one.keys for one in possible), shape.low)
+        found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
         return None if found is None else max(found - len(shape.witnesses), 0)
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:

@@ -104,7 +104,9 @@ def any_order(group: Group, comma: Parts, close: Node) -> Node:
         what = "with minProperties or maxProperties " if most == MAX_COUNTED else ""
         problem = f"any_order is limited to {most} properties {what}in one object, this one has {count}"
         raise LimitError(problem, "", "leave any_order out or split the object")
-    if most == MAX_COUNTED:
+    # Where keys are few, some must be left for the witnesses.
+    scarce = group.witnesses and group.others is not None and count <= MAX_COUNTED
+    if most == MAX_COUNTED or scarce:
         return _Counting(group, comma, close, free=True).start()
     members = [(Seq(member.parts), member.required) for member in group.members]
     members += ((Seq(parts), True) for parts in group.witnesses)
