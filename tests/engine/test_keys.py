@@ -71,6 +71,18 @@ def test_keys_that_are_not_declared_come_once(
     assert accepted is dt.accepts({**fmt, "any_order": any_order, "excludes": excludes}, text)
 
 
+EITHER = {
+    "type": "or",
+    "elements": [
+        {"type": "json_schema", "json_schema": {"type": "object", "additionalProperties": {"type": kind}}}
+        for kind in ("integer", "string")
+    ],
+}
+STRING_FIRST = {"properties": {"q": {"type": "string"}}, "additionalProperties": True}
+AFTER_TEXT = {
+    "type": "sequence",
+    "elements": [{"type": "regex", "pattern": "[^;]*;"}, {"type": "json_schema", "json_schema": STRING_FIRST}],
+}
 BESIDE: list[tuple[dict[str, Any], str, bool]] = [
     ({"type": "or", "elements": [ANYTHING, {"type": "any_text"}]}, '{"a":1,"a":2} or so', True),
     (
@@ -101,6 +113,12 @@ BESIDE: list[tuple[dict[str, Any], str, bool]] = [
         '{"a":1} {" ;{"b":1,"b":1}',
         False,
     ),
+    # Two readings of one output come to the end of the same key.
+    (EITHER, '{"a":1,"b":2}', True),
+    (EITHER, '{"a":"","b":""}', True),
+    (EITHER, '{"a":"","a":""}', False),
+    ({"type": "or", "elements": [ANYTHING, AFTER_TEXT]}, r'{"k":1,"l":";{"q":"a\"b","k":2}', True),
+    ({"type": "or", "elements": [ANYTHING, AFTER_TEXT]}, r'{"k":1,"l":";{"q":"a\"b","k":2,"k":3}', False),
 ]
 
 
@@ -175,7 +193,7 @@ def test_a_value_is_accepted_exactly_when_no_object_has_a_key_twice(value: Any, 
 
 PIECES = [
     *b'"a" "a": "b": "": a" b" a": b":1 :1,"a ,"a" ,"a":1,"a":1 {"a":1,"a": {"a":1,"b":'.split(),
-    *b'},"a" }," "," a":" ",""'.split(),
+    *b'},"a" }," "," a":" ","" "a":1, a":1, a":1,"a'.split(),
     *rb'\u \u0061 u0061 \u0061" u0061": 0061" \" \"a" a\" \ud83d \ude00" ude00'.split(),
     b"\xf0\x9f",
     b"\x98\x80",
