@@ -117,6 +117,7 @@ BESIDE: list[tuple[dict[str, Any], str, bool]] = [
     (EITHER, '{"a":1,"b":2}', True),
     (EITHER, '{"a":"","b":""}', True),
     (EITHER, '{"a":"","a":""}', False),
+    ({"type": "or", "elements": [ANYTHING, AFTER_TEXT]}, '{"k":1,";{"q":"","k":2}', True),
     ({"type": "or", "elements": [ANYTHING, AFTER_TEXT]}, r'{"k":1,"l":";{"q":"a\"b","k":2}', True),
     ({"type": "or", "elements": [ANYTHING, AFTER_TEXT]}, r'{"k":1,"l":";{"q":"a\"b","k":2,"k":3}', False),
 ]
