@@ -88,6 +88,7 @@ class Matcher {
     Stacks replayed(uint64_t to);
     bool can_go_on(const Stacks &at);
     bool has_other_key(const Stacks &at, const KeyHash &key);
+    bool has_other_key(const Stacks &at, const KeyHash &key, int &budget);
     Stacks stepped(const Stacks &from, uint8_t byte);
 
     void collect();

@@ -2,6 +2,7 @@
 // still come are few, none may begin that could only end as one of them.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "key_tokens.h"
 #include "matcher.h"
@@ -9,6 +10,8 @@
 namespace dovetail {
 
 namespace {
+
+constexpr int kMaxEscapes = 1024;  // bytes of escapes that are tried to find one that leads on
 
 bool has(const uint32_t *mask, uint32_t token) { return mask[token / 32] >> (token % 32) & 1; }
 void clear(uint32_t *mask, uint32_t token) { mask[token / 32] &= ~(1u << (token % 32)); }
@@ -114,13 +117,13 @@ void Matcher::drop_along(uint32_t node, const KeyHash &key, uint32_t *mask) {
 void Matcher::drop_below(uint32_t node, uint32_t *mask) {
     const Vocab &vocab = store_.vocab();
     const auto &nodes = vocab.nodes();
-    bool dead = false;
+    std::optional<bool> dead;
     for (uint32_t rank = nodes[node].first; rank < nodes[nodes[node].end].first; ++rank) {
         const uint32_t token = vocab.order()[rank];
         if (!has(mask, token)) continue;
         // Mostly they all die at the node, unless a stack reads something else than JSON there.
-        dead = dead || (!takes_tokens(now()) && !reads(vocab.path(node)));
-        if (dead || !allows(token)) clear(mask, token);
+        if (!dead) dead = !takes_tokens(now()) && !reads(vocab.path(node));
+        if (*dead || !allows(token)) clear(mask, token);
     }
 }
 
@@ -149,9 +152,9 @@ Stacks Matcher::stepped(const Stacks &from, uint8_t byte) {
     return to;
 }
 
-/// Whether a key goes on from here, or ends, that its object does not have.
-bool Matcher::has_other_key(const Stacks &at, const KeyHash &key) {
-    if (at.complete || takes_tokens(at)) return true;
+/// Whether a key goes on from here, or ends, that its object does not have. `budget`: so many bytes of escapes may be tried.
+bool Matcher::has_other_key(const Stacks &at, const KeyHash &key, int &budget) {
+    if (at.complete || takes_tokens(at) || --budget < 0) return true;
     const std::array<bool, 256> next = next_bytes(at);
     if (key.is_whole() && next['"'] && !keys_->may_have(key)) return true;
     bool escape = false;
@@ -168,9 +171,14 @@ bool Matcher::has_other_key(const Stacks &at, const KeyHash &key) {
         const auto byte = static_cast<uint8_t>(b);
         KeyHash longer = key;
         longer.feed(byte);
-        if (next[byte] && !longer.is_whole() && has_other_key(stepped(at, byte), longer)) return true;
+        if (next[byte] && !longer.is_whole() && has_other_key(stepped(at, byte), longer, budget)) return true;
     }
     return false;
+}
+
+bool Matcher::has_other_key(const Stacks &at, const KeyHash &key) {
+    int budget = kMaxEscapes;
+    return has_other_key(at, key, budget);
 }
 
 /// Whether what was read leads to the end of some output, given the keys that are there.
