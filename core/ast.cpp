@@ -27,6 +27,7 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     switch (n.op) {
     case Code::Lit:
     case Code::Special: n.text = in.text(); break;
+    case Code::NewKey: n.flag = in.byte() != 0; break;
     case Code::Spelled:
         n.text = in.text();
         n.slot = in.byte();

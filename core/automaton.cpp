@@ -24,7 +24,7 @@ DState::~DState() = default;
 DState *DState::follow(std::string_view bytes) {
     DState *d = this;
     for (const char c : bytes) {
-        if (d->has_steps || (d->extra && !(d->extra->calls.empty() && d->extra->exits.empty()))) return nullptr;
+        if (d->has_steps || (d->extra && !(d->extra->calls.empty() && d->extra->exits.empty() && !d->extra->behind_key))) return nullptr;
         d = d->next(static_cast<uint8_t>(c));
         if (!d) return nullptr;
         d->owner->expand(*d);
@@ -181,7 +181,7 @@ void Automaton::expand_now(DState &d) {
         return;
     }
     std::vector<ByteEdge> edges;
-    std::vector<uint32_t> calls;
+    std::vector<uint32_t> calls, behind_key;
     auto extra = [&]() -> DState::Extra & {
         if (!d.extra) {
             d.extra = std::make_unique<DState::Extra>();
@@ -202,6 +202,10 @@ void Automaton::expand_now(DState &d) {
         case Nfa::Call:
         case Nfa::Spell: calls.push_back(d.set[i]); break;
         case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
+        case Nfa::NewKey:
+            behind_key.push_back(s.a);
+            extra().key_grows = extra().key_grows && s.b;
+            break;
         case Nfa::Accept:
             if (!d.entry) extra().exits.push_back(s.a);
             break;
@@ -212,6 +216,7 @@ void Automaton::expand_now(DState &d) {
         extra();
         expand_calls(d, calls);
     }
+    if (!behind_key.empty()) extra().behind_key = closed(behind_key);
     d.has_bytes = !edges.empty();
     expand_row(d, std::move(edges));
     d.plain = !d.extra;

@@ -78,6 +78,8 @@ struct DState {
         std::vector<uint32_t> exits;
         std::vector<std::unique_ptr<CallSite>> calls;
         std::vector<TokenEdge> tokens;
+        DState *behind_key = nullptr;  // where it goes on if the key that ends here is new
+        bool key_grows = true;
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;

@@ -100,6 +100,7 @@ class Walker {
     const Mark *opened(const CallSite &, const Mark *) { return nullptr; }
     const Mark *closed(const CallSite &, uint32_t, const Mark *) { return nullptr; }
     void bottom(uint32_t exit, const Mark *, Stacks &);
+    bool key_ended(bool) { return true; }  // what was there before is the matcher's business
 
   private:
     /// Siblings that lead to the state where the last one was handed over are handed over with it.

@@ -300,7 +300,7 @@ class Grammar:
         match node:
             case ir.Lit(data):
                 return not data
-            case Mark():
+            case Mark() | ir.NewKey():
                 return True
             case ir.Seq(parts):
                 return all(self.nullable(part) for part in parts)

@@ -52,7 +52,7 @@ class Random {
     uint32_t below(uint32_t n) { return n ? static_cast<uint32_t>(engine_() % n) : 0; }
     bool one_in(uint32_t n) { return below(n) == 0; }
     /// Mostly letters that grammars are likely to share, at times any byte.
-    uint8_t byte() { return one_in(8) ? static_cast<uint8_t>(engine_()) : static_cast<uint8_t>("ab<>\"{}1 \xc3\xa9\xf0"[below(12)]); }
+    uint8_t byte() { return one_in(8) ? static_cast<uint8_t>(engine_()) : static_cast<uint8_t>("ab<>\"{}1 \xc3\xa9\xf0,\\:"[below(15)]); }
     std::string text(uint32_t longest) {
         std::string s;
         for (uint32_t n = below(longest + 1); n > 0; --n) s.push_back(static_cast<char>(byte()));
@@ -146,7 +146,7 @@ class Writer {
 
   private:
     void node(uint32_t depth) {
-        switch (random_.below(depth ? 13 : 5)) {
+        switch (random_.below(depth ? 14 : 5)) {
         case 0: w_.op(Code::Lit); return w_.text(random_.text(4));
         case 1: w_.op(Code::Special); return w_.text(random_.one_in(2) ? "<s>" : random_.text(4));
         case 2: return ranges(Code::Chars, random_.one_in(3) ? 0x10FFFF : 0x17F);
@@ -159,6 +159,7 @@ class Writer {
         case 9: return count(depth);
         case 10: return call(depth);
         case 11: return random_.one_in(2) ? spelled(depth) : unlisted(depth);
+        case 12: return key(depth);
         default: return without(depth);
         }
     }
@@ -284,6 +285,26 @@ class Writer {
         }
         node(depth - 1);
         node(depth - 1);
+    }
+    void key(uint32_t depth) {
+        if (bare_) return several(Code::Seq, depth);
+        w_.op(Code::Seq);
+        const bool colon = !random_.one_in(3);
+        w_.number(colon ? 5 : 4);
+        w_.op(Code::Lit);
+        w_.text(random_.one_in(3) ? "{\"" : random_.one_in(2) ? ",\"" : "\"");
+        const bool grows = random_.one_in(2);
+        w_.op(grows ? Code::Loop : Code::Unroll);
+        if (grows) w_.number(0);
+        else w_.bounds({random_.below(3), 0});
+        ranges(Code::Chars, 0x7F);
+        w_.op(Code::Lit);
+        w_.text("\"");
+        w_.op(Code::NewKey);
+        w_.number(grows ? 1 : 0);
+        if (!colon) return;
+        w_.op(Code::Lit);
+        w_.text(random_.one_in(2) ? ":" : ":1");
     }
     void words() {
         const uint32_t n = random_.below(3);

@@ -124,6 +124,10 @@ class Encoder {
             ranges(names.bytes_ranges(o), false, d);
         } else if (type.is(names.text)) {
             text(o, d, depth);
+        } else if (type.is(names.new_key)) {
+            CodeWriter(d.code).op(Code::NewKey);
+            d.code.push_back(names.new_key_grows(o).ptr() == Py_True);
+            ++d.weight;
         } else if (type.is(names.any_order)) {
             any_order(o, d, depth);
         } else if (type.is(names.capture)) {

@@ -40,7 +40,7 @@ struct Ir {
     nb::object seq = module.attr("Seq"), alt = module.attr("Alt"), repeat = module.attr("Repeat");
     nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
     nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
-    nb::object any_order = module.attr("AnyOrder");
+    nb::object any_order = module.attr("AnyOrder"), new_key = module.attr("NewKey");
     nb::object spelled = module.attr("Spelled"), unlisted = module.attr("Unlisted");
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
@@ -55,6 +55,7 @@ struct Ir {
     Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
     Field unlisted_words{unlisted, "words"}, unlisted_spellings{unlisted, "spellings"};
     Field unlisted_tail{unlisted, "tail"}, unlisted_end{unlisted, "end"};
+    Field new_key_grows{new_key, "grows"};
     Field without_body{without, "body"}, without_excludes{without, "excludes"};
 };
 

@@ -191,8 +191,33 @@ class Without:
     excludes: tuple[bytes, ...]
 
 
+@_node
+class NewKey:
+    """Nothing, behind the closing quote of a key in a JSON object that did not have this key yet, in any spelling.
+
+    No automaton holds that: a matcher remembers the keys of the objects that are open. Keys grow where every beginning
+    of one is the beginning of infinitely many; of others the matcher sees to it that one is left before it begins.
+    """
+
+    grows: bool = True
+
+
 Node = (
-    Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | AnyOrder | Spelled | Unlisted | Without
+    Lit
+    | Chars
+    | Bytes
+    | Seq
+    | Alt
+    | Repeat
+    | Call
+    | Capture
+    | Tokens
+    | Text
+    | AnyOrder
+    | Spelled
+    | Unlisted
+    | Without
+    | NewKey
 )
 
 EMPTY = Seq(())

@@ -52,6 +52,8 @@ def _way(node: ir.Node, weights: _Weights) -> list[ir.Node]:
             return [body] * low
         case ir.Capture(_, body) | ir.Without(body):
             return [body]
+        case ir.NewKey():
+            return []
         case ir.Text():
             stop, arm = min(_arms(node), key=lambda arm: len(arm[0]) * _BYTE + weights[id(arm[1])])
             return [ir.Lit(stop), arm]

@@ -25,6 +25,7 @@ from dovetail.grammar.ir import (
 from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
+from .sizes import grows
 from .strings import closed
 from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
 
@@ -103,7 +104,7 @@ def json_key(names: Sequence[str], pieces: text.Pieces) -> Node:
     if not names:
         return pieces.string
     if not pieces.excludes:
-        return other_member(names, KeyEnd(QUOTE, text.STRING_TAIL, QUOTE))
+        return other_member(names, KeyEnd(QUOTE, text.STRING_TAIL))
     begins = {word[:1].decode("latin-1") for word in pieces.excludes}
     if begins.isdisjoint(_ESCAPE_CHARS.union(*names)):
         # No excluded word can begin before the key leaves the declared names.
@@ -122,7 +123,7 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
 
 def quoted_member(language: Node, end: KeyEnd) -> Node:
     """A JSON string that denotes a text of `language`, with what follows it."""
-    return concat(QUOTE, closed(language, end))
+    return concat(QUOTE, closed(language, end if grows(language) else end._replace(quote=end.few)))
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

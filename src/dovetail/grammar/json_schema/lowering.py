@@ -49,6 +49,7 @@ from .pointers import Where, located, render
 from .reading import ANNOTATIONS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
+from .sizes import number_of_keys
 from .text import COMMA, QUOTE, Pieces, concat
 from .values import identity
 
@@ -64,6 +65,7 @@ _MAX_SHARED = 4096
 MAX_VARIANTS = 20
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
+_FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
 
@@ -308,7 +310,7 @@ class Lowering:
             return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
         end = self.pieces.key_ends.get(id(value))
         if end is not None and key.isascii():
-            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.whole), required)
+            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.declared), required)
         return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
 
     def _object(self, parts: Parts) -> Node:
@@ -368,8 +370,9 @@ class Lowering:
         if () in witnesses:
             return NOTHING
         group: Group | None = Group(members, extra, witnesses)
-        if shape.low or shape.high is not None:
-            group = counted(Group(members, extra, witnesses), shape.low, shape.high)
+        if shape.low or shape.high is not None or witnesses:
+            others = self._number_of_others(shape)
+            group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
         self.doubtful = self.doubtful or bool(group.low or group.witnesses) or group.high is not None
@@ -377,6 +380,12 @@ class Lowering:
             inside = located(where, any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
         return Seq((_OPEN, *self.pieces.ws, *located(where, ordered, group, self.pieces.comma, _CLOSE)))
+
+    def _number_of_others(self, shape: Properties) -> int | None:
+        """How many members there can be beside those that are declared or must be there; None for enough."""
+        possible = (one for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes)))
+        found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
+        return None if found is None else max(found - len(shape.witnesses), 0)
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
@@ -387,7 +396,7 @@ class Lowering:
                 continue
             behind = (self.pieces.colon, value, *self.pieces.ws)
             if group.keys is None and self.pieces.excludes:
-                ways.append(concat(json_key(names, self.pieces), *behind))
+                ways.append(concat(json_key(names, self.pieces), text.NEW_KEY, *behind))
                 continue
             end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
             ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))

@@ -55,7 +55,7 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
         language = regex.restrict(language, text.UNESCAPED)
         inside = concat(language, QUOTE)
     else:
-        inside = closed(language, KeyEnd(QUOTE, text.STRING_TAIL, QUOTE))
+        inside = closed(language, KeyEnd(QUOTE, text.STRING_TAIL))
     return language if language == NOTHING else Call(Rule("pattern", concat(QUOTE, inside)))
 
 
