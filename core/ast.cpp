@@ -27,6 +27,7 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     switch (n.op) {
     case Code::Lit:
     case Code::Special: n.text = in.text(); break;
+    case Code::NewKey: n.flag = in.byte() != 0; break;
     case Code::Spelled:
         n.text = in.text();
         n.slot = in.byte();
@@ -160,6 +161,7 @@ void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {
         }
     } else {
         if (n.op == Code::Text) n.slot = in.number32();
+        if (n.op == Code::Text && (n.slot & kTextNeedsChars)) counts_for_callers = true;
         strings(lists.names);
         if (n.op == Code::Text) strings(lists.stops);
     }

@@ -46,7 +46,7 @@ struct Ast {
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
         Code op = Code::Seq;
-        bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads
+        bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads; NewKey: grows
         uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled, Unlisted: lead byte; AnyOrder: number of members
         uint32_t first = 0;       // into the pool of kids, ranges or letters
         uint32_t count = 0;
@@ -57,7 +57,7 @@ struct Ast {
 
     std::vector<Node> nodes;
     uint32_t root = 0;
-    bool counts_for_callers = false;  // there is a CountParam
+    bool counts_for_callers = false;  // what must come at least is theirs to say
 
     /// The views point into `code`, which must outlive the tree.
     explicit Ast(std::string_view code);
@@ -126,7 +126,8 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
         for (uint32_t k = 0; k < n.slot; ++k)
             if (ast.lists(n).required[k] && !is_nullable(ast, ast.kids(n)[k], need, callee)) return false;
         return is_nullable(ast, ast.kids(n).back(), need, callee);
-    case Code::Text: return (n.slot & kTextMayEnd) != 0;
+    case Code::Text: return (n.slot & kTextMayEnd) && !(need && (n.slot & kTextNeedsChars));
+    case Code::NewKey: return true;
     default: return false;
     }
 }

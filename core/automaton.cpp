@@ -24,7 +24,7 @@ DState::~DState() = default;
 DState *DState::follow(std::string_view bytes) {
     DState *d = this;
     for (const char c : bytes) {
-        if (d->has_steps || (d->extra && !(d->extra->calls.empty() && d->extra->exits.empty()))) return nullptr;
+        if (d->has_steps || (d->extra && !(d->extra->calls.empty() && d->extra->exits.empty() && !d->extra->behind_key))) return nullptr;
         d = d->next(static_cast<uint8_t>(c));
         if (!d) return nullptr;
         d->owner->expand(*d);
@@ -181,7 +181,7 @@ void Automaton::expand_now(DState &d) {
         return;
     }
     std::vector<ByteEdge> edges;
-    std::vector<uint32_t> calls;
+    std::vector<uint32_t> calls, behind_key;
     auto extra = [&]() -> DState::Extra & {
         if (!d.extra) {
             d.extra = std::make_unique<DState::Extra>();
@@ -202,6 +202,10 @@ void Automaton::expand_now(DState &d) {
         case Nfa::Call:
         case Nfa::Spell: calls.push_back(d.set[i]); break;
         case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
+        case Nfa::NewKey:
+            behind_key.push_back(s.a);
+            extra().key_grows = extra().key_grows && s.b;
+            break;
         case Nfa::Accept:
             if (!d.entry) extra().exits.push_back(s.a);
             break;
@@ -212,6 +216,7 @@ void Automaton::expand_now(DState &d) {
         extra();
         expand_calls(d, calls);
     }
+    if (!behind_key.empty()) extra().behind_key = closed(behind_key);
     d.has_bytes = !edges.empty();
     expand_row(d, std::move(edges));
     d.plain = !d.extra;
@@ -373,6 +378,8 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
         bool ticked;
     };
     std::vector<Thread> pending, seen;
+    const uint32_t round = ++rounds_;
+    resolved_.resize(nfa_.states.size());
     std::vector<std::pair<Resolved, std::vector<uint32_t>>> groups;
     std::vector<uint32_t> indifferent, reached;
     auto spread = [&](uint32_t to, const Resolved &way, bool ticked) {
@@ -388,7 +395,9 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
         const auto known = [&](const Thread &s) {
             return s.state == t.state && s.way.how == t.way.how && s.way.value == t.way.value && s.ticked == t.ticked;
         };
-        if (std::any_of(seen.begin(), seen.end(), known)) continue;
+        // Nearly all states come once; only then they need no look at the others.
+        if (resolved_[t.state] == round && std::any_of(seen.begin(), seen.end(), known)) continue;
+        resolved_[t.state] = round;
         seen.push_back(t);
         const Nfa::State &s = nfa_.states[t.state];
         const Counter now = t.way.apply(c);
@@ -403,6 +412,10 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
             spread(s.a, way, true);
         } else if (s.kind == Nfa::Leave) {
             if (now.need == 0 || s.b) spread(s.a, t.way, t.ticked);
+        } else if (s.kind == Nfa::Short) {
+            if (now.need > 0) spread(s.a, t.way, t.ticked);
+        } else if (s.kind == Nfa::Full) {
+            if (now.left == 0) spread(s.a, t.way, t.ticked);
         } else if (s.kind == Nfa::Fresh) {
             const std::vector<bool> &there = member_sets_[now.left];
             if (s.b >= there.size() || !there[s.b]) spread(s.a, t.way, t.ticked);

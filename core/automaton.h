@@ -10,6 +10,7 @@
 
 #include "nfa.h"
 #include "rule.h"
+#include "vocab.h"
 
 namespace dovetail {
 
@@ -49,24 +50,6 @@ struct Resolved {
     Counter apply(Counter c) const;
 };
 
-/// A set of characters: ASCII, and bytes from 0xC0 on that stand for every well-formed character that they begin.
-struct CharSet {
-    uint64_t low = 0, high = 0, leads = 0;
-
-    bool within(const CharSet &other) const { return !(low & ~other.low || high & ~other.high || leads & ~other.leads); }
-    bool has(uint8_t byte) const {
-        if (byte < 64) return low >> byte & 1;
-        if (byte < 128) return high >> (byte - 64) & 1;
-        return byte >= 0xC0 && (leads >> (byte - 0xC0) & 1);
-    }
-    void add(uint8_t byte) {
-        if (byte < 64) low |= uint64_t{1} << byte;
-        else if (byte < 128) high |= uint64_t{1} << (byte - 64);
-        else if (byte >= 0xC0) leads |= uint64_t{1} << (byte - 0xC0);
-    }
-    int ascii() const { return std::popcount(low) + std::popcount(high); }
-};
-
 /// Which characters lead from a state back to itself: whole subtrees of the trie are taken by them.
 struct Loops : CharSet {
     bool ticks = false;          // each of them counts one repetition
@@ -95,6 +78,8 @@ struct DState {
         std::vector<uint32_t> exits;
         std::vector<std::unique_ptr<CallSite>> calls;
         std::vector<TokenEdge> tokens;
+        DState *behind_key = nullptr;  // where it goes on if the key that ends here is new
+        bool key_grows = true;
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;
@@ -207,7 +192,8 @@ class Automaton {
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     std::vector<uint32_t> pending_, closure_;  // scratch
-    uint32_t epoch_ = 0;
+    std::vector<uint32_t> resolved_;   // the last round of resolving that came to an NFA state; filled when it is needed
+    uint32_t epoch_ = 0, rounds_ = 0;
     std::vector<std::vector<bool>> member_sets_{{}};  // of members in any order that were there; the first is empty
     std::unordered_map<std::vector<bool>, uint32_t> set_numbers_;
     DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;

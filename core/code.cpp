@@ -4,7 +4,7 @@ namespace dovetail {
 
 namespace {
 
-constexpr std::string_view kMagic = "DVTL\x01";
+constexpr std::string_view kMagic = "DVTL\x02";
 
 void check_ranges(CodeReader &in, uint32_t most) {
     for (uint32_t n = in.count(); n > 0; --n) {
@@ -48,6 +48,7 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
         check_node(in, calls, depth + 1);
         return check_node(in, calls, depth + 1);
     }
+    case Code::NewKey: in.byte(); return;
     case Code::Chars:
     case Code::Bytes: return check_ranges(in, op == Code::Bytes ? 0xFF : 0x10FFFF);
     case Code::Seq:

@@ -19,9 +19,13 @@
 //                          call, then continue by the exit that the callee took
 //   Tokens exclude n (0 id | 1 s)*
 //   Without n s* node
+//   NewKey grows           nothing, behind the end of a JSON key: its object has no such key yet; grows: wherever such a
+//                          key breaks off, infinitely many go on
 //   AnyOrder started n (required node)* has-extra [node] node node
 //                          only as the whole body of a rule: members, something between, separator, close
-//   Text flags excludes-n s* stops-n s*      only as the whole body of a rule; exit 0 is a free end, k + 1 stop k
+//   Text flags excludes-n s* stops-n s*      only as the whole body of a rule; exit 0 is a free end, k + 1 stop k;
+//                          the caller passes how many characters there may be, and how many tokens, or how many
+//                          characters there must be; with kTextNone there are stops and nothing before them
 #pragma once
 
 #include <string>
@@ -34,9 +38,10 @@ namespace dovetail {
 
 enum class Code : uint8_t {
     Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled, AnyOrder, Unlisted,
+    NewKey,
 };
 
-enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4 };
+enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4, kTextNeedsChars = 8, kTextNone = 16 };
 
 inline constexpr size_t kMaxDepth = 2000;          // nesting of nodes in one rule
 inline constexpr size_t kMaxCodeBytes = 64u << 20;  // one rule

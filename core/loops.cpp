@@ -35,7 +35,7 @@ Loops &Automaton::known_loops(DState &d) {
     if (d.extra->loops) return *d.extra->loops;
     Loops result;
     // A text with a token budget is entered byte by byte, never by subtrees: its counter is not a plain tick.
-    if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.has_steps && !rule_.counts_tokens) {
+    if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.extra->behind_key && !d.has_steps && !rule_.counts_tokens) {
         auto look = [&](bool alone) {
             Loops found;
             found.ticks = d.counter_live && !d.keeps_set;
@@ -164,7 +164,7 @@ void Automaton::offer_home(DState &d) {
 const CallSite *Automaton::lone_call(DState &d) {
     expand(d);
     if (d.has_bytes || d.has_steps || !d.extra || d.extra->calls.size() != 1) return nullptr;
-    return d.extra->exits.empty() && d.extra->tokens.empty() ? d.extra->calls[0].get() : nullptr;
+    return d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key ? d.extra->calls[0].get() : nullptr;
 }
 
 const Lift &Automaton::lift(DState &d, std::string_view bytes) {

@@ -27,7 +27,7 @@ MaskRoots::~MaskRoots() {
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), bases_(store.vocab()), mask_(store.vocab().rank_words()) {}
+    : store_(store), limit_(limit), bases_(store.vocab()), runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
 
 MaskCache::~MaskCache() = default;
 
@@ -63,6 +63,7 @@ void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
     ++fills_;
     making_.clear();  // a walk that ran into a limit leaves it
     nodes_.clear();
+    runs_.trim();
     for (const Config &top : stacks.tops) {
         MaskNode *node = &root(top);
         nodes_.push_back(node);
@@ -277,7 +278,7 @@ void MaskCache::add_rest_of_slices(MaskParts &parts) {
 }
 
 bool MaskCache::is_large(const MaskParts &parts) const {
-    if (!parts.dense.empty()) return true;
+    if (!parts.dense.empty() || !parts.runs.empty()) return true;
     size_t count = parts.tokens.size();
     for (const Span &span : parts.ranks) count += span.last - span.first;
     for (const MaskParts::Slice &slice : parts.slices)
@@ -320,6 +321,8 @@ Base *MaskCache::gather_many(const MaskParts &parts) {
     else mask_ = parts.dense;
     for (const Span &span : parts.ranks)
         each_word(span, [&](uint32_t word, uint64_t bits) { mask_[word] |= bits; });
+    for (const MaskParts::Run &run : parts.runs)
+        each_word(run.ranks, [&](uint32_t word, uint64_t bits) { mask_[word] |= run.runs->inside[word] & bits; });
     for (uint32_t t : parts.tokens)
         if (vocab.in_trie(t)) set_rank(mask_, vocab.rank(t));
     for (const MaskParts::Slice &slice : parts.slices)

@@ -26,6 +26,7 @@ Matcher::Matcher(std::shared_ptr<Grammar> grammar, std::vector<uint32_t> stops)
 Matcher::Matcher(const Matcher &other)
     : grammar_(other.grammar_), store_(other.store_), stops_(other.stops_), position_(other.position_), at_(other.at_),
       finished_(other.finished_), collect_at_(other.collect_at_) {
+    if (other.keys_) keys_ = std::make_unique<Keys>(*other.keys_);
     const std::lock_guard guard(store_.lock());
     copy_live(other.history_);
 }
@@ -38,6 +39,7 @@ void Matcher::start() {
     mover_ = std::make_unique<Mover<Matcher>>(*this, *frames_);
     history_.clear();
     position_.assign(1, 0);
+    if (grammar_->ends_keys) keys_ = std::make_unique<Keys>();
     at_ = 0;
     finished_ = false;
     Stacks first;
@@ -69,6 +71,7 @@ void Matcher::fill_mask(uint32_t *out) {
         return;
     }
     store_.masks().fill(now(), out);
+    if (keys_) drop_known_keys(out);
     if (!now().complete) return;
     for (uint32_t t : store_.vocab().stops()) out[t / 32] |= 1u << (t % 32);
     for (uint32_t t : stops_) out[t / 32] |= 1u << (t % 32);
@@ -78,28 +81,39 @@ bool Matcher::is_stop(uint32_t token) const {
     return store_.vocab().is_stop(token) || std::find(stops_.begin(), stops_.end(), token) != stops_.end();
 }
 
-bool Matcher::take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out) {
+bool Matcher::take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out, Quote &quote) {
     Stacks spare;
     const Stacks *at = &from;
     for (const char c : bytes) {
         ++at_;
+        if (keys_) keys_->read(static_cast<uint8_t>(c));
         mover_->step(*at, static_cast<uint8_t>(c), count_tokens, spare);
         std::swap(spare, out);
         at = &out;
         if (out.dead()) return false;
+        if (c == '"' && grammar_->bounds_keys) pass_quote(out, quote);
     }
     return true;
 }
 
-bool Matcher::take_token(uint32_t token) {
-    const Vocab &vocab = store_.vocab();
-    const std::string_view bytes = vocab.bytes(token);
+Stacks Matcher::before_token() const {
     Stacks from = now();
     for (Config &c : from.tops)
         if (c.d->counts_tokens) c.counter.need &= ~kTokenCounted;
-    Stacks next;
+    return from;
+}
+
+/// Where the token leads to; false where it may not come. What was read of it is the caller's to keep or undo.
+bool Matcher::try_token(uint32_t token, Stacks &next) {
+    const Vocab &vocab = store_.vocab();
+    const std::string_view bytes = vocab.bytes(token);
+    const Stacks from = before_token();
     at_ = position();
-    if (!vocab.in_trie(token) || !take_bytes(from, bytes, true, next)) next.clear();
+    if (!vocab.in_trie(token) || !take_bytes(from, bytes, true, next)) {
+        next.clear();
+        if (keys_) keys_->undo();
+        for (size_t i = 0; keys_ && i < bytes.size(); ++i) keys_->read(static_cast<uint8_t>(bytes[i]));
+    }
     std::erase_if(next.tops, is_stuck);
     at_ = position() + bytes.size();
     for (const Config &c : from.tops) {
@@ -107,9 +121,7 @@ bool Matcher::take_token(uint32_t token) {
         for (const TokenEdge &e : c.d->extra->tokens)
             if (e.to && e.set->has(token, vocab)) mover_->arrive(e.to, c.counter, c.parent, c.marks, next);
     }
-    if (next.dead()) return false;
-    commit(std::move(next), position() + bytes.size());
-    return true;
+    return !next.dead() && can_go_on(next);
 }
 
 bool Matcher::accept(uint32_t token) {
@@ -120,7 +132,11 @@ bool Matcher::accept(uint32_t token) {
         finished_ = true;
         return true;
     }
-    return take_token(token);
+    const Undone reading(keys_.get());
+    Stacks next;
+    if (!try_token(token, next)) return false;
+    commit(std::move(next), position() + store_.vocab().bytes(token).size());
+    return true;
 }
 
 bool Matcher::accept_bytes(std::string_view bytes) {
@@ -128,8 +144,9 @@ bool Matcher::accept_bytes(std::string_view bytes) {
     if (finished_) return false;
     Stacks next;
     at_ = position();
+    const Undone reading(keys_.get());
     if (bytes.empty()) next = now();
-    else if (!take_bytes(now(), bytes, false, next)) return false;
+    else if (!take_bytes(now(), bytes, false, next) || !can_go_on(next)) return false;
     commit(std::move(next), position() + bytes.size());
     return true;
 }
@@ -138,6 +155,7 @@ void Matcher::commit(Stacks next, uint64_t position) {
     next.tops.shrink_to_fit();
     history_.push_back(std::move(next));
     position_.push_back(position);
+    if (keys_) keys_->commit();
     if (frames_->used() + marks_->used() > collect_at_) collect();
 }
 
@@ -155,6 +173,7 @@ void Matcher::rollback(size_t steps) {
     if (steps == 0) return;
     history_.resize(history_.size() - steps);
     position_.resize(position_.size() - steps);
+    if (keys_) keys_->rollback(steps);
     finished_ = false;
 }
 
@@ -174,24 +193,26 @@ std::string Matcher::forced() {
     const std::lock_guard guard(store_.lock());
     std::string bytes;
     if (finished_) return bytes;
+    const Undone reading(keys_.get());
     Stacks at = now(), next;
+    Quote quote;
     at_ = position();
     while (!at.complete && bytes.size() < kMaxForced) {
-        int only = -1;
-        bool choice = false;
+        char only = 0;
+        bool found = false, choice = false;
         for (const Config &c : at.tops) {
             choice = choice || (c.d->extra && !c.d->extra->tokens.empty());
             c.d->each_range([&](uint8_t low, uint8_t high, const DState *to) {
                 if (to->respelled && has_plain(*c.d)) return;
-                choice = choice || low != high || (only >= 0 && only != low);
-                only = low;
+                choice = choice || low != high || (found && only != static_cast<char>(low));
+                only = static_cast<char>(low);
+                found = true;
             });
         }
-        if (choice || only < 0) break;
-        ++at_;
-        mover_->step(at, static_cast<uint8_t>(only), false, next);
+        if (choice || !found) break;
+        if (!take_bytes(at, {&only, 1}, false, next, quote) || !can_go_on(next)) break;
         std::swap(at, next);
-        bytes.push_back(static_cast<char>(only));
+        bytes.push_back(only);
     }
     return bytes;
 }

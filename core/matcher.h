@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keys.h"
 #include "stack.h"
 #include "store.h"
 
@@ -54,14 +55,42 @@ class Matcher {
     const Mark *opened(const CallSite &site, const Mark *marks);
     const Mark *closed(const CallSite &site, uint32_t exit, const Mark *marks);
     void bottom(uint32_t exit, const Mark *marks, Stacks &out);
+    bool key_ended(bool grows) { return replaying_ || keys_->ended(grows); }
 
   private:
     const Stacks &now() const { return history_.back(); }
     bool is_stop(uint32_t token) const;
     void start();
-    bool take_token(uint32_t token);
-    bool take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out);
+    bool try_token(uint32_t token, Stacks &next);
+    Stacks before_token() const;
+    /// The last quote that was passed, where some keys do not grow: one of them may have begun there.
+    struct Quote {
+        Stacks stacks;  // behind it
+        uint64_t at = 0;
+    };
+    bool take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out, Quote &quote);
+    bool take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out) {
+        Quote quote;
+        return take_bytes(from, bytes, count_tokens, out, quote);
+    }
     void commit(Stacks next, uint64_t position);
+
+    // What the keys that an object has leave, see matcher_keys.cpp.
+    class Scratch;
+    void drop_known_keys(uint32_t *mask);
+    void drop_dead_beginnings(uint32_t *mask);
+    void drop_along(uint32_t node, const KeyHash &key, uint32_t *mask);
+    void drop_below(uint32_t node, uint32_t *mask);
+    bool reads(std::string_view bytes);
+    bool allows(uint32_t token);
+    void pass_quote(const Stacks &behind, Quote &last);
+    void learn_beginnings(Stacks at);
+    Stacks replayed(uint64_t to);
+    bool can_go_on(const Stacks &at);
+    bool has_other_key(const Stacks &at, const KeyHash &key);
+    bool has_other_key(const Stacks &at, const KeyHash &key, int &budget);
+    Stacks stepped(const Stacks &from, uint8_t byte);
+
     void collect();
     void copy_live(const std::vector<Stacks> &from);
 
@@ -73,6 +102,8 @@ class Matcher {
     std::unique_ptr<Mover<Matcher>> mover_;
     std::vector<Stacks> history_;      // one entry per step, the start first
     std::vector<uint64_t> position_;   // bytes of output, likewise
+    std::unique_ptr<Keys> keys_;       // where the grammar asks about keys
+    bool replaying_ = false;           // what was read before: no key of it is new
     uint64_t at_ = 0;                  // while bytes are being taken
     bool finished_ = false;
     size_t collect_at_ = 4096;

@@ -44,10 +44,13 @@ struct Nfa {
         Enter,   // a: target, b: index into bounds
         Tick,    // a: target; one more repetition
         Leave,   // a: target, b: 1 if the lower bound does not matter
+        Short,   // a: target; only while more repetitions are needed
+        Full,    // a: target; only when no repetition is left
         Fresh,   // a: target, b: a member that must not have been there
         Mark,    // a: target, b: a member that was there now
         All,     // a: target, b: index into sets; all of them must have been there
         Room,    // a: target, b: index into sets; not all of them may have been there
+        NewKey,  // a: target, b: 1 if such keys grow; a key ends that was not there before
         Call,    // a: index into calls
         Spell,   // a: index into spellers, b: target; a call for another spelling than the plain one
         Token,   // a: index into token_sets, b: target
@@ -78,10 +81,13 @@ struct Nfa {
         case Enter:
         case Tick:
         case Leave:
+        case Short:
+        case Full:
         case Fresh:
         case Mark:
         case All:
-        case Room: visit(s.a); break;
+        case Room:
+        case NewKey: visit(s.a); break;
         case Bytes:
             for (uint32_t i = 0; i < s.b; ++i) visit(edges[s.a + i].to);
             break;

@@ -178,6 +178,7 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     case Code::Special: return literal(n.text, n.op == Code::Special, next);
     case Code::Spelled: return spelled(rule, ast, n, next);
     case Code::Unlisted: return unlisted(rule, ast, n, next);
+    case Code::NewKey: return add(Nfa::NewKey, next, n.flag);
     case Code::Chars: return chars(ast.ranges(n), next);
     case Code::Bytes: {
         std::vector<ByteEdge> edges;
@@ -461,6 +462,8 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
             break;
         case Nfa::Tick:
         case Nfa::Leave: fill_split(self, {add(s.kind, pair(s.a, node), s.b)}); break;
+        case Nfa::Short:
+        case Nfa::Full:
         case Nfa::Fresh:
         case Nfa::Mark:
         case Nfa::All:
@@ -480,6 +483,7 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
             fill_split(self, ways);
             break;
         }
+        case Nfa::NewKey:
         case Nfa::Spell:
         case Nfa::Call: throw InputError("excluded strings need a body without calls and tokens");
         }

@@ -35,6 +35,8 @@ struct Unit {
     std::vector<std::unique_ptr<Rule>> rules;
     std::vector<std::shared_ptr<Unit>> callees;
     std::string key;
+    bool ends_keys = false;    // a rule here or below does
+    bool bounds_keys = false;  // and they do not grow
 };
 
 }  // namespace dovetail

@@ -91,7 +91,8 @@ struct Stacks {
 };
 
 /// Moves stacks over bytes. `World` says what a capture leaves behind and what it means to leave the lowest frame:
-///   const Mark *opened(site, marks), closed(site, exit, marks); void bottom(exit, marks, Stacks &)
+///   const Mark *opened(site, marks), closed(site, exit, marks); void bottom(exit, marks, Stacks &); and whether the key
+///   that has just ended is new: bool key_ended(grows)
 template <class World> class Mover {
   public:
     Mover(World &world, Arena<Frame> &frames) : world_(world), frames_(frames) {}
@@ -183,6 +184,8 @@ template <class World> class Mover {
             if (!site.tail) parent = frames_.make(make_frame(c.parent, &site, c.counter));
             pending_.push_back({site.callee->entry(), site.init, parent, world_.opened(site, c.marks)});
         }
+        if (extra.behind_key && world_.key_ended(extra.key_grows))
+            pending_.push_back({extra.behind_key, c.counter, c.parent, c.marks});
         for (size_t i = extra.exits.size(); i-- > 0;) leave(extra.exits[i], c, out);
     }
 

@@ -111,6 +111,7 @@ class Facts {
             r.keeps_set = root.op == Code::AnyOrder;
             r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
         }
+        find_keys();
         for (size_t i = 0; i < asts_.size(); ++i) {
             check_calls(asts_[i], *unit_.rules[i]);
             check_arms(asts_[i], *unit_.rules[i]);
@@ -119,6 +120,19 @@ class Facts {
     }
 
   private:
+    void find_keys() {
+        for (const Ast &ast : asts_)
+            for (const Ast::Node &n : ast.nodes) {
+                if (n.op != Code::NewKey) continue;
+                unit_.ends_keys = true;
+                unit_.bounds_keys = unit_.bounds_keys || !n.flag;
+            }
+        for (const auto &callee : unit_.callees) {
+            unit_.ends_keys = unit_.ends_keys || callee->ends_keys;
+            unit_.bounds_keys = unit_.bounds_keys || callee->bounds_keys;
+        }
+    }
+
     static auto facts_of(const Rule &rule) {
         return [&rule](uint32_t slot, const Counter &bounds) {
             const Rule &callee = *rule.calls[slot];
@@ -148,6 +162,13 @@ class Facts {
         }
     }
 
+    static std::string stop_of(const Rule &text, size_t index) {
+        const Ast ast(text.code);
+        const Ast::Node &root = ast.nodes[ast.root];
+        if (root.op != Code::Text || index >= ast.lists(root).stops.size()) return "a call";
+        return '"' + std::string(ast.lists(root).stops[index]) + '"';
+    }
+
     /// Free text ends at its first stop whatever follows, so nothing that could follow would be a dead end.
     static void check_arms(const Ast &ast, const Rule &rule) {
         for (const Ast::Node &n : ast.nodes) {
@@ -155,7 +176,7 @@ class Facts {
             const std::vector<Ast::Arm> &arms = ast.lists(n).arms;
             for (size_t k = 1; k < arms.size(); ++k)
                 if (arms[k].node != kNone && !is_productive(ast, arms[k].node, false, facts_of(rule)))
-                    throw InputError("nothing can match what follows stop " + std::to_string(k) + " of a free text");
+                    throw InputError("nothing can match what follows " + stop_of(*rule.calls[n.slot], k - 1));
         }
     }
 
@@ -225,7 +246,7 @@ void append_number(std::string &key, uint64_t v) { key.append(reinterpret_cast<c
 }  // namespace
 
 Store::Store(Vocab vocab, size_t cache_bytes)
-    : vocab_(std::move(vocab)), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
+    : vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
 
 Store::~Store() = default;
 
@@ -315,6 +336,8 @@ std::shared_ptr<Grammar> Store::compile(Program program) {
     grammar->unit = unit;
     grammar->root = made[0];
     grammar->init = program.init;
+    grammar->ends_keys = unit->ends_keys;
+    grammar->bounds_keys = unit->bounds_keys;
     return grammar;
 }
 

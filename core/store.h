@@ -10,6 +10,7 @@
 
 #include "automaton.h"
 #include "code.h"
+#include "key_tokens.h"
 #include "rule.h"
 #include "vocab.h"
 
@@ -23,6 +24,7 @@ struct Grammar {
     std::shared_ptr<Unit> unit;
     Rule *root;
     Counter init;
+    bool ends_keys, bounds_keys;  // see Unit
 
     ~Grammar();
 };
@@ -37,6 +39,7 @@ class Store : public std::enable_shared_from_this<Store> {
     Program program_of(const Grammar &grammar);
 
     const Vocab &vocab() const { return vocab_; }
+    const KeyTokens &key_tokens() const { return key_tokens_; }
     std::mutex &lock() { return lock_; }
     Automaton &automaton(Rule &rule);
     MaskCache &masks() { return *masks_; }
@@ -54,6 +57,7 @@ class Store : public std::enable_shared_from_this<Store> {
     void bury(Unit *unit);
 
     Vocab vocab_;
+    KeyTokens key_tokens_;
     std::mutex lock_;
     std::unordered_map<std::string_view, std::weak_ptr<Unit>> interned_;  // the key lives in the unit
     std::unordered_map<std::string, uint32_t> name_ids_;

@@ -1,5 +1,6 @@
 // The automaton of free text: UTF-8, without the excluded strings, up to the first stop.
 #include <bitset>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -51,16 +52,23 @@ class StopTrie {
     std::vector<Node> nodes_;
 };
 
-/// Where a reader of free text can be: `text` is the place in the excluded strings, kNone once the text itself has
-/// ended and only stops go on; `stops` are the partial stops under way; `utf8` the place inside a character.
+/// Where a reader of free text can be: `text` is the place in the excluded strings, kNone once no stop can begin any
+/// more; `stops` are the partial stops under way, `barred` those that began where the text may not end, before there
+/// were enough characters or after there were too many; `over` says that there are too many, so that one of the stops
+/// must go on; `utf8` is the place inside a character.
 struct Place {
     uint32_t text = 0;
-    std::vector<uint32_t> stops;
+    std::vector<uint32_t> stops, barred;
+    bool over = false;
     uint8_t utf8 = 0;
 
     auto operator<=>(const Place &) const = default;
-    bool dead() const { return text == kNone && stops.empty(); }
+    bool is_text() const { return text != kNone && !over; }
+    bool dead() const { return !is_text() && stops.empty(); }
 };
+
+/// What the next character may be: while more are needed it begins no stop, and when none is left it is part of one.
+enum class Next { Any, NoStop, OnlyStop };
 
 class TextBuilder {
   public:
@@ -69,11 +77,13 @@ class TextBuilder {
 
     uint32_t build() {
         if (excludes_.hit(0)) throw InputError("free text cannot exclude the empty string");
+        if (flags_ & (kTextCountsChars | kTextNeedsChars)) check_stops();
+        if (flags_ & kTextNeedsChars) check_lower_bound();
         for (std::string_view s : lists_.stops)
             for (size_t i = 0; i < s.size(); ++i) vocab_.specials_at(s, i, specials_);
         std::sort(specials_.begin(), specials_.end());
         specials_.erase(std::unique(specials_.begin(), specials_.end()), specials_.end());
-        const uint32_t start = state({});
+        const uint32_t start = state(flags_ & kTextNone ? Place{kNone, {0}, {}} : Place{});
         while (!pending_.empty()) {
             const auto [place, self] = std::move(pending_.back());
             pending_.pop_back();
@@ -93,52 +103,95 @@ class TextBuilder {
         return it->second;
     }
 
-    Place step(const Place &p, uint8_t b) const {
+    void check_stops() const {
+        for (std::string_view s : lists_.stops)
+            if (!s.empty() && utf8_next(0, static_cast<uint8_t>(s[0])) == kUtf8Bad)
+                throw InputError("where characters are counted, a stop begins with a whole one");
+    }
+
+    /// There would be dead ends if a stop that comes in time could be cut short by one that came too early, or if the
+    /// text could not go on until there is enough of it.
+    void check_lower_bound() const {
+        if (flags_ & kTextCountsTokens) throw InputError("free text counts tokens or needs characters, not both");
+        const StringSet all(lists_.stops);
+        std::bitset<256> used;
+        for (std::string_view s : lists_.stops) {
+            uint32_t at = 0;
+            for (size_t i = 1; i < s.size() && !all.hit(at); ++i) at = all.next(at, static_cast<uint8_t>(s[i]));
+            if (at != 0) throw InputError("where characters are needed, no stop may begin inside another");
+        }
+        for (const std::vector<std::string_view> &words : {lists_.names, lists_.stops})
+            for (std::string_view s : words)
+                for (const char c : s) used.set(static_cast<uint8_t>(c));
+        for (size_t b = 0; b < 128; ++b)
+            if (!used[b]) return;
+        throw InputError("where characters are needed, one of ASCII must be free of stops and excluded strings");
+    }
+
+    Place step(const Place &p, uint8_t b, Next next) const {
         Place to;
         to.utf8 = utf8_next(p.utf8, b);
         to.text = kNone;
         if (to.utf8 == kUtf8Bad) return to;
+        to.over = p.over || next == Next::OnlyStop;
         if (p.text != kNone) {
             to.text = excludes_.next(p.text, b);
             if (excludes_.hit(to.text)) to.text = kNone;
         }
-        auto advance = [&](uint32_t node) {
+        auto advance = [&](uint32_t node, std::vector<uint32_t> &out) {
             const uint32_t child = stops_.child(node, b);
-            if (child) to.stops.push_back(child);
+            if (child) out.push_back(child);
         };
-        for (uint32_t s : p.stops) advance(s);
-        if (p.text != kNone) advance(0);
+        for (uint32_t s : p.stops) advance(s, to.stops);
+        for (uint32_t s : p.barred) advance(s, to.barred);
+        if (p.text != kNone) advance(0, p.over || next == Next::NoStop ? to.barred : to.stops);
         commit(to);
-        std::sort(to.stops.begin(), to.stops.end());
         return to;
     }
 
     /// A complete stop ends the text; only a longer stop that began where it began may still go on.
     void commit(Place &p) const {
-        std::vector<uint32_t> done;
-        for (uint32_t s : p.stops)
-            if (stops_.stop(s) != kNone) done.push_back(s);
-        if (done.empty()) return;
-        p.text = kNone;
-        p.stops = std::move(done);
+        const auto whole = [&](uint32_t s) { return stops_.stop(s) != kNone; };
+        if (std::any_of(p.stops.begin(), p.stops.end(), whole) || std::any_of(p.barred.begin(), p.barred.end(), whole)) {
+            p.text = kNone;
+            std::erase_if(p.stops, std::not_fn(whole));
+        }
+        if (p.text == kNone) {
+            p.barred.clear();
+            p.over = false;
+        }
+        std::sort(p.stops.begin(), p.stops.end());
+        std::sort(p.barred.begin(), p.barred.end());
     }
 
     void fill(const Place &p, uint32_t self) {
         std::vector<uint32_t> ways;
         for (uint32_t s : p.stops)
             if (stops_.stop(s) != kNone) ways.push_back(out_.accept(stops_.stop(s) + 1));
-        if (p.text != kNone && p.utf8 == 0 && (flags_ & kTextMayEnd)) ways.push_back(out_.accept(0));
-        uint32_t on = byte_edges(p);
-        // Counting characters happens at their first byte, so a tick guards every step from a boundary.
-        if (on != kDead && p.utf8 == 0 && (flags_ & kTextCountsChars)) on = out_.add(Nfa::Tick, on, 1);
-        ways.push_back(on);
+        const bool between = p.is_text() && p.utf8 == 0;  // characters
+        if (between && (flags_ & kTextMayEnd)) ways.push_back(with_enough(out_.accept(0)));
+        if (between && (flags_ & (kTextCountsChars | kTextNeedsChars))) counted_edges(p, ways);
+        else ways.push_back(byte_edges(p, Next::Any));
         if (p.utf8 == 0) special_edges(p, ways);
         out_.fill_split(self, ways);
     }
 
-    uint32_t byte_edges(const Place &p) {
+    uint32_t guarded(Nfa::Kind kind, uint32_t to, uint32_t b = 0) { return to == kDead ? kDead : out_.add(kind, to, b); }
+    uint32_t with_enough(uint32_t to) { return flags_ & kTextNeedsChars ? guarded(Nfa::Leave, to) : to; }
+
+    /// Counting characters happens at their first byte, so a tick guards every step from a boundary.
+    void counted_edges(const Place &p, std::vector<uint32_t> &ways) {
+        const bool needs = flags_ & kTextNeedsChars;
+        const auto counted = [&](Next next) { return guarded(Nfa::Tick, byte_edges(p, next), needs ? 0 : 1); };
+        ways.push_back(with_enough(counted(Next::Any)));
+        if (needs) ways.push_back(guarded(Nfa::Short, counted(Next::NoStop)));
+        if (flags_ & kTextCountsChars) ways.push_back(guarded(Nfa::Full, byte_edges(p, Next::OnlyStop)));
+    }
+
+    uint32_t byte_edges(const Place &p, Next next) {
         std::bitset<256> telling;
         for (uint32_t s : p.stops) stops_.telling_bytes(s, telling);
+        for (uint32_t s : p.barred) stops_.telling_bytes(s, telling);
         if (p.text != kNone) {
             stops_.telling_bytes(0, telling);
             excludes_.telling_bytes(p.text, telling);
@@ -155,10 +208,10 @@ class TextBuilder {
             const uint8_t utf8 = utf8_next(p.utf8, b);
             if (utf8 == kUtf8Bad) continue;
             if (telling[b]) {
-                const Place to = step(p, b);
+                const Place to = step(p, b, next);
                 if (!to.dead()) push(b, state(to));
-            } else if (p.text != kNone) {
-                if (plain[utf8] == kNone) plain[utf8] = state(Place{0, {}, utf8});
+            } else if (p.is_text() && next != Next::OnlyStop) {
+                if (plain[utf8] == kNone) plain[utf8] = state(Place{0, {}, {}, false, utf8});
                 push(b, plain[utf8]);
             }
         }
@@ -170,10 +223,17 @@ class TextBuilder {
         for (uint32_t id : specials_) {
             const std::string_view text = vocab_.bytes(id);
             Place to = p;
-            for (size_t i = 0; i < text.size() && !to.dead(); ++i) to = step(to, static_cast<uint8_t>(text[i]));
-            to.text = kNone;
-            std::erase_if(to.stops, [&](uint32_t s) { return stops_.depth(s) < text.size(); });
-            if (!to.dead() && to.utf8 != kUtf8Bad) ways.push_back(out_.token({id}, false, state(to)));
+            for (size_t i = 0; i < text.size() && !to.dead(); ++i) to = step(to, static_cast<uint8_t>(text[i]), Next::Any);
+            if (to.utf8 == kUtf8Bad) continue;
+            to.over = true;
+            const auto began_before = [&](uint32_t s) { return stops_.depth(s) >= text.size(); };
+            const auto inside = std::partition(to.stops.begin(), to.stops.end(), began_before);
+            to.barred.insert(to.barred.end(), inside, to.stops.end());
+            to.stops.erase(inside, to.stops.end());
+            commit(to);
+            if (to.dead()) continue;
+            const uint32_t way = out_.token({id}, false, state(to));
+            ways.push_back(p.is_text() ? with_enough(way) : way);
         }
     }
 

@@ -137,7 +137,7 @@ void Vocab::describe_subtrees() {
     below_.resize(count);
     for (uint32_t n = count; n-- > 0;) {
         TrieNode &node = nodes_[n];
-        SubtreeBytes &below = below_[n];
+        CharSet &below = below_[n];
         node.utf8_ok = 0xFF;
         for (uint32_t c = n + 1; c < node.end; c = nodes_[c].end) {
             const TrieNode &child = nodes_[c];
@@ -184,7 +184,7 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
 
 size_t Vocab::memory() const {
     size_t bytes = by_chars_.size() * 6 + short_masks_.size() * rank_words() * 8 + order_.size() * 4 + rank_.size() * 4;
-    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(SubtreeBytes) + 2);
+    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet) + 2);
     for (const std::string &t : tokens_) bytes += sizeof(std::string) + (t.size() > 15 ? t.size() : 0);
     return bytes;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,9 +24,23 @@ struct TrieNode {
     uint16_t height;  // bytes of the longest path below
 };
 
-/// Which ASCII bytes and which bytes from 0xC0 on, those that begin other characters, occur below a node.
-struct SubtreeBytes {
+/// A set of characters: ASCII, and bytes from 0xC0 on that stand for every well-formed character that they begin.
+struct CharSet {
     uint64_t low = 0, high = 0, leads = 0;
+
+    bool operator==(const CharSet &) const = default;
+    bool within(const CharSet &other) const { return !(low & ~other.low || high & ~other.high || leads & ~other.leads); }
+    bool has(uint8_t byte) const {
+        if (byte < 64) return low >> byte & 1;
+        if (byte < 128) return high >> (byte - 64) & 1;
+        return byte >= 0xC0 && (leads >> (byte - 0xC0) & 1);
+    }
+    void add(uint8_t byte) {
+        if (byte < 64) low |= uint64_t{1} << byte;
+        else if (byte < 128) high |= uint64_t{1} << (byte - 64);
+        else if (byte >= 0xC0) leads |= uint64_t{1} << (byte - 0xC0);
+    }
+    int ascii() const { return std::popcount(low) + std::popcount(high); }
 };
 
 class Vocab {
@@ -46,13 +61,15 @@ class Vocab {
     uint32_t longest() const { return longest_; }
 
     const std::vector<TrieNode> &nodes() const { return nodes_; }  // the last one is a sentinel
-    const std::vector<SubtreeBytes> &below() const { return below_; }
+    /// Which characters occur below a node; those that begin before it are not told.
+    const std::vector<CharSet> &below() const { return below_; }
     /// The tokens of the trie in its order; the place of a token is its rank, kNone outside the trie.
     const std::vector<uint32_t> &order() const { return order_; }
     uint32_t rank(uint32_t token) const { return rank_[token]; }
     uint32_t rank_words() const { return static_cast<uint32_t>((order_.size() + 63) / 64); }
     /// The bytes from the root to a node.
     std::string_view path(uint32_t node) const { return bytes(order_[nodes_[node].first]).substr(0, depth_[node]); }
+    size_t depth(uint32_t node) const { return depth_[node]; }
     /// The child of the root for a byte, or kNone.
     uint32_t first_node(uint8_t byte) const { return first_[byte]; }
 
@@ -78,7 +95,7 @@ class Vocab {
     std::vector<std::pair<std::string, uint32_t>> special_;  // sorted by text
     uint32_t longest_ = 0;
     std::vector<TrieNode> nodes_;
-    std::vector<SubtreeBytes> below_;
+    std::vector<CharSet> below_;
     std::vector<uint16_t> depth_;  // of nodes
     std::vector<uint32_t> order_, rank_;
     std::array<uint32_t, 256> first_;

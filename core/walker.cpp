@@ -12,11 +12,11 @@ namespace {
 constexpr uint64_t kMaxWalkSteps = 40'000'000;
 constexpr uint32_t kWorthSharing = 8;    // trie nodes; fewer are walked faster than looked up
 constexpr uint32_t kWorthMaking = 256;   // for these a mask is made where none is known
+constexpr uint32_t kWorthLeaping = 256;  // for these the runs of a loop are looked up
+constexpr int kManyChars = 26;           // in a loop; fewer leave it nearly everywhere
 
 /// Does the subtree below a node hold nothing but what the loop takes?
-bool within(const SubtreeBytes &below, const TrieNode &at, const CharSet &loops) {
-    return !(below.low & ~loops.low || below.high & ~loops.high || below.leads & ~loops.leads) && (at.utf8_ok & 1);
-}
+bool within(const CharSet &below, const TrieNode &at, const CharSet &loops) { return below.within(loops) && (at.utf8_ok & 1); }
 
 bool takes_any(const DState &d, const Loops &loops) {
     bool found = false;
@@ -60,11 +60,13 @@ void Walker::begin(MaskParts &out) {
     steps_ = 0;
     sharing_ = true;
     chains_.clear();
+    reaches_.clear();
 }
 
 void Walker::walk_all(const Config &top, MaskParts &out) {
     begin(out);
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
+    if (is_plain(*top.d) && leap(0, 0, {top.d, {}, nullptr, nullptr})) return;
     Run run;
     top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
         for (int b = low; b <= high; ++b) {
@@ -132,7 +134,8 @@ bool Walker::enter(uint32_t node, size_t level) {
         run_.to = from.tops[0].d->next(at.byte);
     } else if (sharing_ && !leaf && from.tops.size() == 1 && exits_.empty() && to.tops[0].d->owner != from.tops[0].d->owner && join(to, node)) {
         whole = false;
-    } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); })) {
+    } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); }) ||
+               (ends && reaches(to, node))) {
         // What other stacks could add below is allowed already.
         out_->take({at.first, nodes[at.end].first});
     } else {
@@ -161,7 +164,8 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
         if (goes_on(run, only, c)) {
             share(run.chain, c);
         } else {
-            const bool possible = only ? only->next(nodes[c].byte) != nullptr : !stacks.tops.empty();
+            const auto takes = [&](const Config &top) { return top.d->next(nodes[c].byte) != nullptr; };
+            const bool possible = std::any_of(stacks.tops.begin(), stacks.tops.end(), takes);
             const bool whole = possible && enter(c, level);
             run = possible ? run_ : Run{};
             if (whole) continue;
@@ -172,9 +176,37 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     return all;
 }
 
+/// The same for a stack that loops on many characters: what they lead to is known, the others are entered.
+bool Walker::leap(uint32_t node, size_t level, const Config &top) {
+    const auto &nodes = vocab_.nodes();
+    if (nodes[node].end - node < kWorthLeaping || top.d->counter_live) return false;
+    const Loops &loops = top.d->owner->loops(*top.d);
+    if (loops.ascii() < kManyChars) return false;
+    const Runs &runs = masks_.runs(loops);
+    if (!runs.holds(vocab_.path(node))) return false;
+    out_->runs.push_back({&runs, {nodes[node + 1].first, nodes[nodes[node].end].first}});
+    Run run;
+    uint32_t last = kNone;
+    const auto end = std::lower_bound(runs.ways.begin(), runs.ways.end(), nodes[node].end);
+    for (auto way = std::upper_bound(runs.ways.begin(), runs.ways.end(), node); way != end; ++way) {
+        if (!top.d->next(nodes[*way].byte)) continue;
+        if (last != kNone && nodes[last].end == *way && vocab_.depth(last) == vocab_.depth(*way) && goes_on(run, top.d, *way)) {
+            share(run.chain, *way);
+        } else {
+            levels_[level].tops.assign(1, top);
+            enter(*way, level);
+            run = run_;
+        }
+        last = *way;
+    }
+    run_.to = nullptr;
+    return true;
+}
+
 /// The same for one stack that only takes bytes: most of a long walk.
 bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
     const auto &nodes = vocab_.nodes();
+    if (leap(node, level, top)) return false;
     bool all = true;
     Run run;
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
@@ -200,6 +232,8 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
                 run = run_;
                 run.to = to;
                 all = false;
+            } else if (alone_.tops.assign(1, next); reaches(alone_, c)) {
+                out_->take({at.first, nodes[at.end].first});
             } else {
                 out_->take({at.first, nodes[c + 1].first});
                 all = plain_children(c, level + 1, next) && all;
@@ -313,7 +347,7 @@ bool Walker::covers(const Config &c, uint32_t node) {
     const uint8_t byte = vocab_.nodes()[node + 1].byte;
     const DState *sample = c.d->next(byte);
     if (!sample) return false;
-    const SubtreeBytes &below = vocab_.below()[node];
+    const CharSet &below = vocab_.below()[node];
     if (sample == c.d || sample->has_steps || byte >= 0x80) {
         const Loops &loops = c.d->owner->loops(*c.d);
         if (loops.ticks) {

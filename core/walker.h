@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "bases.h"
+#include "runs.h"
 #include "stack.h"
 #include "vocab.h"
 
@@ -28,12 +30,19 @@ struct MaskParts {
         Span nodes;  // roots of whole subtrees, one after another
     };
 
+    /// The tokens of `runs` among these ranks.
+    struct Run {
+        const Runs *runs;
+        Span ranks;
+    };
+
     RankMask dense;                // or nothing
     std::vector<Span> ranks;
     std::vector<uint32_t> tokens;  // by id
     std::vector<Rest> rest;
     std::vector<std::vector<MaskNode *>> chains;
     std::vector<Slice> slices;
+    std::vector<Run> runs;
 
     std::vector<uint32_t> &rest_of(uint32_t exit);
     void add_rest(const std::vector<Rest> &more);
@@ -91,6 +100,7 @@ class Walker {
     const Mark *opened(const CallSite &, const Mark *) { return nullptr; }
     const Mark *closed(const CallSite &, uint32_t, const Mark *) { return nullptr; }
     void bottom(uint32_t exit, const Mark *, Stacks &);
+    bool key_ended(bool) { return true; }  // what was there before is the matcher's business
 
   private:
     /// Siblings that lead to the state where the last one was handed over are handed over with it.
@@ -108,16 +118,45 @@ class Walker {
         bool tried;      // to make them
     };
 
+    /// A stack without its frames: enough to know it again during one walk.
+    struct Spot {
+        const DState *d;
+        Counter counter;
+        uint64_t callers;  // their hash
+
+        bool operator==(const Spot &) const = default;
+    };
+    struct Spots {
+        Spot first;
+        std::vector<Spot> others;
+
+        bool operator==(const Spots &) const = default;
+    };
+    struct SpotsHash {
+        size_t operator()(const Spots &spots) const;
+    };
+    /// Texts of up to `length` of these characters, all of them ASCII, leave some stack alive.
+    struct Reach {
+        CharSet chars;
+        uint32_t length = 0;
+    };
+
     void begin(MaskParts &out);
     bool enter(uint32_t node, size_t level);
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
     bool plain_children(uint32_t node, size_t level, const Config &top);
+    bool leap(uint32_t node, size_t level, const Config &top);
     bool covers(const Config &c, uint32_t node);
     bool hand_over(const Config &c, uint32_t node);
     bool join(const Stacks &stacks, uint32_t node);
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
     void share(uint32_t chain, uint32_t node);
     bool goes_on(const Run &run, const DState *only, uint32_t node) const;
+    static Spots spots(const Stacks &stacks);
+    bool reaches(const Stacks &stacks, uint32_t node);
+    const Reach &look_ahead(const Stacks &stacks);
+    void look_on(const Stacks &from, uint32_t way, CharSet &chars,
+                 std::vector<std::pair<Spots, uint32_t>> &seen, std::vector<Stacks> &next);
     void collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &d, const Loops &loops, LoopProfile &out) const;
     void follow_ways(DState &d, LoopProfile &out);
     bool find_stages(const Config &top, const LoopProfile &profile, std::vector<std::vector<Config>> &stages);
@@ -132,7 +171,9 @@ class Walker {
     uint64_t steps_ = 0;
     bool sharing_ = true;
     std::vector<Chain> chains_;  // that this walk has asked for
+    std::unordered_map<Spots, Reach, SpotsHash> reaches_;
     Stacks joined_[2];
+    Stacks alone_;
     Run run_;  // of the node that was entered last
 };
 

@@ -56,6 +56,11 @@ class HalfText:
     tokens: int = 0
     token: int | None = None
 
+    @property
+    def may_end(self) -> bool:
+        """Whether a stop or what follows may begin here."""
+        return not self.char and self.chars >= self.text.min_chars
+
 
 @dataclass(frozen=True, slots=True)
 class HalfStop:
@@ -223,9 +228,9 @@ class Grammar:
                         yield marks, callee, then(remains, (self._less(node),))
             case ir.Capture():
                 yield from self._find_calls(self._opened(node))
-            case ir.Text(after=after) if after is not None:
+            case ir.Text(after=after, min_chars=0) if after is not None:
                 yield from self._find_calls(after)
-            case HalfText(text=ir.Text(after=after, captures=names), char=b"") if after is not None:
+            case HalfText(text=ir.Text(after=after, captures=names)) if after is not None and node.may_end:
                 for more, callee, remains in self._find_calls(after):
                     yield self._named(names, False) + more, callee, remains
 
@@ -245,7 +250,7 @@ class Grammar:
 
     def _text_steps(self, node: HalfText, edge: Edge) -> Iterator[Step]:
         text = node.text
-        if not node.char:
+        if node.may_end:
             closed = self._named(text.captures, False, edge.offset)
             if text.after is not None:
                 for marks, remains in self.steps(text.after, edge):
@@ -295,7 +300,7 @@ class Grammar:
         match node:
             case ir.Lit(data):
                 return not data
-            case Mark():
+            case Mark() | ir.NewKey():
                 return True
             case ir.Seq(parts):
                 return all(self.nullable(part) for part in parts)
@@ -313,10 +318,10 @@ class Grammar:
                 return id(rule) in self._nullable
             case ir.Capture(_, body) | ir.Without(body) | HalfWithout(body):
                 return self.nullable(body)
-            case ir.Text(after=after):
-                return after is not None and self.nullable(after)
-            case HalfText(text=ir.Text(after=after), char=char):
-                return after is not None and not char and self.nullable(after)
+            case ir.Text(after=after, min_chars=least):
+                return after is not None and not least and self.nullable(after)
+            case HalfText(text=ir.Text(after=after)):
+                return after is not None and node.may_end and self.nullable(after)
             case _:
                 return False
 
@@ -380,9 +385,11 @@ class Grammar:
         match node:
             case ir.Without() | HalfWithout():
                 return self.nullable(node)
-            case ir.Text(after=after) | HalfText(text=ir.Text(after=after), char=b""):
-                return after is not None and self._can_finish(after)
-            case HalfText() | HalfStop():
+            case ir.Text():
+                return self._ends(HalfText(node))
+            case HalfText(text=ir.Text(after=after)):
+                return after is not None and node.may_end and self._can_finish(after)
+            case HalfStop():
                 return False
             case _:
                 return self._can_finish(node)
@@ -458,9 +465,11 @@ def _one_more(node: HalfText, edge: Edge) -> HalfText | None:
     if not begins_char(char, ir.ANY_CHAR.ranges):
         return None
     chars, tokens, token = node.chars, node.tokens, node.token
-    if text.max_chars is not None and not node.char:
+    if not node.char:
         chars += 1
-        if chars > text.max_chars:
+        if text.max_chars is None:
+            chars = min(chars, text.min_chars)
+        elif chars > text.max_chars:
             return None
     if text.max_tokens is not None and edge.token is not None and edge.token != token:
         token = edge.token

@@ -124,7 +124,9 @@ class _Nodes:
                 low = dice.number(0, 2)
                 return ir.Repeat(self.node(depth - 1), low, dice.pick((None, low, low + 1, low + 3)))
             case 6:
-                return ir.Capture(dice.pick(("x", "y")), self.node(depth - 1)) if self.captures else self.leaf()
+                if not self.captures:
+                    return self.leaf()
+                return self.named(depth) if dice.number(0, 1) else ir.Capture(self.name(), self.node(depth - 1))
             case 7:
                 return self.text(depth) if dice.number(0, 2) else self.any_order(depth)
             case 8:
@@ -155,6 +157,15 @@ class _Nodes:
                 names: tuple[int | str, ...] = (0, 1, 2, 3, *SPECIAL)
                 chosen = tuple(dice.pick(names) for _ in range(dice.number(1, 2)))
                 return ir.Tokens(chosen, dice.number(0, 1) == 1)
+
+    def name(self) -> str:
+        return self.dice.pick(("x", "y"))
+
+    def named(self, depth: int) -> ir.Alt:
+        """A choice by captured words, as between tools."""
+        words = [ir.Lit(self.dice.pick(WORDS).encode(), special=True) for _ in range(self.dice.number(2, 4))]
+        ways = [ir.Seq((ir.Capture(self.name(), word), self.node(depth - 1))) for word in words]
+        return ir.Alt((*ways, self.leaf()))
 
     def any_order(self, depth: int) -> ir.AnyOrder:
         """A few members that begin with a character each: what is empty or recursive on the left has no order."""
@@ -221,16 +232,17 @@ class _Nodes:
     def text(self, depth: int) -> ir.Text:
         dice = self.dice
         names = tuple(dice.pick(("t", "u")) for _ in range(dice.number(0, 2))) if self.captures else ()
-        if dice.number(0, 4) == 0:
-            budget = dice.pick((0, 1, 2, 3))
-            limit = {"max_tokens": budget} if self.token_level and dice.number(0, 1) else {"max_chars": budget}
-            return ir.Text(self.words(0, 1), (), self.node(0) if depth else ir.EMPTY, names, **limit)
+        if self.token_level and dice.number(0, 9) == 0:
+            after = self.node(0) if depth else ir.EMPTY
+            return ir.Text(self.words(0, 1), (), after, names, max_tokens=dice.pick((0, 1, 2, 3)))
+        least = dice.pick((0, 0, 0, 1, 2, 3))
+        most = dice.pick((None, None, least, least + 1, least + 2))
         stops = tuple((stop, self.node(max(depth - 1, 0)) if depth else ir.EMPTY) for stop in self.words(0, 2))
         excludes = self.words(0, 2)
         # A stop that another one always cuts short could not be the only way to end.
         cut = any(a in b[1:] for a, _ in stops for b, _ in stops)
         after = ir.EMPTY if not stops or cut or dice.number(0, 1) else None
-        return ir.Text(excludes, stops, after, names)
+        return ir.Text(excludes, stops, after, names, most, min_chars=least)
 
 
 # Outputs.

@@ -17,9 +17,9 @@ void describe(CodeReader &in) {
     auto number = [&] { std::printf(" %u", in.number32()); };
     auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
     static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder", "Unlisted"};
+                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder", "Unlisted", "NewKey"};
     const Code op = in.op();
-    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 18)]);
+    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 19)]);
     switch (op) {
     case Code::Lit:
     case Code::Special: text(); break;
@@ -44,6 +44,7 @@ void describe(CodeReader &in) {
         }
         describe(in), describe(in);
         break;
+    case Code::NewKey: std::printf(" %u", in.byte()); break;
     case Code::Chars:
     case Code::Bytes: for (uint32_t n = 2 * in.count(); n > 0; --n) number(); break;
     case Code::Seq:

@@ -52,7 +52,7 @@ class Random {
     uint32_t below(uint32_t n) { return n ? static_cast<uint32_t>(engine_() % n) : 0; }
     bool one_in(uint32_t n) { return below(n) == 0; }
     /// Mostly letters that grammars are likely to share, at times any byte.
-    uint8_t byte() { return one_in(8) ? static_cast<uint8_t>(engine_()) : static_cast<uint8_t>("ab<>\"{}1 \xc3\xa9\xf0"[below(12)]); }
+    uint8_t byte() { return one_in(8) ? static_cast<uint8_t>(engine_()) : static_cast<uint8_t>("ab<>\"{}1 \xc3\xa9\xf0,\\:"[below(15)]); }
     std::string text(uint32_t longest) {
         std::string s;
         for (uint32_t n = below(longest + 1); n > 0; --n) s.push_back(static_cast<char>(byte()));
@@ -89,8 +89,9 @@ struct Signature {
         s.any_order = !s.is_text && random.one_in(5);
         s.has_param = !s.is_text && !s.any_order && random.one_in(4);
         if (!s.is_text) return s;
-        s.flags = random.below(8);
-        if (!(s.flags & (kTextCountsChars | kTextCountsTokens)))
+        s.flags = random.one_in(8) ? kTextNone : random.below(16);
+        if (s.flags & kTextCountsTokens) s.flags &= ~uint32_t{kTextNeedsChars};
+        else
             for (uint32_t n = random.below(4); n > 0; --n) s.stops.push_back(random.word());
         return s;
     }
@@ -100,7 +101,7 @@ struct Signature {
         if (has_param) return random_bounds(random);
         Counter c{kUnbounded, 0};
         if (flags & kTextCountsChars) c.left = random.below(6);
-        if (flags & kTextCountsTokens) c.need = std::min(random.below(4), c.left);
+        if (flags & (kTextCountsTokens | kTextNeedsChars)) c.need = std::min(random.below(4), c.left);
         return c;
     }
     static Counter random_bounds(Random &random) {
@@ -145,7 +146,7 @@ class Writer {
 
   private:
     void node(uint32_t depth) {
-        switch (random_.below(depth ? 13 : 5)) {
+        switch (random_.below(depth ? 14 : 5)) {
         case 0: w_.op(Code::Lit); return w_.text(random_.text(4));
         case 1: w_.op(Code::Special); return w_.text(random_.one_in(2) ? "<s>" : random_.text(4));
         case 2: return ranges(Code::Chars, random_.one_in(3) ? 0x10FFFF : 0x17F);
@@ -158,6 +159,7 @@ class Writer {
         case 9: return count(depth);
         case 10: return call(depth);
         case 11: return random_.one_in(2) ? spelled(depth) : unlisted(depth);
+        case 12: return key(depth);
         default: return without(depth);
         }
     }
@@ -284,6 +286,26 @@ class Writer {
         node(depth - 1);
         node(depth - 1);
     }
+    void key(uint32_t depth) {
+        if (bare_) return several(Code::Seq, depth);
+        w_.op(Code::Seq);
+        const bool colon = !random_.one_in(3);
+        w_.number(colon ? 5 : 4);
+        w_.op(Code::Lit);
+        w_.text(random_.one_in(3) ? "{\"" : random_.one_in(2) ? ",\"" : "\"");
+        const bool grows = random_.one_in(2);
+        w_.op(grows ? Code::Loop : Code::Unroll);
+        if (grows) w_.number(0);
+        else w_.bounds({random_.below(3), 0});
+        ranges(Code::Chars, 0x7F);
+        w_.op(Code::Lit);
+        w_.text("\"");
+        w_.op(Code::NewKey);
+        w_.number(grows ? 1 : 0);
+        if (!colon) return;
+        w_.op(Code::Lit);
+        w_.text(random_.one_in(2) ? ":" : ":1");
+    }
     void words() {
         const uint32_t n = random_.below(3);
         w_.number(n);
@@ -371,7 +393,10 @@ void check_mask(Random &random, Matcher &matcher, uint32_t size) {
     for (int i = 0; i < 12 && size; ++i) {
         const uint32_t token = random.below(size);
         Matcher copy(matcher);
-        check(copy.accept(token) == has(mask, token), "a token is allowed exactly when it is accepted");
+        const bool accepted = copy.accept(token);
+        if (told && accepted != has(mask, token))
+            tell(accepted ? "accepted" : "allowed", std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
+        check(accepted == has(mask, token), "a token is allowed exactly when it is accepted");
         check(matcher.validate(&token, 1) == (has(mask, token) ? 1u : 0u), "validate agrees with the mask");
         if (!has(mask, token)) continue;
         copy.rollback(1);

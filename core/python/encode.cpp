@@ -4,7 +4,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "choices.h"
 #include "nodes.h"
+#include "spellings.h"
 
 namespace dovetail {
 
@@ -45,39 +47,6 @@ struct Draft {
     }
 };
 
-/// A table of spellings, as far as it was asked for.
-struct Spellings {
-    struct Letter {
-        char raw = 0;
-        uint32_t callee = kNone;
-    };
-    PyObject *table;
-    char lead;
-    Letter letters[128] = {};
-    std::unordered_map<std::string, uint32_t> others;  // by the letters that are left out
-};
-
-/// One place in the trie of some words.
-struct WordPlace {
-    bool listed = false;
-    std::map<char, uint32_t> forks;
-};
-
-std::vector<WordPlace> word_trie(nb::handle words) {
-    std::vector<WordPlace> trie(1);
-    each(words, [&](nb::handle word) {
-        uint32_t at = 0;
-        for (const char c : text_of(word)) {
-            if (static_cast<uint8_t>(c) >= 128) throw InputError("only ASCII characters are spelled");
-            const auto [fork, fresh] = trie[at].forks.try_emplace(c, static_cast<uint32_t>(trie.size()));
-            at = fork->second;
-            if (fresh) trie.emplace_back();
-        }
-        trie[at].listed = true;
-    });
-    return trie;
-}
-
 class Encoder {
   public:
     Program run(nb::handle root) {
@@ -95,7 +64,7 @@ class Encoder {
 
   private:
     uint32_t rule(nb::handle object) {
-        if (Py_TYPE(object.ptr()) != reinterpret_cast<PyTypeObject *>(ir().rule.ptr()))
+        if (!is_a(object, ir().rule))
             throw InputError("a grammar is a dovetail.grammar.ir.Rule");
         const auto [it, fresh] = indices_.try_emplace(object.ptr(), static_cast<uint32_t>(drafts_.size()));
         if (fresh) {
@@ -142,7 +111,7 @@ class Encoder {
         } else if (type.is(names.seq)) {
             several(Code::Seq, names.seq_parts(o), d, depth);
         } else if (type.is(names.alt)) {
-            several(Code::Alt, names.alt_parts(o), d, depth);
+            choice(names.alt_parts(o), d, depth);
         } else if (type.is(names.call)) {
             CodeWriter(d.code).op(Code::Call);
             d.gaps.push_back({d.code.size(), rule(names.call_rule(o))});
@@ -155,6 +124,10 @@ class Encoder {
             ranges(names.bytes_ranges(o), false, d);
         } else if (type.is(names.text)) {
             text(o, d, depth);
+        } else if (type.is(names.new_key)) {
+            CodeWriter(d.code).op(Code::NewKey);
+            d.code.push_back(names.new_key_grows(o).ptr() == Py_True);
+            ++d.weight;
         } else if (type.is(names.any_order)) {
             any_order(o, d, depth);
         } else if (type.is(names.capture)) {
@@ -182,6 +155,57 @@ class Encoder {
         w.number(length(parts));
         ++d.weight;
         each(parts, [&](nb::handle part) { node(part, d, depth + 1); });
+    }
+
+    /// Choices that begin with a word under the same captures are one call, which tells by its exit which word it was:
+    /// else each of a thousand tools would have a stack of its own.
+    void choice(nb::handle parts, Draft &d, size_t depth) {
+        int captured = 0;  // most choices are between other things
+        each(parts, [&](nb::handle part) { captured += is_a(first_part(part), ir().capture); });
+        if (captured < 2) return several(Code::Alt, parts, d, depth);
+        const std::vector<std::vector<Named>> groups = named_alike(parts);
+        CodeWriter w(d.code);
+        w.op(Code::Alt);
+        w.number(groups.size());
+        ++d.weight;
+        for (const std::vector<Named> &group : groups) {
+            if (group.size() == 1) node(group[0].part, d, depth + 1);
+            else words(group, d, depth);
+        }
+    }
+
+    void words(const std::vector<Named> &group, Draft &d, size_t depth) {
+        std::map<std::string_view, std::vector<nb::handle>> by_word;
+        for (const Named &member : group) by_word[member.word].push_back(member.part);
+        Draft body;
+        CodeWriter w(body.code);
+        w.op(Code::Text);
+        w.number(kTextNone);
+        w.number(0);
+        w.number(by_word.size());
+        for (const auto &[word, parts] : by_word) w.text(word);
+        branch(anonymous(std::move(body)), group[0].captures, d);
+        CodeWriter arms(d.code);
+        arms.number(by_word.size() + 1);
+        arms.number(0);
+        arms.number(0);
+        for (const auto &[word, parts] : by_word) {
+            arms.number(1);
+            arms.number(0);
+            arms.op(Code::Alt);
+            arms.number(parts.size());
+            for (nb::handle part : parts) rest(part, d, depth);
+        }
+    }
+
+    /// What follows the first part of a sequence.
+    void rest(nb::handle part, Draft &d, size_t depth) {
+        CodeWriter w(d.code);
+        w.op(Code::Seq);
+        if (!is_a(part, ir().seq)) return w.number(0);
+        const nb::handle parts = ir().seq_parts(part);
+        w.number(length(parts) - 1);
+        for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(parts.ptr()); ++i) node(PyTuple_GET_ITEM(parts.ptr(), i), d, depth + 1);
     }
 
     void spelled(nb::handle o, Draft &d) {
@@ -428,13 +452,13 @@ class Encoder {
         const nb::handle excludes = names.text_excludes(o), stops = names.text_stops(o);
         const nb::handle after = names.text_after(o), captures = names.text_captures(o);
         const nb::handle max_chars = names.text_max_chars(o), max_tokens = names.text_max_tokens(o);
-        if ((!max_chars.is_none() || !max_tokens.is_none()) && length(stops) > 0)
-            throw InputError("free text with a budget cannot have stops");
+        const uint64_t min_chars = number_of(names.text_min_chars(o), kMaxCount, "min_chars");
+        if (!max_tokens.is_none() && length(stops) > 0) throw InputError("free text with a budget of tokens cannot have stops");
         Draft body;
         CodeWriter w(body.code);
         w.op(Code::Text);
         w.number((after.is_none() ? 0u : kTextMayEnd) | (max_chars.is_none() ? 0u : kTextCountsChars) |
-                 (max_tokens.is_none() ? 0u : kTextCountsTokens));
+                 (max_tokens.is_none() ? 0u : kTextCountsTokens) | (min_chars == 0 ? 0u : kTextNeedsChars));
         w.number(length(excludes));
         each(excludes, [&](nb::handle s) {
             if (bytes_of(s).empty()) throw InputError("free text cannot exclude the empty string");
@@ -449,6 +473,8 @@ class Encoder {
         });
         if (!max_chars.is_none())
             body.init.left = static_cast<uint32_t>(number_of(max_chars, kMaxCount, "max_chars"));
+        if (min_chars > body.init.left) throw InputError("free text has its bounds reversed");
+        body.init.need = static_cast<uint32_t>(min_chars);
         if (!max_tokens.is_none())
             body.init.need = static_cast<uint32_t>(number_of(max_tokens, kMaxCount, "max_tokens"));
         std::vector<std::string_view> capture_names;

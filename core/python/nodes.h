@@ -40,7 +40,7 @@ struct Ir {
     nb::object seq = module.attr("Seq"), alt = module.attr("Alt"), repeat = module.attr("Repeat");
     nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
     nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
-    nb::object any_order = module.attr("AnyOrder");
+    nb::object any_order = module.attr("AnyOrder"), new_key = module.attr("NewKey");
     nb::object spelled = module.attr("Spelled"), unlisted = module.attr("Unlisted");
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
@@ -49,11 +49,13 @@ struct Ir {
     Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
     Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
     Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
+    Field text_min_chars{text, "min_chars"};
     Field any_members{any_order, "members"}, any_extra{any_order, "extra"}, any_separator{any_order, "separator"};
     Field any_close{any_order, "close"}, any_started{any_order, "started"};
     Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
     Field unlisted_words{unlisted, "words"}, unlisted_spellings{unlisted, "spellings"};
     Field unlisted_tail{unlisted, "tail"}, unlisted_end{unlisted, "end"};
+    Field new_key_grows{new_key, "grows"};
     Field without_body{without, "body"}, without_excludes{without, "excludes"};
 };
 

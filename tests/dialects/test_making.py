@@ -12,6 +12,7 @@ import dovetail as dt
 from dovetail.messages import Message, ToolCall
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, ToolCalls
 from tests.dialects.requests_data import ANSWER, CALL, FULL, NAMED, PING, TOOLS
+from tests.machines import byte_vocabulary
 
 NAMES = dt.dialects.names()
 TEXT, JSON = Message("Hello."), Message('{"ok": "yes"}')
@@ -169,6 +170,37 @@ def test_name_and_arguments_may_stand_in_an_object_of_their_own() -> None:
     text = '{"id": "0", "type": "function", "function": {"name": "ping", "arguments": {}}}'
     assert text == dialect.render(Message(tool_calls=(ToolCall.of("ping"),)))
     assert dt.accepts(dialect.format(TOOLS), text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_strings_under_any_keyword_are_taken_as_the_family_writes_them(name: str) -> None:
+    texts = {
+        "enum": ({"enum": ["utc", "cet"]}, "utc"),
+        "const": ({"const": "x"}, "x"),
+        "length": ({"type": "string", "minLength": 3, "maxLength": 3}, "abc"),
+        "pattern": ({"type": "string", "pattern": "^ab+$"}, "abb"),
+        "format": ({"type": "string", "format": "date"}, "2026-01-01"),
+    }
+    parameters = {"type": "object", "properties": {key: schema for key, (schema, _) in texts.items()}}
+    dialect = dt.dialects.get(name)
+    fmt = dialect.format(
+        [{"type": "function", "function": {"name": "f", "parameters": parameters}}], "required", "auto"
+    )
+    for key, (_, text) in texts.items():
+        said = dialect.render(Message(tool_calls=(ToolCall.of("f", {key: text}, CALL.id),)))
+        assert dt.accepts(fmt, said), said
+
+
+@pytest.mark.parametrize("name", ["qwen_3", "qwen_3_coder", "cohere", "command_r7b", "harmony", "kimi_k3", "mistral"])
+def test_any_of_many_tools_is_called(name: str) -> None:
+    tools = [{"type": "function", "function": {"name": f"tool_{i}", "parameters": {}}} for i in range(600)]
+    dialect = dt.dialects.get(name)
+    grammar = dt.compile(dialect.format(tools, "required", "auto"), byte_vocabulary())
+    for number, known in ((59, True), (599, True), (600, False)):
+        matcher = grammar.matcher()
+        call = ToolCall.of(f"tool_{number}", {}, CALL.id)
+        taken = matcher.accept_bytes(dialect.render(Message(tool_calls=(call,))).encode())
+        assert known == (taken and matcher.is_complete)
 
 
 def test_a_name_is_escaped_where_it_stands_in_json() -> None:

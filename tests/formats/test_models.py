@@ -25,7 +25,7 @@ FORMATS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"type": "const_string", "value": ""}, {}),
     (
         {"type": "json_schema", "json_schema": {"type": "object"}},
-        {"style": "json", "any_order": False, "max_whitespace_cnt": None, "excludes": (), "strict": True},
+        {"style": "json", "any_order": False, "max_whitespace_cnt": None, "excludes": (), "strict": True, "pad": ""},
     ),
     ({"type": "json_schema", "json_schema": True}, {}),
     ({"type": "qwen_xml_parameter", "json_schema": {"type": "object"}}, {}),

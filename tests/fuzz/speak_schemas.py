@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -53,6 +54,7 @@ CLASSES = (
 
 
 _QUOTE = ord('"')
+_DOT = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\.", re.DOTALL)
 _NAMING = ("properties", "dependentRequired", "dependentSchemas", "dependencies")
 
 
@@ -152,7 +154,28 @@ _FORMATS = {name: _holds(name) for name in FORMATS}
 
 def validator_for(schema: Any) -> Any:
     """An independent validator in the draft of the schema."""
-    return jsonschema_rs.validator_for(schema, validate_formats=True, formats=_FORMATS)
+    return jsonschema_rs.validator_for(_spelled_out(schema), validate_formats=True, formats=_FORMATS)
+
+
+def _spelled_out(schema: Any) -> Any:
+    """The schema with the dots of its patterns as ECMA-262 has them: the validator lets one stand for a line end."""
+    if isinstance(schema, list):
+        return [_spelled_out(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "pattern" and isinstance(value, str):
+            found[key] = _with_dots(value)
+        elif key == "patternProperties" and isinstance(value, dict):
+            found[key] = {_with_dots(pattern): _spelled_out(part) for pattern, part in value.items()}
+        else:
+            found[key] = value if key in ("const", "enum") else _spelled_out(value)
+    return found
+
+
+def _with_dots(pattern: str) -> str:
+    return _DOT.sub(lambda found: r"[^\n\r\u2028\u2029]" if found[0] == "." else found[0], pattern)
 
 
 def grammars(schema: Any) -> Iterator[tuple[dict[str, Any], CompiledGrammar | DovetailError]]:

@@ -211,9 +211,12 @@ def test_excludes_that_hold_an_end_are_left_out() -> None:
     assert ir.Text((b"q",), ((b">", ir.EMPTY),), after=None) == body(tag("", text("q", "->", ">"), ">"))
 
 
-@pytest.mark.parametrize("content", [text(max_chars=3), text(max_tokens=3)], ids=str)
-def test_a_budget_keeps_the_end_outside(content: dict[str, Any]) -> None:
-    node = body(tag("", content, ">"))
+def test_text_with_a_budget_of_characters_reads_its_end_too() -> None:
+    assert ir.Text((), ((b">", ir.EMPTY),), None, max_chars=3) == body(tag("", text(max_chars=3), ">"))
+
+
+def test_a_budget_of_tokens_keeps_the_end_outside() -> None:
+    node = body(tag("", text(max_tokens=3), ">"))
     assert isinstance(node, ir.Seq)
     assert ir.Lit(b">", special=True) == node.parts[1]
     assert isinstance(node.parts[0], ir.Text)

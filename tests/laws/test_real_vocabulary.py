@@ -55,6 +55,7 @@ OPEN = {
         "é": {"pattern": "^(?:ab){2,9}.*$", "maxLength": 30},
     }
 }
+NOTE = {"type": "object", "properties": {"note": {"type": "string", "minLength": 12, "maxLength": 31}}}
 CALL = (
     '<tool_call>\n{"name": "people", "arguments": '
     '{"name": "Łódź \\"€\\"", "role": "ユーザー", "tags": ["aé", "ßß"]}}\n</tool_call>'
@@ -74,6 +75,11 @@ CASES: list[tuple[str, Any, str]] = [
         "1+(22-(3+44))-5",
     ),
     ("text", {"type": "any_text", "excludes": ["STOP", "結束"]}, "naïve café 結 STO 👩‍👩‍👧"),
+    (
+        "bounded text",
+        {"type": "json_schema", "json_schema": NOTE, "style": "qwen_xml", "pad": "\n"},
+        "<parameter=note>\nthe </b> 👩‍👩‍👧 and </parameter\n</parameter>",
+    ),
 ]
 
 

@@ -36,6 +36,7 @@ SHORTEST = [
     ({"type": "any_text"}, b""),
     ({"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": ["--->", "/>"]}, b"</>"),
     (schema({"enum": ["long word", 7, "é"]}), b"7"),
+    (ir.Rule("root", ir.Text((b"a",), ((b"bcd", ir.EMPTY),), None, min_chars=3)), b"eeebcd"),
     (schema(NODE), b"{}"),
     (schema({"type": "array", "items": {"type": "null"}, "minItems": 2}), b"[null,null]"),
     (

@@ -268,9 +268,10 @@ class _Maker:
 
     def _section(self, way: ToolCalls, one: bool) -> Block:
         head, middle, tail = _split(call_pieces(way.call))
-        content = f.CaptureFormat(
-            name="tool_call", content=_either([self._call(way, middle, tool) for tool in self._tools(way)])
-        )
+        # What comes before the name is the same for all tools, and said once.
+        shared = next(at for at, piece in enumerate(middle) if piece is NAME or piece is ARGUMENTS)
+        calls = _either([self._call(way, middle[shared:], tool) for tool in self._tools(way)])
+        content = f.CaptureFormat(name="tool_call", content=_sequence([*self._shared(way, middle[:shared]), calls]))
         call = Block(way.call_begin + head, content, tail + way.call_end, way.lead, way.spacing, way.separator)
         if not way.begin:
             return call
@@ -283,18 +284,26 @@ class _Maker:
     def _call(self, way: ToolCalls, pieces: Pieces, tool: Tool) -> f.Format:
         parts: list[f.Format] = []
         for piece in pieces:
-            if isinstance(piece, str):
-                parts += self._literal(piece)
-            elif piece is NAME:
+            if piece is NAME:
                 name = (
                     tool.name if isinstance(way.call, TaggedCall) else json.dumps(tool.name, ensure_ascii=False)[1:-1]
                 )
                 parts.append(f.CaptureFormat(name="name", content=f.ConstStringFormat(value=name)))
-            elif piece is ID:
-                parts.append(f.CaptureFormat(name="id", content=f.RegexFormat(pattern=way.id_pattern)))
-            else:
+            elif piece is ARGUMENTS:
                 parts.append(f.CaptureFormat(name="arguments", content=self._arguments(way, tool)))
+            else:
+                parts += self._shared(way, (piece,))
         return _sequence(parts)
+
+    def _shared(self, way: ToolCalls, pieces: Pieces) -> list[f.Format]:
+        """The pieces of a call that do not depend on the tool: literals and its id."""
+        parts: list[f.Format] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                parts += self._literal(piece)
+            else:
+                parts.append(f.CaptureFormat(name="id", content=f.RegexFormat(pattern=way.id_pattern)))
+        return parts
 
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
@@ -308,6 +317,8 @@ class _Maker:
             fields["max_whitespace_cnt"] = width
         if isinstance(way.call, TaggedCall) and way.call.excludes and self.options.exclude_special_tokens:
             fields["excludes"] = way.call.excludes
+        if isinstance(way.call, TaggedCall) and way.call.pad:
+            fields["pad"] = way.call.pad
         return f.JsonSchemaFormat(**fields)
 
     # Text.

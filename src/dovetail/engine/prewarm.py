@@ -24,9 +24,26 @@ JSON_PREFIXES = (
     b'{"a":""',
     b"-",
 )
+MANY_TOKENS = 10_000
 FEW_CHARS = 9  # lower bounds that schemas ask for
-FORMATS = ("date-time", "date", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uri-reference", "uuid")
-LARGE = 1_000  # tokens; vocabularies of less are for trials
+# The formats whose masks are the most work, each with the places where it goes on in another way; then some that take
+# long to read.
+FORMATS = {
+    "email": (b'"', b'"u', b'"user', b'"user@', b'"user@example', b'"user@example.', b'"user@example.com'),
+    "hostname": (b'"', b'"example', b'"example.', b'"example.com'),
+    "uri": (
+        b'"',
+        b'"https',
+        b'"https://',
+        b'"https://example.com',
+        b'"https://example.com/a',
+        b'"https://example.com/?a',
+    ),
+    "date-time": (b'"',),
+    "time": (b'"',),
+    "ipv6": (b'"',),
+    "uri-reference": (b'"',),
+}
 
 
 def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
@@ -51,10 +68,11 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
     # A key that is none of the declared ones ends as any other string, wherever it leaves them.
     warm(Rule("open", json_schema.lower({"properties": {"a": True}}, strict=False)), b'{"b', b'{"')
     warm(Rule("some", json_schema.lower({"type": "string", "minLength": 1})), b'"', b'"a')
+    # With few tokens such a walk is short.
+    for name, prefixes in FORMATS.items() if store.size >= MANY_TOKENS else ():
+        warm(Rule(name, json_schema.lower({"type": "string", "format": name})), *prefixes)
     for least in range(2, FEW_CHARS):
         warm(Rule("string", json_schema.lower({"type": "string", "minLength": least})), b'"')
     for most in range(1, longest + 3):
         warm(Rule("string", json_schema.lower({"type": "string", "maxLength": most})), b'"')
-    for name in FORMATS if store.size >= LARGE else ():
-        warm(Rule("string", json_schema.lower({"type": "string", "format": name})), b'"')
     return kept

@@ -95,6 +95,7 @@ class JsonSchemaFormat(FormatModel):
 
     While `strict`, an object that declares properties and is silent on additionalProperties is closed. A schema that
     cannot be held exactly is refused, or where `on_inexact` is "widen" held without the keywords that are too much.
+    In a parameter style a string may stand between two times `pad`, white space that is no part of it.
     """
 
     type: Literal["json_schema"] = "json_schema"
@@ -105,6 +106,7 @@ class JsonSchemaFormat(FormatModel):
     excludes: tuple[FullStr, ...] = ()
     strict: Bool = True
     on_inexact: Literal["raise", "widen"] = "raise"
+    pad: Str = ""
 
 
 class QwenXmlParameterFormat(FormatModel):

@@ -108,7 +108,9 @@ class Text:
     another, both may end it. The stop is not part of the text: an excluded string may lie in it or reach into it.
     Unless `after` is None it may also end anywhere, and `after` follows. A special token may stand for its text inside
     a stop, never in the text. `captures` names the text without its stop, outermost first.
-    `max_chars` counts code points and `max_tokens` tokens that touch the text; with either, stops must be empty.
+    `min_chars` and `max_chars` count the code points before the stop; with a lower bound no stop may begin inside
+    another, and a character of ASCII must be free of stops and excludes. `max_tokens` counts tokens that touch the
+    text; it goes with neither stops nor a lower bound.
     """
 
     excludes: tuple[bytes, ...] = ()
@@ -117,6 +119,7 @@ class Text:
     captures: tuple[str, ...] = ()
     max_chars: int | None = None
     max_tokens: int | None = None
+    min_chars: int = 0
 
 
 @_node
@@ -188,8 +191,33 @@ class Without:
     excludes: tuple[bytes, ...]
 
 
+@_node
+class NewKey:
+    """Nothing, behind the closing quote of a key in a JSON object that did not have this key yet, in any spelling.
+
+    No automaton holds that: a matcher remembers the keys of the objects that are open. Keys grow where every beginning
+    of one is the beginning of infinitely many; of others the matcher sees to it that one is left before it begins.
+    """
+
+    grows: bool = True
+
+
 Node = (
-    Lit | Chars | Bytes | Seq | Alt | Repeat | Call | Capture | Tokens | Text | AnyOrder | Spelled | Unlisted | Without
+    Lit
+    | Chars
+    | Bytes
+    | Seq
+    | Alt
+    | Repeat
+    | Call
+    | Capture
+    | Tokens
+    | Text
+    | AnyOrder
+    | Spelled
+    | Unlisted
+    | Without
+    | NewKey
 )
 
 EMPTY = Seq(())

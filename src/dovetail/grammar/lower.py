@@ -101,6 +101,7 @@ def _json_schema(fmt: f.JsonSchemaFormat, _ends: Ends, path: str) -> ir.Node:
         max_whitespace=fmt.max_whitespace_cnt,
         excludes=fmt.excludes,
         on_inexact=fmt.on_inexact,
+        pad=fmt.pad,
         path=path + "/json_schema",
     )
     return ir.Call(ir.Rule("json_schema", body))
@@ -145,10 +146,9 @@ def _named_text(fmt: f.AnyTextFormat, ends: Ends, names: tuple[str, ...]) -> ir.
 
 def _named_text_closed(fmt: f.AnyTextFormat, ends: Ends, names: tuple[str, ...]) -> ir.Node:
     excludes = _encoded(fmt.excludes)
-    bounded = _bound(fmt.max_chars) is not None or _bound(fmt.max_tokens) is not None
-    if bounded or not _can_stop_at(ends, excludes):
+    if _bound(fmt.max_tokens) is not None or not _can_stop_at(ends, excludes):
         return ir.seq(_named_text(fmt, ends, names), _closing(ends))
-    return _stopping_text(excludes, (), ends, names)
+    return _stopping_text(excludes, (), ends, names, _bound(fmt.max_chars))
 
 
 def _stopping_text(
@@ -156,12 +156,13 @@ def _stopping_text(
     triggers: tuple[tuple[bytes, ir.Node], ...],
     ends: Ends,
     names: tuple[str, ...] = (),
+    max_chars: int | None = None,
 ) -> ir.Text:
     """Free text that reads its own end."""
     # Without an end no string that holds one can occur either.
     needed = _unique(text for text in excludes if not _contains(text, ends.texts))
     stops = (*triggers, *((text, ir.EMPTY) for text in ends.texts))
-    return ir.Text(needed, stops, ir.EMPTY if ends.optional else None, names)
+    return ir.Text(needed, stops, ir.EMPTY if ends.optional else None, names, max_chars)
 
 
 def _contains(text: bytes, others: Iterable[bytes]) -> bool:

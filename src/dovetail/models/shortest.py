@@ -52,6 +52,8 @@ def _way(node: ir.Node, weights: _Weights) -> list[ir.Node]:
             return [body] * low
         case ir.Capture(_, body) | ir.Without(body):
             return [body]
+        case ir.NewKey():
+            return []
         case ir.Text():
             stop, arm = min(_arms(node), key=lambda arm: len(arm[0]) * _BYTE + weights[id(arm[1])])
             return [ir.Lit(stop), arm]
@@ -126,7 +128,12 @@ def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
 
 
 def _arms(node: ir.Text) -> list[tuple[bytes, ir.Node]]:
-    return [*node.stops, *([] if node.after is None else [(b"", node.after)])]
+    ends = [*node.stops, *([] if node.after is None else [(b"", node.after)])]
+    if not node.min_chars:
+        return ends
+    words = "".join(word.decode() for word in (*node.excludes, *(stop for stop, _ in node.stops)))
+    filler = next(char for char in (*_LETTERS, *map(chr, range(128))) if char not in words)
+    return [(filler.encode() * node.min_chars + stop, arm) for stop, arm in ends]
 
 
 def _departures(node: ir.Unlisted) -> Iterator[tuple[bytes, ir.Node]]:

@@ -56,9 +56,9 @@ def test_a_number_with_an_exponent_is_accepted_exactly_between_the_bounds(
     integer: bool, low: Bound | None, high: Bound | None, mantissa: str, power: int, near: bool
 ) -> None:
     if near and low is not None and low[0]:
-        sign, digits, _ = low[0].as_tuple()
         power = low[0].adjusted()
-        mantissa = f"{Decimal((sign, digits, 1 - len(digits))):f}"[:5].rstrip(".")  # a division would round it
+        sign, digits, _ = low[0].as_tuple()
+        mantissa = ("-" if sign else "") + "{}.{}".format(digits[0], "".join(map(str, digits[1:4]))).rstrip(".")
     if integer:
         # Before the exponent of an integer stand zeros behind the point at most, and no exponent is below zero.
         mantissa, power = mantissa.partition(".")[0], abs(power)

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from dovetail.engine import accepts
-from dovetail.errors import SchemaError
+from dovetail.errors import FormatError, SchemaError
 from dovetail.grammar import ir, json_schema
+from dovetail.grammar.json_schema.layouts import KINDS, Layout
 
 
-def takes(style: str, schema: Any, text: str, **options: Any) -> bool:
+def takes(style: str | Layout, schema: Any, text: str, **options: Any) -> bool:
     return accepts(ir.Rule("root", json_schema.lower(schema, style=style, **options)), text)
 
 
@@ -95,8 +96,16 @@ QWEN: list[tuple[Any, list[str], list[str]]] = [
     # schema of one argument, texts it accepts, texts it refuses
     ({"type": "string"}, ["", "a", '"<é>\n', "</parameter", " x "], ["</parameter>", "a</parameter>b"]),
     ({"type": "string", "minLength": 2, "maxLength": 13}, ["ab", "</parameter"], ["a", "a</parameter>", "ab" * 7]),
+    ({"type": "string", "maxLength": 2}, ["", "é🦋", "</"], ["abc", "</p", "</parameter>"]),
     ({"type": "string", "pattern": "^a+$"}, ["a", "aa"], ["", "b", " a"]),
     ({"type": "string", "pattern": "b"}, ["abc", "<b"], ["a", "b</parameter>"]),
+    (
+        {"type": "string", "pattern": "^https?://", "minLength": 9, "maxLength": 12},
+        ["http://ab", "https://a.bc", "http://</p\n"],
+        ["http://a", "https://a.bcd", "ftp://abcd", "http://</parameter>"],
+    ),
+    ({"type": "string", "pattern": "^<", "maxLength": 12}, ["<", "</parameter"], ["a", "</parameter>", "<" * 13]),
+    ({"type": "string", "pattern": "^a", "maxLength": 1_000_000}, ["a" * 9_999], ["b", "a</parameter>"]),
     ({"const": "x y"}, ["x y"], ['"x y"', " x y", "x"]),
     ({"const": '"\\'}, ['"\\'], ['"\\"\\\\"']),
     ({"enum": ["red", 5, None]}, ["red", "5", " 5 ", "null"], ["blue", " red", '"red"']),
@@ -111,6 +120,55 @@ QWEN: list[tuple[Any, list[str], list[str]]] = [
     ({"anyOf": [{"const": "a"}, {"type": "boolean"}]}, ["a", "true"], ["b"]),
     ({}, ["", "x", "[1]", '{"a": 1}', "5"], ["</parameter>"]),
 ]
+
+
+@pytest.mark.parametrize("style", sorted(set(json_schema.STYLES) - {"json"}))
+@pytest.mark.parametrize("low", [0, 3, 1_000_000])
+def test_the_characters_of_raw_text_are_counted_however_many(style: str, low: int) -> None:
+    bounded = {"type": "string", "minLength": low, "maxLength": 1_000_000}
+    schema = {"type": "object", "properties": {"v": bounded}, "required": ["v"]}
+    raw = [
+        node
+        for rule in ir.reachable(ir.Rule("root", json_schema.lower(schema, style=style)))
+        for node in ir.walk(rule.body)
+        if isinstance(node, ir.Text) and node.max_chars == 1_000_000
+    ]
+    assert [low] == [node.min_chars for node in raw]
+
+
+def test_raw_text_whose_stop_overlaps_itself_has_bounds_too() -> None:
+    layout = Layout("<", dict.fromkeys(KINDS, (">",)), "aba")
+    schema = {"type": "object", "properties": {"v": {"type": "string", "minLength": 1, "maxLength": 2}}}
+    yes, no = ["xaba", "xyaba"], ["aba", "xyzaba"]
+    assert yes == [text for text in (*yes, *no) if takes(layout, schema, f"<v>{text}")]
+    del schema["properties"]["v"]["minLength"]
+    assert ["xaba", "xyaba", "aba"] == [text for text in (*yes, *no) if takes(layout, schema, f"<v>{text}")]
+
+
+PADDED: list[tuple[Any, list[str], list[str]]] = [
+    # schema of one argument, texts it accepts where a newline may stand around strings, texts it refuses
+    ({"type": "string"}, ["", "\n", "\na\n", "a\n"], ["</parameter>"]),
+    ({"enum": ["utc", 5]}, ["utc", "\nutc\n", "\n5\n"], ["\nutc", "utc\n", "\n\nutc\n\n", "\ncet\n"]),
+    ({"type": "string", "enum": ["utc", "\n"]}, ["\nutc\n", "\n", "\n\n\n"], ["\n\n"]),
+    ({"const": "x"}, ["x", "\nx\n"], ["\nx"]),
+    ({"type": "string", "maxLength": 3}, ["abc", "\nabc\n", "\n\nab\n", "\n</\n"], ["\nabcd\n", "\nabc", "abcd"]),
+    ({"type": "string", "minLength": 2}, ["\nab\n", "ab"], ["a", "</parameter>\n", "\na</parameter>\n"]),
+    ({"type": "string", "pattern": "^a+$"}, ["aa", "\naa\n"], ["\naa", "\nab\n"]),
+    ({"type": "string", "pattern": "b", "maxLength": 3}, ["\nabc\n", "b"], ["\nabcd\n", "\nac\n", "\nb</parameter>\n"]),
+    ({"type": "string", "format": "date"}, ["2020-01-01", "\n2020-01-01\n"], ["\n2020-01-01"]),
+    ({"type": "string", "not": {"const": "a"}}, ["b", "\nb\n"], ["a"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "yes", "no"), PADDED)
+def test_a_pad_stands_on_both_sides_of_a_string_or_on_none(schema: Any, yes: list[str], no: list[str]) -> None:
+    assert yes == [text for text in yes if value(schema, text, pad="\n")]
+    assert [] == [text for text in no if value(schema, text, pad="\n")]
+
+
+def test_a_pad_is_white_space() -> None:
+    with pytest.raises(FormatError, match="not white space"):
+        json_schema.lower({}, style="qwen_xml", pad="\n>")
 
 
 @pytest.mark.parametrize(("schema", "yes", "no"), QWEN)

@@ -86,7 +86,9 @@ def _free_start(rule: ir.Rule) -> tuple[tuple[bytes, ir.Node], ...]:
         else:
             node = node.body
     match node:
-        case ir.Text(excludes=(), stops=(_, *_) as stops, after=ir.Seq(()), max_chars=None, max_tokens=None):
+        case ir.Text(
+            excludes=(), stops=(_, *_) as stops, after=ir.Seq(()), max_chars=None, max_tokens=None, min_chars=0
+        ):
             return tuple(stops)
         case _:
             problem = "a lazy grammar begins with free text that only a trigger ends"
@@ -119,11 +121,11 @@ def _printed(root: ir.Rule, language: _Language) -> str:
 def _names(root: ir.Rule, language: _Language) -> dict[int, str]:
     taken: set[str] = {language.root}
     names = {id(root): language.root}
+    numbers: dict[str, int] = {}  # the last of each name: free text has thousands of one
     for rule in ir.reachable(root)[1:]:
-        wanted = language.name(rule.name) or "rule"
-        name, number = wanted, 1
+        wanted = name = language.name(rule.name) or "rule"
         while name in taken:
-            number += 1
+            numbers[wanted] = number = numbers.get(wanted, 1) + 1
             name = language.name(f"{wanted}-{number}")
         taken.add(name)
         names[id(rule)] = name

@@ -76,6 +76,8 @@ class _Copy:
                 return self._expanded[node]
             case ir.Tokens():
                 return node
+            case ir.NewKey():
+                return ir.EMPTY  # no grammar can say it
 
     def _decoded(self, data: bytes) -> str:
         try:

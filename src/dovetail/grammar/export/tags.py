@@ -22,7 +22,7 @@ from dovetail.grammar.export import languages
 # Patterns that xgrammar refuses or reads in its own way; as a grammar they mean the same everywhere.
 _OURS = re.compile(r"\(\?(?!:)|\\[pPbBAZsSU]|(?<!^)\^|\$(?!$)|[{}]")
 
-_NOT_THEIRS = ("type", "strict", "text_capture")
+_NOT_THEIRS = ("type", "strict", "text_capture", "pad")
 
 
 def structural_tag(fmt: FormatModel) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dovetail.grammar import ir
 from dovetail.grammar.regex.regular import decoded
 from dovetail.grammar.regex.rules import chars
 
-MAX_RULES = 2_000
+MAX_RULES = 10_000
 
 
 def free_text(text: ir.Text, name: str) -> ir.Node:
@@ -19,22 +19,23 @@ def free_text(text: ir.Text, name: str) -> ir.Node:
         raise GrammarError("a budget of tokens depends on the vocabulary", "", "use max_chars")
     if not text.excludes and not text.stops:
         assert text.after is not None
-        return ir.seq(ir.Repeat(ir.ANY_CHAR, 0, text.max_chars), text.after)
+        return ir.seq(ir.Repeat(ir.ANY_CHAR, text.min_chars, text.max_chars), text.after)
     words = _Words.of([decoded(word) for word in (*text.excludes, *(stop for stop, _ in text.stops))])
-    # Without a budget every round is the same one; with it, each character leads into the next round.
-    rounds = 1 if text.max_chars is None else text.max_chars + 1
-    if len(words.suffixes) * rounds > MAX_RULES:
+    # Each character leads into the next round; without a budget the last one goes on and on.
+    last = text.min_chars if text.max_chars is None else text.max_chars
+    if len(words.suffixes) * (last + 1) > MAX_RULES:
         raise LimitError(f"the text needs more than {MAX_RULES} rules", "", "use shorter excludes or a smaller budget")
-    rules = [{state: ir.Rule(name, ir.NOTHING) for state in words.states()} for _ in range(rounds)]
+    rules = [{state: ir.Rule(name, ir.NOTHING) for state in words.states()} for _ in range(last + 1)]
     everywhere = _stop_choices(text, words, 0)
     shared = ir.Rule(f"{name}-stop", ir.alt(*everywhere))
     for round_, by_state in enumerate(rules):
-        ahead = round_ if text.max_chars is None else round_ + 1
+        ahead = rules[round_ + 1] if round_ < last else by_state if text.max_chars is None else None
         for state, rule in by_state.items():
-            branches: list[ir.Node] = [] if text.after is None else [text.after]
-            if ahead < rounds:
-                branches += [ir.seq(chars(list(to.ranges)), ir.Call(rules[ahead][at])) for at, to in words.steps(state)]
-            stops = _stop_choices(text, words, state)
+            may_end = round_ >= text.min_chars
+            branches: list[ir.Node] = [text.after] if may_end and text.after is not None else []
+            if ahead is not None:
+                branches += [ir.seq(chars(list(to.ranges)), ir.Call(ahead[at])) for at, to in words.steps(state)]
+            stops = _stop_choices(text, words, state) if may_end else []
             branches += [ir.Call(shared)] if stops and stops == everywhere else stops
             rule.body = ir.alt(*branches)
     return ir.Call(rules[0][0])

@@ -47,23 +47,24 @@ def lower(
     max_whitespace: int | None = None,
     excludes: Sequence[str] = (),
     on_inexact: str = "raise",
+    pad: str = "",
     registry: Mapping[str, Any] | None = None,
     path: str = "",
 ) -> Node:
     """The texts of the values that `schema` admits; `path` is where the schema stands in what the caller wrote.
 
     Where `on_inexact` is "widen", keywords that cannot be held exactly are left out instead of refused. `registry` has
-    the documents, by their identifier, that references may lead to.
+    the documents, by their identifier, that references may lead to. `pad` may stand around the raw text of a style.
     """
     words = tuple(excludes)
     try:
         content, size = fingerprint(schema) if registry is None else (None, 0)
     except (LimitError, TypeError):
         content, size = None, 0  # nested too deeply or no JSON: never a common schema
-    key = (content, style, strict, any_order, max_whitespace, words, on_inexact)
+    key = (content, style, strict, any_order, max_whitespace, words, on_inexact, pad)
     found = _cache.get(key) if content else None
     if found is None:
-        options = (style, strict, any_order, max_whitespace, words)
+        options = (style, strict, any_order, max_whitespace, words, pad)
         try:
             lowering, found = _lower(schema, registry, *options)
             if is_nothing(found):
@@ -119,16 +120,19 @@ def _lower(
     any_order: bool,
     max_whitespace: int | None,
     excludes: tuple[str, ...],
+    pad: str = "",
 ) -> tuple[Lowering, Node]:
     width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
     reader = Reader(schema, registry, strict)
     shared = pieces(width, tuple([word.encode() for word in excludes]), reader.references.draft <= 4)
     lowering = Lowering(reader, shared, any_order)
+    if pad.strip():
+        raise FormatError(f"the pad {pad!r} is not white space", "", "write the rest into the style")
     if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()
         return lowering, prune(node) if lowering.doubtful and not lowering.needs.are_met() else node
-    node = Tagged(lowering, _layout(style, excludes)).arguments(((schema, ()),))
+    node = Tagged(lowering, _layout(style, excludes), pad.encode()).arguments(((schema, ()),))
     return lowering, prune(node) if lowering.doubtful else node
 
 

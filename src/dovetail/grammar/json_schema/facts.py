@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.errors import LimitError, SchemaError
 
 from .formats import FORMATS
-from .own import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES
+from .own import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES, SOME_ITEM
 from .pointers import Where, located, render
 from .values import check_depth, identity
 
@@ -107,6 +107,14 @@ class Facts:
             self.types &= ~NUMBER
         if self.most is not None and self.fewest > self.most:
             self.types &= ~ARRAY
+
+    def note_items(self, schema: dict[Any, Any]) -> None:
+        """Count the items that a schema asks for, where that is plain to see."""
+        fewest, most = schema.get("minItems", 0), schema.get("maxItems")
+        some = schema[SOME_ITEM].start + 1 if SOME_ITEM in schema else 0
+        self.fewest = max(self.fewest, some, fewest if type(fewest) is int else 0)
+        if type(most) is int:
+            self.most = most if self.most is None else min(self.most, most)
 
     def pattern_texts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The patterns that are found in the string, and those that are not."""

@@ -25,7 +25,8 @@ from dovetail.grammar.ir import (
 from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
-from .strings import spelled
+from .sizes import grows
+from .strings import closed
 from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
@@ -103,7 +104,7 @@ def json_key(names: Sequence[str], pieces: text.Pieces) -> Node:
     if not names:
         return pieces.string
     if not pieces.excludes:
-        return other_member(names, KeyEnd(QUOTE, text.STRING_TAIL, QUOTE))
+        return other_member(names, KeyEnd(QUOTE, text.STRING_TAIL))
     begins = {word[:1].decode("latin-1") for word in pieces.excludes}
     if begins.isdisjoint(_ESCAPE_CHARS.union(*names)):
         # No excluded word can begin before the key leaves the declared names.
@@ -120,9 +121,9 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     return concat(QUOTE, other_keys(names, Alphabet(end.quote, partial(_json_leave, end.inside), text.spell)))
 
 
-def quoted_key(language: Node) -> Node:
-    """A JSON string that denotes a text of `language`."""
-    return concat(QUOTE, spelled(language), QUOTE)
+def quoted_member(language: Node, end: KeyEnd) -> Node:
+    """A JSON string that denotes a text of `language`, with what follows it."""
+    return concat(QUOTE, closed(language, end if grows(language) else end._replace(quote=end.few)))
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

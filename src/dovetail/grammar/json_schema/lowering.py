@@ -42,15 +42,16 @@ from .facts import (
     read_scalar,
 )
 from .formats import UNSUPPORTED
-from .keys import json_key, other_member, quoted_key
+from .keys import json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import ANNOTATIONS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
+from .sizes import number_of_keys
 from .text import COMMA, QUOTE, Pieces, concat
-from .values import identity
+from .values import all_strings, identity, is_speakable
 from .ways import Ambiguity, simplified
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
@@ -64,6 +65,7 @@ _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
+_FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
 
@@ -241,7 +243,7 @@ class Lowering:
 
     def quoted(self, words: Iterable[str]) -> Node:
         """A JSON string that denotes one of `words`."""
-        speakable = [word for word in dict.fromkeys(words) if word.isascii() or _speakable(word)]
+        speakable = [word for word in dict.fromkeys(words) if word.isascii() or is_speakable(word)]
         if not speakable:
             return NOTHING
         excludes = self.pieces.excludes
@@ -309,7 +311,7 @@ class Lowering:
             return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
         end = self.pieces.key_ends.get(id(value))
         if end is not None and key.isascii():
-            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.whole), required)
+            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.declared), required)
         return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
 
     def _object(self, parts: Parts) -> Node:
@@ -378,12 +380,13 @@ class Lowering:
         if () in witnesses:
             return NOTHING
         group: Group | None = Group(members, extra, witnesses)
-        if shape.low or shape.high is not None:
-            group = counted(Group(members, extra, witnesses), shape.low, shape.high)
+        if shape.low or shape.high is not None or witnesses:
+            others = self._number_of_others(shape)
+            group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
-        others = [*shape.witnesses, *(shape.extra if shape.low else ())]
-        self.needs.add([*needs, *(self._of(one.nodes) for one in others)])
+        beside = [*shape.witnesses, *(shape.extra if shape.low else ())]
+        self.needs.add([*needs, *(self._of(one.nodes) for one in beside)])
         if self.free_order:
             inside = located(where, any_order, group, self.pieces.comma, _CLOSE)
             return concat(_OPEN, *self.pieces.ws, inside)
@@ -393,6 +396,12 @@ class Lowering:
         """A value of which nothing at all may be said."""
         return self.value(nodes) if nodes else self.pieces.value
 
+    def _number_of_others(self, shape: Properties) -> int | None:
+        """How many members there can be beside those that are declared or must be there; None for enough."""
+        possible = (one for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes)))
+        found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
+        return None if found is None else max(found - len(shape.witnesses), 0)
+
     def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
         ways: list[Node] = []
@@ -401,13 +410,11 @@ class Lowering:
             if is_nothing(value):
                 continue
             behind = (self.pieces.colon, value, *self.pieces.ws)
-            if group.keys is not None:
-                ways.append(concat(quoted_key(group.keys), *behind))
-            elif self.pieces.excludes:
-                ways.append(concat(json_key(names, self.pieces), *behind))
-            else:
-                end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
-                ways.append(other_member(names, end))
+            if group.keys is None and self.pieces.excludes:
+                ways.append(concat(json_key(names, self.pieces), text.NEW_KEY, *behind))
+                continue
+            end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
+            ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))
         if not ways:
             return ()
         member = alt(*ways)
@@ -487,13 +494,3 @@ class Lowering:
             if index >= low:
                 node = optional(node)
         return node
-
-
-def all_strings(values: Any) -> bool:
-    """Whether `values` is a list of strings."""
-    return isinstance(values, list) and all(type(value) is str for value in values)
-
-
-def _speakable(word: str) -> bool:
-    """Whether the text can be UTF-8: a surrogate without its partner cannot."""
-    return not any(0xD800 <= ord(char) <= 0xDFFF for char in word)

@@ -26,7 +26,7 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The members of one object: the declared ones, then any number of `extra` and each of `witnesses` once.
+    """The members of one object: the declared ones, then `others` of `extra` at most and each of `witnesses` once.
 
     All together they are from `low` to `high`.
     """
@@ -36,12 +36,14 @@ class Group(NamedTuple):
     witnesses: Sequence[Parts] = ()
     low: int = 0
     high: int | None = None
+    others: int | None = None  # None: any number, or more than matters
 
 
 def counted(group: Group, low: int, high: int | None) -> Group | None:
     """The group with low to high members, in the simplest form; None where that is impossible."""
     required = [member for member in group.members if member.required]
-    size = None if group.extra else len(group.members) + len(group.witnesses)
+    others = group.others if group.extra else 0
+    size = None if others is None else len(group.members) + len(group.witnesses) + others
     fewest = len(required) + len(group.witnesses)
     if (high is not None and high < max(low, fewest)) or (size is not None and low > size):
         return None
@@ -49,7 +51,7 @@ def counted(group: Group, low: int, high: int | None) -> Group | None:
         high = None
     if high is not None and high == len(required) and not group.witnesses:
         return Group(required)
-    if low == size and not group.witnesses:
+    if low == size and not group.witnesses and not others:
         return Group([Member(member.parts, True) for member in group.members])
     return group._replace(low=0 if low <= fewest else low, high=high)
 
@@ -108,7 +110,9 @@ def any_order(group: Group, comma: Parts, close: Node) -> Node:
         what = "with minProperties or maxProperties " if most == MAX_COUNTED else ""
         problem = f"any_order is limited to {most} properties {what}in one object, this one has {count}"
         raise LimitError(problem, "", "leave any_order out or split the object")
-    if most == MAX_COUNTED:
+    # Where keys are few, some must be left for the witnesses.
+    scarce = group.witnesses and group.others is not None and count <= MAX_COUNTED
+    if most == MAX_COUNTED or scarce:
         return _Counting(group, comma, close, free=True).start()
     return AnyOrder(tuple(members), extra, Seq(comma), close)
 
@@ -125,11 +129,15 @@ def _some(members: Sequence[tuple[Node, bool]], extra: Node | None, comma: Node,
 
 
 class _State(NamedTuple):
-    """The declared members that cannot come any more, the number of members as far as it matters, witnesses to come."""
+    """The declared members that cannot come any more, the number of members as far as it matters, witnesses to come.
+
+    Where there are only so many extra members, `beside` counts those that have come.
+    """
 
     past: int
     number: int
     waiting: frozenset[int]
+    beside: int = 0
 
 
 class _Counting:
@@ -156,20 +164,22 @@ class _Counting:
         if group.high is None or state.number < group.high:
             lead = self._comma if state.number else ()
             reached = min(state.number + 1, self._most)
-            steps += (((*lead, *parts), _State(past, reached, waiting)) for parts, past, waiting in self._next(state))
+            steps += (((*lead, *parts), following._replace(number=reached)) for parts, following in self._next(state))
         return not self._needed & ~state.past and not state.waiting and state.number >= group.low, steps
 
-    def _next(self, state: _State) -> list[tuple[Parts, int, frozenset[int]]]:
+    def _next(self, state: _State) -> list[tuple[Parts, _State]]:
         """The members that may come, with what is past then."""
-        found: list[tuple[Parts, int, frozenset[int]]] = []
+        found: list[tuple[Parts, _State]] = []
         for index, member in enumerate(self._group.members):
             bit = 1 << index
             before = bit - 1  # in order, those before it are past as well
             if not state.past & bit and (self._free or not self._needed & before & ~state.past):
-                found.append((member.parts, state.past | bit | (0 if self._free else before), state.waiting))
+                found.append((member.parts, state._replace(past=state.past | bit | (0 if self._free else before))))
         if self._free or not self._needed & ~state.past:
-            past = state.past if self._free else (1 << len(self._group.members)) - 1
-            if self._group.extra:
-                found.append((self._group.extra, past, state.waiting))
-            found += ((self._group.witnesses[index], past, state.waiting - {index}) for index in state.waiting)
+            then = state if self._free else state._replace(past=(1 << len(self._group.members)) - 1)
+            most = self._group.others
+            if self._group.extra and (most is None or state.beside < most):
+                found.append((self._group.extra, then._replace(beside=state.beside + (most is not None))))
+            witnesses = self._group.witnesses
+            found += ((witnesses[index], then._replace(waiting=state.waiting - {index})) for index in state.waiting)
         return found

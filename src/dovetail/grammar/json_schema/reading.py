@@ -245,7 +245,7 @@ class Reader:
             _note_members(facts, schema)
         if items or "unevaluatedItems" in schema:
             facts.arrays += ((schema, where),)
-            _note_items(facts, schema)
+            facts.note_items(schema)
         if members or items or unevaluated:
             facts.within += tuple((owner, schema) for owner in task.under)
         return None
@@ -399,15 +399,6 @@ def _choose(branch: _Branch) -> list[_Branch]:
         tasks = [task.part(schema, where, 1) for schema, where in reversed(arm)]
         branches.append(_Branch(branch.facts.copy(), tasks, branch.choices[1:]))
     return branches
-
-
-def _note_items(facts: Facts, schema: dict[Any, Any]) -> None:
-    """How many items there are, where that is plain to see."""
-    fewest, most = schema.get("minItems", 0), schema.get("maxItems")
-    some = schema[SOME_ITEM].start + 1 if SOME_ITEM in schema else 0
-    facts.fewest = max(facts.fewest, some, fewest if type(fewest) is int else 0)
-    if type(most) is int:
-        facts.most = most if facts.most is None else min(facts.most, most)
 
 
 def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:

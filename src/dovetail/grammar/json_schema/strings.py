@@ -1,7 +1,7 @@
 """Strings by length and pattern, as JSON text or raw.
 
-A pattern describes the decoded string. It is read as nodes over characters first; `spelled` then writes each of its
-characters as JSON may spell it.
+A pattern describes the decoded string. It is read as nodes over characters first; `closed` then writes each of its
+characters as JSON may spell it, and the quote behind them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from functools import lru_cache
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import (
+    ANY_CHAR,
+    EMPTY,
     NOTHING,
     Alt,
     Call,
@@ -21,14 +23,14 @@ from dovetail.grammar.ir import (
     Rule,
     Seq,
     Spelled,
+    Text,
     Without,
     alt,
-    star,
     walk,
 )
 
 from . import text
-from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
+from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, KeyEnd, Ranges, concat
 
 MAX_PATTERNS = 100
 ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
@@ -50,10 +52,11 @@ def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tupl
 def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
     """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
     if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
-        language = inside = regex.restrict(language, text.UNESCAPED)
+        language = regex.restrict(language, text.UNESCAPED)
+        inside = concat(language, QUOTE)
     else:
-        inside = spelled(language)
-    return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, inside, QUOTE)))
+        inside = closed(language, KeyEnd(QUOTE, text.STRING_TAIL))
+    return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, inside)))
 
 
 @lru_cache(maxsize=1024)
@@ -136,9 +139,9 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
 
 
 @lru_cache(maxsize=1024)
-def spelled(node: Node) -> Node:
-    """`node` with every character as JSON may spell it inside a string."""
-    return regex.mapped(node, _SPELLING)
+def closed(language: Node, end: KeyEnd) -> Node:
+    """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end."""
+    return regex.closed(language, _SPELLING, end.quote, end.inside)
 
 
 @lru_cache(maxsize=4096)
@@ -153,28 +156,49 @@ def _spell_text(word: str) -> Node:
     return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
 
 
-@lru_cache(maxsize=4096)
-def _spell_star(ranges: Ranges) -> Node:
-    loop = star(_spell(ranges))
-    # A loop that takes most tokens has a frame of its own: they are allowed at once, whatever else a pattern looks for.
-    return Call(Rule("text", loop)) if sum(high - low + 1 for low, high in ranges) >= _WIDE else loop
-
-
-_WIDE = 0x10000
-_SPELLING = regex.Spelling(_spell, _spell_text, _spell_star)
+_SPELLING = regex.Spelling(_spell, _spell_text)
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
     """A text of `language` followed by `close`, which it does not contain itself."""
+    ways = [
+        _free_at_last(way, close, excludes) for way in (language.parts if isinstance(language, Alt) else (language,))
+    ]
+    if NOTHING not in ways:
+        return alt(*ways)
     if any(isinstance(node, Call) for node in walk(language)):
         return concat(regex.without(language, (close, *excludes)), Lit(close))
     barred = tuple(word for word in (close, *excludes) if _may_contain(language, word.decode()[0]))
     return concat(Without(language, barred) if barred else language, Lit(close))
 
 
+def _free_at_last(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
+    """The same for a text that ends with any characters, which the core counts up to `close`; NOTHING for others."""
+    *head, last = language.parts if isinstance(language, Seq) and language.parts else (language,)
+    if not isinstance(last, Repeat) or last.body != ANY_CHAR or (last.low and not _counts_up(close, excludes)):
+        return NOTHING
+    if any(_may_contain(part, word.decode()[0]) for part in head for word in (close, *excludes)):
+        return NOTHING
+    return concat(*head, free(close, excludes, last.low, last.high))
+
+
+@lru_cache(maxsize=1024)
+def free(close: bytes, excludes: tuple[bytes, ...], low: int, high: int | None) -> Node:
+    """Any text of low to high characters up to `close`."""
+    return Call(Rule("raw", Text(excludes, ((close, EMPTY),), None, max_chars=high, min_chars=low)))
+
+
+def _counts_up(close: bytes, excludes: tuple[bytes, ...]) -> bool:
+    """Whether free text can have a lower bound: its stop does not overlap itself, and some character always goes on."""
+    overlaps = any(close.startswith(close[at:]) for at in range(1, len(close)))
+    return not overlaps and len({byte for word in (close, *excludes) for byte in word if byte < 128}) < 128
+
+
 def _may_contain(language: Node, char: str) -> bool:
     code = ord(char)
     for node in walk(language):
+        if isinstance(node, Call):
+            return True
         if isinstance(node, Lit) and char.encode() in node.data:
             return True
         if isinstance(node, Chars) and any(low <= code <= high for low, high in node.ranges):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, Text, alt
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, alt
 
 from . import strings, text
 from .admission import type_of
@@ -33,13 +33,14 @@ from .facts import (
 from .formats import UNSUPPORTED
 from .keys import NAME, marked_key, markup, other_keys
 from .layouts import Layout, Middle
-from .lowering import Lowering, Parts, all_strings
+from .lowering import Lowering, Parts
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
 from .reading import ANNOTATIONS
 from .scalars import described
 from .shapes import Extra, Properties, properties, variants
 from .text import concat
+from .values import all_strings
 
 Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
 
@@ -62,13 +63,14 @@ number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" [+-] [0-9]+)?
 class Tagged:
     """The rules of one schema in one layout."""
 
-    def __init__(self, lowering: Lowering, layout: Layout) -> None:
+    def __init__(self, lowering: Lowering, layout: Layout, pad: bytes) -> None:
         self._json = lowering
         self._layout = layout
         self._ws = lowering.pieces.ws
         self._excludes = lowering.pieces.excludes
         self._stop = Lit(layout.stop.encode())
-        self._raw = _raw_text(layout.stop.encode(), self._excludes)
+        self._pads = (b"", pad) if pad else (b"",)  # what may stand on both sides of raw text
+        self._raw = strings.free(self._stop.data, self._excludes, 0, None)
         self._pending: list[tuple[Rule, list[Facts]]] = []
         self._done: dict[frozenset[int], list[Kind]] = {}
         self._rules: dict[tuple[int, ...], tuple[Facts, Rule]] = {}
@@ -253,15 +255,23 @@ class Tagged:
 
     def _string(self, facts: Facts) -> Node:
         """Raw text with its stop."""
+        inside = None
         if facts.patterns or facts.barred or facts.banned_words():
             inside = described(facts, self._excludes, self._json.reader)
-            if inside is not None:
-                return NOTHING if inside == NOTHING else strings.raw(inside, self._stop.data, ())
-        if facts.high is not None and facts.low > facts.high:
+        if inside == NOTHING or (facts.high is not None and facts.low > facts.high):
             return NOTHING
-        if facts.low or facts.high is not None:
-            return strings.raw(strings.language((), facts.low, facts.high), self._stop.data, self._excludes)
-        return self._raw
+        if inside is None and not facts.low and facts.high is None:
+            return self._raw  # which may begin and end with anything
+        ways: list[Node] = []
+        for pad in self._pads:
+            # What stands between pads does not hold the stop without them.
+            stop, bare = pad + self._stop.data, (self._stop.data,) if pad else ()
+            if inside is not None:
+                text = strings.raw(inside, stop, bare)
+            else:
+                text = strings.raw(strings.language((), facts.low, facts.high), stop, (*self._excludes, *bare))
+            ways.append(concat(Lit(pad), text) if pad else text)
+        return alt(*ways)
 
     # Arrays and single values in a layout that marks them up.
 
@@ -301,7 +311,8 @@ class Tagged:
         kind = _KINDS[type_of(value)]
         if isinstance(value, str) and not self._layout.quoted:
             barred = any(word in value.encode() for word in (self._stop.data, *self._excludes))
-            return kind, NOTHING if barred else Lit(value.encode() + self._stop.data), True
+            texts = [Lit(pad + value.encode() + pad + self._stop.data) for pad in self._pads]
+            return kind, NOTHING if barred else alt(*texts), True
         if isinstance(value, (dict, list)) and self._layout.item:
             return kind, self._literal(value), False
         return kind, self._json.literal(value), False
@@ -330,8 +341,3 @@ def _python_rule(kind: str) -> Rule:
     from dovetail.grammar import ebnf  # which reads schemas itself
 
     return ebnf.parse(_PYTHON, kind)
-
-
-@lru_cache(maxsize=64)
-def _raw_text(stop: bytes, excludes: tuple[bytes, ...]) -> Node:
-    return Call(Rule("raw", Text(excludes=excludes, stops=((stop, EMPTY),), after=None)))

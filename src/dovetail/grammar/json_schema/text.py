@@ -18,6 +18,7 @@ from dovetail.grammar.ir import (
     Call,
     Chars,
     Lit,
+    NewKey,
     Node,
     Repeat,
     Rule,
@@ -45,6 +46,7 @@ _PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # without those
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
 BACKSLASH = Lit(b"\\")
 QUOTE = Lit(b'"')
+NEW_KEY = NewKey()  # of which there are infinitely many, whatever comes first
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
@@ -235,18 +237,20 @@ COMMA, COLON = Lit(b","), Lit(b":")
 
 
 class KeyEnd(NamedTuple):
-    """The end of a member of an object."""
+    """The end of a member of an object; a key that is not declared has to be new."""
 
-    quote: Node  # from the quote behind its key
-    inside: Node  # from anywhere inside its key
-    whole: Node  # from the quote behind its key, as one call
+    quote: Node  # from the quote behind a key that is not declared
+    inside: Node  # from anywhere inside such a key
+    declared: Node = QUOTE  # from the quote behind a declared key
+    few: Node = QUOTE  # from the quote behind one that does not grow, see NewKey
 
 
 def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
     """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
     behind = Call(Rule("behind_key", concat(colon, value, *ws)))
-    quote = concat(QUOTE, behind)
-    return KeyEnd(quote, Call(Rule("key_tail", concat(STRING_TAIL, behind))), Call(Rule("key_end", quote)))
+    inside = Call(Rule("key_tail", concat(STRING_TAIL, NEW_KEY, behind)))
+    declared = Call(Rule("key_end", concat(QUOTE, behind)))
+    return KeyEnd(concat(QUOTE, NEW_KEY, behind), inside, declared, concat(QUOTE, NewKey(False), behind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +284,7 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...], bare: bool = False)
     if excludes:
         string = Call(Rule("string", Seq((QUOTE, Without(star(CHAR), excludes), QUOTE))))
     value = Rule("value", EMPTY)
-    member: tuple[Node, ...] = (string, colon, Call(value), *ws)
+    member: tuple[Node, ...] = (string, NEW_KEY, colon, Call(value), *ws)
     item: tuple[Node, ...] = (Call(value), *ws)
     members = optional(Seq((*member, star(Seq((*comma, *member))))))
     items = optional(Seq((*item, star(Seq((*comma, *item))))))

@@ -29,3 +29,13 @@ def identity(value: Any) -> Hashable:
         return tuple(identity(item) for item in value)
     # The first entry parts true from 1, and scalars from arrays of two.
     return type(value).__name__ if value is None or isinstance(value, bool) else "", value
+
+
+def all_strings(values: Any) -> bool:
+    """Whether `values` is a list of strings."""
+    return isinstance(values, list) and all(type(value) is str for value in values)
+
+
+def is_speakable(word: str) -> bool:
+    """Whether the text can be UTF-8: a surrogate without its partner cannot."""
+    return not any(0xD800 <= ord(char) <= 0xDFFF for char in word)

@@ -8,6 +8,7 @@ nodes then call rules, which call others at their end only.
 
 from dovetail.grammar.regex.regular import (
     Spelling,
+    closed,
     complement,
     intersect,
     is_empty,
@@ -20,6 +21,7 @@ from dovetail.grammar.regex.resolve import language, parse, search
 
 __all__ = [
     "Spelling",
+    "closed",
     "complement",
     "intersect",
     "is_empty",

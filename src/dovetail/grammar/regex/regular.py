@@ -106,8 +106,8 @@ def from_node(node: ir.Node) -> Syntax:
             return Rep(from_node(body), low, high)
         case ir.Without(body, excludes):
             return from_node(without(body, excludes))
-        case ir.Text(excludes, (), after, (), max_chars, None) if after is not None:
-            text = ir.Repeat(ir.ANY_CHAR, 0, max_chars)
+        case ir.Text(excludes, (), after, (), most, None, least) if after is not None:
+            text = ir.Repeat(ir.ANY_CHAR, least, most)
             return syntax.cat(from_node(without(text, excludes) if excludes else text), from_node(after))
         case _:
             raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
@@ -121,25 +121,25 @@ def restrict(node: ir.Node, allowed: ir.Chars) -> ir.Node:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How one character out of a class, a literal and any number of characters out of a class are written."""
+    """How one character out of a class and a literal are written."""
 
     char: Callable[[Ranges], ir.Node]
     text: Callable[[str], ir.Node]
-    star: Callable[[Ranges], ir.Node]
 
     @classmethod
     def of(cls, char: Callable[[Ranges], ir.Node]) -> Spelling:
         """The spelling that writes character by character."""
-        return cls(
-            char,
-            lambda word: sequence(char(((ord(one), ord(one)),)) for one in word),
-            lambda ranges: ir.star(char(ranges)),
-        )
+        return cls(char, lambda word: sequence(char(((ord(one), ord(one)),)) for one in word))
 
 
 def mapped(node: ir.Node, spelling: Spelling) -> ir.Node:
     """`node` in another spelling, with the rules that it calls."""
     return _Map(spelling).of(node)
+
+
+def closed(node: ir.Node, spelling: Spelling, end: ir.Node, anything: ir.Node) -> ir.Node:
+    """The same with `end` behind it; where any text may follow, `anything` stands for that text and `end`."""
+    return _Closing(spelling, end, anything).of(node)
 
 
 class _Map:
@@ -149,10 +149,14 @@ class _Map:
         self._pending: list[tuple[ir.Rule, ir.Rule]] = []
 
     def of(self, node: ir.Node) -> ir.Node:
-        found = self._node(node)
+        found = self._last(node)
         for rule, copy in self._pending:
-            copy.body = self._node(rule.body)
+            copy.body = self._last(rule.body)
         return found
+
+    def _last(self, node: ir.Node) -> ir.Node:
+        """A node that nothing follows."""
+        return self._node(node)
 
     def _node(self, node: ir.Node) -> ir.Node:
         match node:
@@ -164,10 +168,6 @@ class _Map:
                 return sequence(self._node(part) for part in parts)
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._node(part) for part in parts]))
-            case ir.Repeat(ir.Chars(ranges), 0, None):
-                return self._spelling.star(ranges)
-            case ir.Repeat(ir.Chars(ranges), 1, None):
-                return sequence((self._spelling.char(ranges), self._spelling.star(ranges)))
             case ir.Repeat(body, low, high):
                 return ir.Repeat(self._node(body), low, high)
             case ir.Call(rule):
@@ -177,6 +177,44 @@ class _Map:
                 return ir.Call(self._rules[id(rule)])
             case _:
                 raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
+
+
+class _Closing(_Map):
+    """Writes the end wherever a text may end, so that no state waits for it beside a loop, and rules can share it."""
+
+    def __init__(self, spelling: Spelling, end: ir.Node, anything: ir.Node) -> None:
+        super().__init__(spelling)
+        self._end = end
+        self._anything = anything
+
+    def _last(self, node: ir.Node) -> ir.Node:
+        match node:
+            case ir.Seq(()):
+                return self._end
+            case ir.Seq(parts):
+                return sequence((*map(self._node, parts[:-1]), self._last(parts[-1])))
+            case ir.Alt(parts):
+                return ir.Alt(tuple([self._last(part) for part in parts]))
+            case ir.Repeat(ir.Chars(ranges), 0, None):
+                return self._last_loop(ranges)
+            case ir.Repeat(ir.Chars(ranges), 1, None):
+                return sequence((self._spelling.char(ranges), self._last_loop(ranges)))
+            case ir.Repeat(body, 0, 1):
+                return ir.Alt((self._last(body), self._end))
+            case ir.Call():
+                return self._node(node)
+            case _:
+                return sequence((self._node(node), self._end))
+
+    def _last_loop(self, ranges: Ranges) -> ir.Node:
+        if ranges == ir.ANY_CHAR.ranges:
+            return self._anything
+        text = sequence((ir.star(self._spelling.char(ranges)), self._end))
+        # A loop that takes most tokens is a rule of its own, so that all texts that end in it share its masks.
+        return ir.Call(ir.Rule("text", text)) if sum(high - low + 1 for low, high in ranges) >= _WIDE else text
+
+
+_WIDE = 0x10000
 
 
 def is_empty(node: ir.Node) -> bool:

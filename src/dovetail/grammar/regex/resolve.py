@@ -63,7 +63,7 @@ def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:
     for anchored, part in zip((True, False), _split(tree, end=False), strict=True):
         ending, free = (one if anchored else _absorbed(one, end=False) for one in _split(part, end=True))
         before = () if anchored else (syntax.ANYTHING,)
-        options += [syntax.cat(*before, ending), syntax.cat(*before, _absorbed(free, end=True), syntax.ANYTHING)]
+        options += [syntax.cat(*before, ending), _first(*before, _absorbed(free, end=True), syntax.ANYTHING)]
     return _resolved(
         syntax.union(*(option for option in options if not _is_nothing(option))),
         syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING),
@@ -179,6 +179,19 @@ def _absorbed(node: Syntax, end: bool) -> Syntax:
             break
         del parts[at]
     return syntax.cat(*parts)
+
+
+def _first(*parts: Syntax) -> Syntax:
+    """The parts one behind the other; a lone character is looked for where it first comes, which is only one place."""
+    match parts:
+        case (syntax.ANYTHING, ir.Chars(ranges) | Rep(ir.Chars(ranges), 1, 1), syntax.ANYTHING):
+            others = ir.complement(ranges)
+            before = (Rep(others, 0, None),) if others.ranges else ()
+            return syntax.cat(*before, ir.Chars(ranges), syntax.ANYTHING)
+        case (syntax.ANYTHING, Cat(()), syntax.ANYTHING):
+            return syntax.ANYTHING
+        case _:
+            return syntax.cat(*parts)
 
 
 def _beside(edge: Syntax, rest: Syntax, end: bool) -> Syntax:

@@ -1,0 +1,208 @@
+// The keys of the JSON objects that an output has open, so that none comes twice.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common.h"
+
+namespace dovetail {
+
+/// The text that the inside of a JSON string denotes, byte for byte into `Sink`; half of a surrogate pair alone stands
+/// for itself.
+template <class Sink> class Unescaped {
+  public:
+    void feed(uint8_t byte) {
+        if (digits_ > 0) {
+            code_ = static_cast<uint16_t>(code_ << 4 | ((byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10) & 15));
+            if (--digits_ == 0) take(code_);
+        } else if (escaped_) {
+            escaped_ = false;
+            if (byte == 'u') digits_ = 4, code_ = 0;
+            else take(plain(byte));
+        } else if (byte == '\\') {
+            escaped_ = true;
+        } else {
+            if (high_) put(sink_, high_), high_ = 0;
+            sink_(byte);
+        }
+    }
+    /// What was denoted so far; an escape under way is no part of it.
+    Sink done() const {
+        Sink all = sink_;
+        if (high_) put(all, high_);
+        return all;
+    }
+    /// Between two characters, as far as escapes go.
+    bool is_whole() const { return !escaped_ && digits_ == 0 && high_ == 0; }
+
+  private:
+    static uint16_t plain(uint8_t letter) {
+        switch (letter) {
+        case 'b': return '\b';
+        case 'f': return '\f';
+        case 'n': return '\n';
+        case 'r': return '\r';
+        case 't': return '\t';
+        default: return letter;
+        }
+    }
+    void take(uint16_t unit) {
+        const bool pair = high_ && unit >= 0xDC00 && unit < 0xE000;
+        if (high_ && !pair) put(sink_, high_);
+        if (pair) put(sink_, 0x10000 + ((high_ - 0xD800u) << 10) + (unit - 0xDC00));
+        high_ = unit >= 0xD800 && unit < 0xDC00 ? unit : 0;
+        if (!pair && !high_) put(sink_, unit);
+    }
+    static void put(Sink &sink, uint32_t code) {
+        const auto rest = [&](int shift) { sink(static_cast<uint8_t>(0x80 | (code >> shift & 0x3F))); };
+        if (code < 0x80) return sink(static_cast<uint8_t>(code));
+        if (code < 0x800) return sink(static_cast<uint8_t>(0xC0 | code >> 6)), rest(0);
+        if (code < 0x10000) return sink(static_cast<uint8_t>(0xE0 | code >> 12)), rest(6), rest(0);
+        sink(static_cast<uint8_t>(0xF0 | code >> 18)), rest(12), rest(6), rest(0);
+    }
+
+    Sink sink_;
+    uint16_t code_ = 0, high_ = 0;  // of an escape; the first half of a pair
+    uint8_t digits_ = 0;            // that are due
+    bool escaped_ = false;
+};
+
+inline bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+
+struct HashSink {
+    uint64_t hash = 0x9ae16a3b2f90404full;
+    void operator()(uint8_t byte) { hash = mix(hash, byte); }
+};
+using KeyHash = Unescaped<HashSink>;
+
+/// Reads the output beside the automaton, from the first key on that a grammar asks about.
+///
+/// The automaton says where a key has ended. If this is where the reader sees one end, it belongs to the innermost
+/// object of the reader; if not, no key of that object was asked about before, and reading begins anew: where the object
+/// began the reader was off, or inside of what it took for a string, and what cannot be in JSON turns it off: a backslash
+/// outside of strings, a key without a colon.
+class Keys {
+  public:
+    enum Where : uint8_t { kBeforeKey, kInKey, kBehindKey, kInString, kElsewhere };
+
+    /// One more byte of the output.
+    void read(uint8_t byte) {
+        output_.push_back(static_cast<char>(byte));
+        if (now_.open != kNone) follow(byte);
+    }
+    /// A key has ended with the last byte: may it, or was it there before? Keys that do not `grow` are few enough that all
+    /// that go on from some place may be there.
+    bool ended(bool grows);
+    /// Keeps what was read as one step.
+    void commit() {
+        now_.size = output_.size();
+        history_.push_back(now_);
+    }
+    /// Takes back what was read since the last step.
+    void undo();
+    void rollback(size_t steps);
+
+    bool on() const { return now_.open != kNone; }
+    Where where() const { return now_.where; }
+    /// Inside a string, whose next byte a backslash takes.
+    bool escaped() const { return now_.escaped; }
+    const KeyHash &key() const { return now_.key; }
+    /// Has the innermost object keys at all, and perhaps one with this hash?
+    bool has_keys() const { return brackets_[now_.open].keys > 0; }
+    bool may_have(const KeyHash &key) const { return known_.contains(place(key)); }
+
+    // Of keys that do not grow: their beginnings, and those of them that only lead to keys that are there.
+
+    /// Has an open object dead beginnings?
+    bool has_dead() const { return on() && brackets_[now_.open].has_dead(); }
+    /// The last byte is a quote that no backslash takes.
+    bool is_behind_quote() const { return !output_.empty() && is_quote(output_.size() - 1); }
+    /// A key that does not grow has ended with the last byte, and its beginnings are to be learned; its text, and where it
+    /// began.
+    bool is_pending() const {
+        return now_.keys > 0 && keys_.back().is_pending && keys_.back().end + 1 == output_.size();
+    }
+    std::string pending() const { return text(keys_.back().begin, keys_.back().end); }
+    size_t pending_begin() const { return keys_.back().begin; }
+    void settle_pending() { keys_.back().is_pending = false; }
+    void add_beginning(const KeyHash &key, bool dead);
+    bool is_beginning(const KeyHash &key) const { return beginnings_.contains(place(key)); }
+    bool is_dead(const KeyHash &key) const {
+        const auto it = beginnings_.find(place(key));
+        return it != beginnings_.end() && it->second;
+    }
+    /// Does the output break off where it may be that only keys go on that are there?
+    bool may_be_stuck() const {
+        if (!has_dead()) return false;
+        if (now_.where == kInKey) return !now_.key.is_whole() || is_dead(now_.key);
+        return now_.where == kBeforeKey && is_dead({});
+    }
+    std::string_view output() const { return output_; }
+
+  private:
+    struct Bracket {
+        uint32_t parent;
+        bool is_object;
+        bool inside_dead = false;  // an object around it has dead beginnings
+        uint32_t keys = 0, dead = 0;
+
+        bool has_dead() const { return inside_dead || dead > 0; }
+    };
+    struct Key {
+        uint64_t hash;  // with the object
+        uint32_t object;
+        size_t begin, end;  // in the output, without quotes
+        bool is_pending;
+    };
+    /// A beginning that was added, or is dead now.
+    struct Change {
+        uint64_t hash;
+        uint32_t object;
+        bool added, dead;
+    };
+    /// Where the reader is; brackets and keys are only ever added, so that their number takes it back.
+    struct State {
+        size_t size = 0;  // of the output
+        uint32_t open = kNone;  // the innermost bracket; none: off
+        uint32_t brackets = 0, keys = 0, beginnings = 0;
+        size_t string = 0;  // where the last string began, behind its quote
+        KeyHash key;
+        Where where = kElsewhere;
+        bool escaped = false;
+    };
+
+    void follow(uint8_t byte);
+    void open(bool is_object);
+    bool begin_anew();
+    bool is_quote(size_t at) const;
+    std::string text(size_t begin, size_t end) const;
+    /// A text in the innermost object.
+    uint64_t place(const KeyHash &key) const { return mix(key.done().hash, now_.open); }
+
+    std::string output_;
+    std::vector<Bracket> brackets_;
+    std::vector<Key> keys_;
+    std::unordered_multimap<uint64_t, uint32_t> known_;  // by hash, into keys_
+    std::unordered_map<uint64_t, bool> beginnings_;      // by hash, and whether they are dead
+    std::vector<Change> changes_;                        // of the beginnings
+    State now_;
+    std::vector<State> history_{{}};
+};
+
+/// Takes back whatever was read and not kept as a step when its time is over, also by an exception.
+class Undone {
+  public:
+    explicit Undone(Keys *keys) : keys_(keys) {}
+    ~Undone() {
+        if (keys_) keys_->undo();
+    }
+    Undone(const Undone &) = delete;
+
+  private:
+    Keys *keys_;
+};
+
+}  // namespace dovetail

@@ -1,0 +1,62 @@
+#include "runs.h"
+
+namespace dovetail {
+
+namespace {
+
+constexpr size_t kMaxKnown = 64;
+
+}  // namespace
+
+bool Runs::holds(std::string_view text) const {
+    uint8_t utf8 = 0;
+    for (const char c : text) {
+        const auto byte = static_cast<uint8_t>(c);
+        if (utf8 == 0 && !chars.has(byte)) return false;
+        utf8 = utf8_next(utf8, byte);
+        if (utf8 == kUtf8Bad) return false;
+    }
+    return utf8 == 0;
+}
+
+const Runs &RunCache::of(const CharSet &chars) {
+    for (const auto &runs : known_)
+        if (runs->chars == chars) return *runs;
+    known_.push_back(std::make_unique<Runs>());
+    Runs &made = *known_.back();
+    made.chars = chars;
+    made.inside.resize(vocab_.rank_words());
+    collect(0, 0, made);
+    made.ways.shrink_to_fit();
+    bytes_ += made.memory();
+    return made;
+}
+
+void RunCache::trim() {
+    if (known_.size() <= kMaxKnown) return;
+    known_.clear();
+    bytes_ = 0;
+}
+
+/// Sorts what is below a node, before which stand such characters only; `utf8` is the place inside the last of them.
+void RunCache::collect(uint32_t node, uint8_t utf8, Runs &out) const {
+    const auto &nodes = vocab_.nodes();
+    const auto add = [&](uint32_t first, uint32_t last) {
+        each_word({first, last}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
+    };
+    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
+        const TrieNode &at = nodes[c];
+        const uint8_t next = utf8_next(utf8, at.byte);
+        if (!(utf8 == 0 ? out.chars.has(at.byte) : next != kUtf8Bad)) {
+            // Inside a character nothing else can come.
+            if (utf8 == 0) out.ways.push_back(c);
+        } else if (next == 0 && (at.utf8_ok & 1) && vocab_.below()[c].within(out.chars)) {
+            add(at.first, nodes[at.end].first);
+        } else {
+            add(at.first, nodes[c + 1].first);
+            collect(c, next, out);
+        }
+    }
+}
+
+}  // namespace dovetail

@@ -1,0 +1,42 @@
+// What a set of characters makes of the trie: a loop over them allows many tokens at once, and only where the others leave
+// it there is something to walk.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "bases.h"
+#include "vocab.h"
+
+namespace dovetail {
+
+struct Runs {
+    CharSet chars;
+    RankMask inside;             // tokens that hold no other character; the last one may be unfinished
+    std::vector<uint32_t> ways;  // nodes behind such a beginning that begin another character; sorted
+
+    /// Whether a text holds none but these characters, all of them whole.
+    bool holds(std::string_view text) const;
+    size_t memory() const { return sizeof(*this) + inside.size() * 8 + ways.size() * 4; }
+};
+
+/// The runs of a few sets of characters: patterns use the same ones again and again.
+class RunCache {
+  public:
+    explicit RunCache(const Vocab &vocab) : vocab_(vocab) {}
+
+    const Runs &of(const CharSet &chars);
+    /// Forgets them where they are many; nobody may hold on to one then.
+    void trim();
+    size_t bytes() const { return bytes_; }
+
+  private:
+    void collect(uint32_t node, uint8_t utf8, Runs &out) const;
+
+    const Vocab &vocab_;
+    std::vector<std::unique_ptr<Runs>> known_;
+    size_t bytes_ = 0;
+};
+
+}  // namespace dovetail
