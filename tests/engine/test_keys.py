@@ -194,7 +194,7 @@ def test_a_value_is_accepted_exactly_when_no_object_has_a_key_twice(value: Any, 
 
 PIECES = [
     *b'"a" "a": "b": "": a" b" a": b":1 :1,"a ,"a" ,"a":1,"a":1 {"a":1,"a": {"a":1,"b":'.split(),
-    *b'},"a" }," "," a":" ","" "a":1, a":1, a":1,"a'.split(),
+    *b'},"a" }," "," a":" ","" "a":1, a":1, a":1,"a "","a"'.split(),
     *rb'\u \u0061 u0061 \u0061" u0061": 0061" \" \"a" a\" \ud83d \ude00" ude00'.split(),
     b"\xf0\x9f",
     b"\x98\x80",
@@ -270,6 +270,7 @@ LEFT = [
     ({"additionalProperties": {"propertyNames": {"const": "a"}}}, '{"x":{"a":{}}', ",} "),
     ({"additionalProperties": {"propertyNames": {"const": "a"}}}, '{"x":{"a":{}},"y":{"', "a\\"),
     ({"propertyNames": {"const": "a"}, "additionalProperties": {"type": "object"}}, '{"a":{"b":{}', ",} "),
+    ({"additionalProperties": {"type": "string"}}, '{"a":"\\', '"\\/bfnrtu'),
 ]
 
 
