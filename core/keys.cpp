@@ -45,7 +45,7 @@ void Keys::follow(uint8_t byte) {
 }
 
 void Keys::open(bool is_object) {
-    brackets_.push_back({now_.open, is_object, has_dead()});
+    brackets_.push_back({now_.open, is_object, has_doubt()});
     now_.open = now_.brackets++;
     now_.where = is_object ? kBeforeKey : kElsewhere;
 }
@@ -93,12 +93,12 @@ std::string Keys::text(size_t begin, size_t end) const {
     return reader.done().text;
 }
 
-void Keys::add_beginning(const KeyHash &key, bool dead) {
-    const auto [it, fresh] = beginnings_.try_emplace(place(key), dead);
-    if (!fresh && (it->second || !dead)) return;
-    it->second = dead;
-    changes_.push_back({it->first, now_.open, fresh, dead});
-    brackets_[now_.open].dead += dead;
+void Keys::add_beginning(const KeyHash &key, bool doubtful) {
+    const auto [it, fresh] = beginnings_.try_emplace(place(key), doubtful);
+    if (!fresh && (it->second || !doubtful)) return;
+    it->second = doubtful;
+    changes_.push_back({it->first, now_.open, fresh, doubtful});
+    brackets_[now_.open].doubtful += doubtful;
     ++now_.beginnings;
 }
 
@@ -107,7 +107,7 @@ void Keys::undo() {
     for (; now_.beginnings > state.beginnings; --now_.beginnings) {
         const Change change = changes_.back();
         changes_.pop_back();
-        brackets_[change.object].dead -= change.dead;
+        brackets_[change.object].doubtful -= change.doubtful;
         if (change.added) beginnings_.erase(change.hash);
         else beginnings_[change.hash] = false;
     }

@@ -114,10 +114,11 @@ class Keys {
     bool has_keys() const { return brackets_[now_.open].keys > 0; }
     bool may_have(const KeyHash &key) const { return known_.contains(place(key)); }
 
-    // Of keys that do not grow: their beginnings, and those of them that only lead to keys that are there.
+    // Of keys that do not grow: their beginnings, and those of them that may only lead to keys that are there. What else they
+    // lead to depends on the keys that are declared, so a matcher looks when it comes there.
 
-    /// Has an open object dead beginnings?
-    bool has_dead() const { return on() && brackets_[now_.open].has_dead(); }
+    /// Has an open object doubtful beginnings?
+    bool has_doubt() const { return on() && brackets_[now_.open].has_doubt(); }
     /// The last byte is a quote that no backslash takes.
     bool is_behind_quote() const { return !output_.empty() && is_quote(output_.size() - 1); }
     /// A key that does not grow has ended with the last byte, and its beginnings are to be learned; its text, and where it
@@ -128,17 +129,17 @@ class Keys {
     std::string pending() const { return text(keys_.back().begin, keys_.back().end); }
     size_t pending_begin() const { return keys_.back().begin; }
     void settle_pending() { keys_.back().is_pending = false; }
-    void add_beginning(const KeyHash &key, bool dead);
+    void add_beginning(const KeyHash &key, bool doubtful);
     bool is_beginning(const KeyHash &key) const { return beginnings_.contains(place(key)); }
-    bool is_dead(const KeyHash &key) const {
+    bool is_doubtful(const KeyHash &key) const {
         const auto it = beginnings_.find(place(key));
         return it != beginnings_.end() && it->second;
     }
     /// Does the output break off where it may be that only keys go on that are there?
     bool may_be_stuck() const {
-        if (!has_dead()) return false;
-        if (now_.where == kInKey) return !now_.key.is_whole() || is_dead(now_.key);
-        return now_.where == kBeforeKey && is_dead({});
+        if (!has_doubt()) return false;
+        if (now_.where == kInKey) return !now_.key.is_whole() || is_doubtful(now_.key);
+        return now_.where == kBeforeKey && is_doubtful({});
     }
     std::string_view output() const { return output_; }
 
@@ -146,10 +147,10 @@ class Keys {
     struct Bracket {
         uint32_t parent;
         bool is_object;
-        bool inside_dead = false;  // an object around it has dead beginnings
-        uint32_t keys = 0, dead = 0;
+        bool inside_doubt = false;  // an object around it has doubtful beginnings
+        uint32_t keys = 0, doubtful = 0;
 
-        bool has_dead() const { return inside_dead || dead > 0; }
+        bool has_doubt() const { return inside_doubt || doubtful > 0; }
     };
     struct Key {
         uint64_t hash;  // with the object
@@ -157,11 +158,11 @@ class Keys {
         size_t begin, end;  // in the output, without quotes
         bool is_pending;
     };
-    /// A beginning that was added, or is dead now.
+    /// A beginning that was added, or is in doubt now.
     struct Change {
         uint64_t hash;
         uint32_t object;
-        bool added, dead;
+        bool added, doubtful;
     };
     /// Where the reader is; brackets and keys are only ever added, so that their number takes it back.
     struct State {
@@ -186,7 +187,7 @@ class Keys {
     std::vector<Bracket> brackets_;
     std::vector<Key> keys_;
     std::unordered_multimap<uint64_t, uint32_t> known_;  // by hash, into keys_
-    std::unordered_map<uint64_t, bool> beginnings_;      // by hash, and whether they are dead
+    std::unordered_map<uint64_t, bool> beginnings_;      // by hash, and whether they are doubtful
     std::vector<Change> changes_;                        // of the beginnings
     State now_;
     std::vector<State> history_{{}};

@@ -55,7 +55,10 @@ class Matcher {
     const Mark *opened(const CallSite &site, const Mark *marks);
     const Mark *closed(const CallSite &site, uint32_t exit, const Mark *marks);
     void bottom(uint32_t exit, const Mark *marks, Stacks &out);
-    bool key_ended(bool grows) { return replaying_ || keys_->ended(grows); }
+    bool key_ended(bool grows) {
+        met_key_ = true;
+        return replaying_ || keys_->ended(grows);
+    }
 
   private:
     const Stacks &now() const { return history_.back(); }
@@ -78,7 +81,7 @@ class Matcher {
     // What the keys that an object has leave, see matcher_keys.cpp.
     class Scratch;
     void drop_known_keys(uint32_t *mask);
-    void drop_dead_beginnings(uint32_t *mask);
+    void drop_doubtful(uint32_t *mask);
     void drop_along(uint32_t node, const KeyHash &key, uint32_t *mask);
     void drop_below(uint32_t node, uint32_t *mask);
     bool reads(std::string_view bytes);
@@ -89,6 +92,7 @@ class Matcher {
     bool can_go_on(const Stacks &at);
     bool has_other_key(const Stacks &at, const KeyHash &key);
     bool has_other_key(const Stacks &at, const KeyHash &key, int &budget);
+    bool has_undeclared_key(const Stacks &at, const KeyHash &key);
     Stacks stepped(const Stacks &from, uint8_t byte);
 
     void collect();
@@ -103,7 +107,8 @@ class Matcher {
     std::vector<Stacks> history_;      // one entry per step, the start first
     std::vector<uint64_t> position_;   // bytes of output, likewise
     std::unique_ptr<Keys> keys_;       // where the grammar asks about keys
-    bool replaying_ = false;           // what was read before: no key of it is new
+    bool replaying_ = false;           // bytes are tried: no key is asked about
+    bool met_key_ = false;             // the end of one that would be
     uint64_t at_ = 0;                  // while bytes are being taken
     bool finished_ = false;
     size_t collect_at_ = 4096;

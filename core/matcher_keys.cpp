@@ -11,7 +11,9 @@ namespace dovetail {
 
 namespace {
 
-constexpr int kMaxEscapes = 1024;  // bytes of escapes that are tried to find one that leads on
+constexpr int kMaxTried = 1024;    // bytes that are tried to find a key that is not there
+constexpr int kMaxLeaving = 4;     // ways that leave all keys that are there
+constexpr int kMaxFollowed = 100;  // bytes on one of these
 
 bool has(const uint32_t *mask, uint32_t token) { return mask[token / 32] >> (token % 32) & 1; }
 void clear(uint32_t *mask, uint32_t token) { mask[token / 32] &= ~(1u << (token % 32)); }
@@ -78,11 +80,11 @@ void Matcher::drop_known_keys(uint32_t *mask) {
     // The reader alone does not see which strings of a token are keys.
     for (const uint32_t token : tokens.pairs())
         if (has(mask, token) && !allows(token)) clear(mask, token);
-    if (grammar_->bounds_keys) drop_dead_beginnings(mask);
+    if (grammar_->bounds_keys) drop_doubtful(mask);
 }
 
-/// Clears the tokens that end where all keys that could go on are there.
-void Matcher::drop_dead_beginnings(uint32_t *mask) {
+/// Clears the tokens that end where all keys that could go on are there, looking where that is in doubt.
+void Matcher::drop_doubtful(uint32_t *mask) {
     const Vocab &vocab = store_.vocab();
     const auto may_be_stuck = [&](std::string_view bytes) {
         const Undone reading(keys_.get());
@@ -91,7 +93,7 @@ void Matcher::drop_dead_beginnings(uint32_t *mask) {
     };
     for (const uint32_t token : store_.key_tokens().begun_pairs())
         if (has(mask, token) && !allows(token)) clear(mask, token);
-    if (!keys_->has_dead()) return;
+    if (!keys_->has_doubt()) return;
     if (keys_->where() == Keys::kInKey && !keys_->key().is_whole()) drop_below(0, mask);
     else if (keys_->where() == Keys::kInKey) drop_along(0, keys_->key(), mask);
     for (const uint32_t token : store_.key_tokens().beginning(keys_->where())) {
@@ -108,7 +110,7 @@ void Matcher::drop_along(uint32_t node, const KeyHash &key, uint32_t *mask) {
         if (byte == '"') continue;
         KeyHash longer = key;
         longer.feed(byte);
-        if (!longer.is_whole() || keys_->is_dead(longer)) drop_below(child, mask);
+        if (!longer.is_whole() || keys_->is_doubtful(longer)) drop_below(child, mask);
         else if (keys_->is_beginning(longer)) drop_along(child, longer, mask);
     }
 }
@@ -152,33 +154,61 @@ Stacks Matcher::stepped(const Stacks &from, uint8_t byte) {
     return to;
 }
 
-/// Whether a key goes on from here, or ends, that its object does not have. `budget`: so many bytes of escapes may be tried.
+/// Whether a key goes on from here, or ends, that its object does not have. `budget`: so many bytes may be tried.
 bool Matcher::has_other_key(const Stacks &at, const KeyHash &key, int &budget) {
     if (at.complete || takes_tokens(at) || --budget < 0) return true;
     const std::array<bool, 256> next = next_bytes(at);
     if (key.is_whole() && next['"'] && !keys_->may_have(key)) return true;
-    bool escape = false;
+    std::vector<uint8_t> ways;  // that have to be followed
     for (int b = 0; b < 256; ++b) {
         const auto byte = static_cast<uint8_t>(b);
         if (!next[byte] || (key.is_whole() && byte == '"')) continue;
         KeyHash longer = key;
         longer.feed(byte);
-        if (longer.is_whole() && !keys_->is_dead(longer)) return true;
-        escape = escape || !longer.is_whole();
+        if (longer.is_whole() && !keys_->is_doubtful(longer)) return true;
+        ways.push_back(byte);
     }
     // Escapes denote characters that mostly stand as they are, too, so they come last.
-    for (int b = 0; escape && b < 256; ++b) {
-        const auto byte = static_cast<uint8_t>(b);
+    std::stable_partition(ways.begin(), ways.end(), [](uint8_t byte) { return byte != '\\'; });
+    return std::any_of(ways.begin(), ways.end(), [&](uint8_t byte) {
         KeyHash longer = key;
         longer.feed(byte);
-        if (next[byte] && !longer.is_whole() && has_other_key(stepped(at, byte), longer, budget)) return true;
-    }
-    return false;
+        return has_other_key(stepped(at, byte), longer, budget);
+    });
 }
 
 bool Matcher::has_other_key(const Stacks &at, const KeyHash &key) {
-    int budget = kMaxEscapes;
+    int budget = kMaxTried;
     return has_other_key(at, key, budget);
+}
+
+/// Whether a key that is not declared goes on from here, or ends, that its object does not have: it may come whatever
+/// else has come. One that is hard to find is left in doubt.
+bool Matcher::has_undeclared_key(const Stacks &at, const KeyHash &key) {
+    const std::array<bool, 256> next = next_bytes(at);
+    const auto ends_new = [&](const Stacks &from) {
+        met_key_ = false;
+        stepped(from, '"');
+        return met_key_;
+    };
+    if (next['"'] && !keys_->may_have(key) && ends_new(at)) return true;
+    int tried = 0;
+    for (int b = 0; b < 256 && tried < kMaxLeaving; ++b) {
+        const auto byte = static_cast<uint8_t>(b);
+        KeyHash longer = key;
+        longer.feed(byte);
+        if (!next[byte] || byte == '"' || !longer.is_whole() || keys_->is_beginning(longer)) continue;
+        ++tried;
+        Stacks far = stepped(at, byte);
+        for (int steps = 0; steps < kMaxFollowed; ++steps) {
+            const std::array<bool, 256> then = next_bytes(far);
+            if (then['"'] && ends_new(far)) return true;
+            const auto way = std::find(then.begin(), then.end(), true);
+            if (then['"'] || way == then.end()) break;
+            far = stepped(far, static_cast<uint8_t>(way - then.begin()));
+        }
+    }
+    return false;
 }
 
 /// Whether what was read leads to the end of some output, given the keys that are there.
@@ -235,10 +265,10 @@ void Matcher::learn_beginnings(Stacks at) {
         if (at.dead()) return;  // spelled in a way that is not foreseen here
         places.emplace_back(at, key);
     }
-    bool dead = true;
+    bool doubtful = true;
     for (size_t i = places.size(); i-- > 0;) {
-        dead = dead && !has_other_key(places[i].first, places[i].second);
-        keys_->add_beginning(places[i].second, dead);
+        doubtful = doubtful && !has_undeclared_key(places[i].first, places[i].second);
+        keys_->add_beginning(places[i].second, doubtful);
     }
 }
 

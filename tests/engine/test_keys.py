@@ -226,6 +226,7 @@ FEW: list[Any] = [
     {"properties": {"a": {}}, "patternProperties": {"^b": {}, "^[ab]{1,2}$": {}}, "additionalProperties": False},
     {"patternProperties": {"^[aé]$": {}}, "additionalProperties": False, "minProperties": 2},
     {"propertyNames": {"enum": ["a", "b", "c"]}, "minProperties": 2, "maxProperties": 2},
+    {"properties": {"a": {}, "ab": {}}, "propertyNames": {"enum": ["a", "b", "ab", "aa"]}, "additionalProperties": {}},
 ]
 SPOKEN += (
     {**ANYTHING, "json_schema": {"type": "object", **schema}, "any_order": free}
@@ -287,6 +288,24 @@ def test_what_could_only_end_as_a_key_that_is_there_does_not_begin(
     whole = dt.compile(fmt, pieces()).matcher()
     assert all(whole.accept(byte) for byte in text.encode())
     assert mask(whole) == {token for token in range(256 + len(PIECES)) if whole.validate([token])}
+
+
+@pytest.mark.parametrize(
+    ("any_order", "text", "left"),
+    [
+        (False, '{"a":{}', ",}"),
+        (False, '{"b":{}', "}"),
+        (False, '{"a":{},"b":{}', "}"),
+        (True, '{"b":{}', ",}"),
+        (True, '{"b":{},"a":{}', "}"),
+    ],
+)
+def test_a_declared_key_that_was_there_or_passed_over_leaves_nothing(any_order: bool, text: str, left: str) -> None:
+    schema = {"properties": {"a": {}}, "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": {}}
+    fmt = {"type": "json_schema", "json_schema": {"type": "object", **schema}, "any_order": any_order}
+    matcher = dt.compile({**fmt, "max_whitespace_cnt": 0}, byte_vocabulary()).matcher()
+    assert matcher.accept_bytes(text.encode())
+    assert set(left.encode()) == mask(matcher)
 
 
 def test_a_saved_grammar_remembers_keys() -> None:
