@@ -139,6 +139,7 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
 
 
 @lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)
 def closed(language: Node, end: KeyEnd) -> Node:
     """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end."""
     return regex.closed(language, _SPELLING, end.quote, end.inside)
