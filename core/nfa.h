@@ -111,6 +111,9 @@ inline bool is_step(Nfa::Kind kind) { return kind >= Nfa::Enter && kind <= Nfa::
 /// Builds the automaton of `rule`; every state of the result can reach an end.
 Nfa build_nfa(const Rule &rule, const Vocab &vocab);
 
+/// Refuses what the free text that a rule may be cannot be.
+void check_text(const Ast &ast);
+
 /// Can this node of a rule, which calls nothing, match anything at all?
 bool can_match(const Rule &rule, const Ast &ast, uint32_t node, const Vocab &vocab);
 

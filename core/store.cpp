@@ -93,6 +93,7 @@ class Facts {
             asts_.emplace_back(r->code);
             Ast &ast = asts_.back();
             check_tokens(ast, vocab);
+            check_text(ast);
             for (uint32_t n = 0; n < ast.nodes.size(); ++n)
                 if (ast.nodes[n].op == Code::Without) ast.nodes[n].flag = !can_match(*r, ast, n, vocab);
         }

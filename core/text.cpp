@@ -70,15 +70,30 @@ struct Place {
 /// What the next character may be: while more are needed it begins no stop, and when none is left it is part of one.
 enum class Next { Any, NoStop, OnlyStop };
 
+/// There would be dead ends if a stop that comes in time could be cut short by one that came too early, or if the text
+/// could not go on until there is enough of it.
+void check_lower_bound(const Ast::Lists &lists) {
+    const StringSet all(lists.stops);
+    std::bitset<256> used;
+    for (std::string_view s : lists.stops) {
+        uint32_t at = 0;
+        for (size_t i = 1; i < s.size() && !all.hit(at); ++i) at = all.next(at, static_cast<uint8_t>(s[i]));
+        if (at != 0) throw InputError("where characters are needed, no stop may begin inside another");
+    }
+    for (const std::vector<std::string_view> &words : {lists.names, lists.stops})
+        for (std::string_view s : words)
+            for (const char c : s) used.set(static_cast<uint8_t>(c));
+    for (size_t b = 0; b < 128; ++b)
+        if (!used[b]) return;
+    throw InputError("where characters are needed, one of ASCII must be free of stops and excluded strings");
+}
+
 class TextBuilder {
   public:
     TextBuilder(NfaBuilder &out, const Vocab &vocab, uint32_t flags, const Ast::Lists &lists)
         : out_(out), vocab_(vocab), flags_(flags), lists_(lists), excludes_(lists.names), stops_(lists.stops) {}
 
     uint32_t build() {
-        if (excludes_.hit(0)) throw InputError("free text cannot exclude the empty string");
-        if (flags_ & (kTextCountsChars | kTextNeedsChars)) check_stops();
-        if (flags_ & kTextNeedsChars) check_lower_bound();
         for (std::string_view s : lists_.stops)
             for (size_t i = 0; i < s.size(); ++i) vocab_.specials_at(s, i, specials_);
         std::sort(specials_.begin(), specials_.end());
@@ -101,31 +116,6 @@ class TextBuilder {
             pending_.emplace_back(place, it->second);
         }
         return it->second;
-    }
-
-    void check_stops() const {
-        for (std::string_view s : lists_.stops)
-            if (!s.empty() && utf8_next(0, static_cast<uint8_t>(s[0])) == kUtf8Bad)
-                throw InputError("where characters are counted, a stop begins with a whole one");
-    }
-
-    /// There would be dead ends if a stop that comes in time could be cut short by one that came too early, or if the
-    /// text could not go on until there is enough of it.
-    void check_lower_bound() const {
-        if (flags_ & kTextCountsTokens) throw InputError("free text counts tokens or needs characters, not both");
-        const StringSet all(lists_.stops);
-        std::bitset<256> used;
-        for (std::string_view s : lists_.stops) {
-            uint32_t at = 0;
-            for (size_t i = 1; i < s.size() && !all.hit(at); ++i) at = all.next(at, static_cast<uint8_t>(s[i]));
-            if (at != 0) throw InputError("where characters are needed, no stop may begin inside another");
-        }
-        for (const std::vector<std::string_view> &words : {lists_.names, lists_.stops})
-            for (std::string_view s : words)
-                for (const char c : s) used.set(static_cast<uint8_t>(c));
-        for (size_t b = 0; b < 128; ++b)
-            if (!used[b]) return;
-        throw InputError("where characters are needed, one of ASCII must be free of stops and excluded strings");
     }
 
     Place step(const Place &p, uint8_t b, Next next) const {
@@ -249,6 +239,23 @@ class TextBuilder {
 };
 
 }  // namespace
+
+void check_text(const Ast &ast) {
+    const Ast::Node &root = ast.nodes[ast.root];
+    if (root.op != Code::Text) return;
+    const uint32_t flags = root.slot;
+    const Ast::Lists &lists = ast.lists(root);
+    const auto is_empty = [](std::string_view s) { return s.empty(); };
+    if (std::any_of(lists.names.begin(), lists.names.end(), is_empty))
+        throw InputError("free text cannot exclude the empty string");
+    if (flags & (kTextCountsChars | kTextNeedsChars))
+        for (std::string_view s : lists.stops)
+            if (!s.empty() && utf8_next(0, static_cast<uint8_t>(s[0])) == kUtf8Bad)
+                throw InputError("where characters are counted, a stop begins with a whole one");
+    if (!(flags & kTextNeedsChars)) return;
+    if (flags & kTextCountsTokens) throw InputError("free text counts tokens or needs characters, not both");
+    check_lower_bound(lists);
+}
 
 uint32_t NfaBuilder::free_text(const Ast::Node &node, const Ast::Lists &lists) {
     return TextBuilder(*this, vocab_, node.slot, lists).build();
