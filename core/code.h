@@ -28,6 +28,7 @@
 //                          characters there must be; with kTextNone there are stops and nothing before them
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,16 +49,21 @@ inline constexpr size_t kMaxCodeBytes = 64u << 20;  // one rule
 inline constexpr size_t kMaxRules = 1u << 20;
 inline constexpr size_t kMaxMembers = 4096;        // of AnyOrder
 
-/// A rule as it crosses: its code and, for every call slot, the index of the callee.
+struct Rule;
+struct Unit;
+
+/// A rule as it crosses: its code and, for every call slot, the index of the callee; or one that the store has.
 struct RuleCode {
     std::string code;
     std::vector<uint32_t> calls;
+    Rule *known = nullptr;
 };
 
 /// A whole grammar; rule 0 is the root and `init` are the bounds for its CountParam.
 struct Program {
     std::vector<RuleCode> rules;
     Counter init;
+    std::vector<std::shared_ptr<Unit>> held;  // of the known rules; dropped under the lock of the store
 };
 
 /// Appends to a string of code.

@@ -283,14 +283,24 @@ void Store::bury(Unit *unit) {
     burying_ = false;
 }
 
-std::shared_ptr<Grammar> Store::compile(Program program) {
+void Store::release(std::vector<std::shared_ptr<Unit>> units) {
+    const std::lock_guard guard(lock_);
+    units.clear();
+}
+
+std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> *places) {
     const std::lock_guard guard(lock_);
     std::vector<RuleCode> &rules = program.rules;
     std::vector<Rule *> made(rules.size(), nullptr);
     std::vector<uint32_t> place(rules.size(), kNone);
     std::shared_ptr<Unit> unit;
     std::unordered_map<const Unit *, std::shared_ptr<Unit>> held;
+    for (std::shared_ptr<Unit> &known : program.held) held.emplace(known.get(), std::move(known));
     for (std::vector<uint32_t> &component : components(rules)) {
+        if (Rule *known = rules[component[0]].known) {
+            made[component[0]] = known;
+            continue;
+        }
         order_by_first_call(component, rules, place);
         std::string key;
         std::vector<std::shared_ptr<Unit>> callees;
@@ -332,6 +342,9 @@ std::shared_ptr<Grammar> Store::compile(Program program) {
         throw InputError("members in any order are called with bounds");
     if (!made[0]->productive[program.init.need > 0])
         throw InputError("the grammar matches nothing, not even the empty string");
+    if (places) {
+        for (Rule *rule : made) places->push_back({rule, held.at(rule->unit)});
+    }
     auto grammar = std::make_shared<Grammar>();
     grammar->store = shared_from_this();
     grammar->unit = unit;

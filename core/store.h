@@ -29,13 +29,22 @@ struct Grammar {
     ~Grammar();
 };
 
+/// A rule of a store, as long as some grammar holds it.
+struct KnownRule {
+    Rule *rule;
+    std::weak_ptr<Unit> unit;
+};
+
 /// One lock guards the store, its grammars and their matchers; every public function of Grammar users takes it.
 class Store : public std::enable_shared_from_this<Store> {
   public:
     Store(Vocab vocab, size_t cache_bytes);
     ~Store();
 
-    std::shared_ptr<Grammar> compile(Program program);
+    /// `places` gets what each rule of the program has become.
+    std::shared_ptr<Grammar> compile(Program program, std::vector<KnownRule> *places = nullptr);
+    /// Lets go of units that nobody else may hold any more.
+    void release(std::vector<std::shared_ptr<Unit>> units);
     Program program_of(const Grammar &grammar);
 
     const Vocab &vocab() const { return vocab_; }

@@ -183,11 +183,7 @@ NB_MODULE(_core, m) {
 
     nb::class_<Store>(m, "Store", "The tokens of one tokenizer and everything that grammars over them share.")
         .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a)
-        .def("compile", [](Store &self, nb::handle rule) {
-            Program program = encode(rule);
-            const nb::gil_scoped_release unlocked;
-            return self.compile(std::move(program));
-        }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
+        .def("compile", [](Store &self, nb::handle rule) { return compile(rule, self); }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
         .def("load", [](Store &self, const nb::bytes &saved) {
             return self.compile(load_program({saved.c_str(), saved.size()}));
         }, "saved"_a, "Compile what Grammar.save gave.")

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "choices.h"
+#include "compiled.h"
 #include "nodes.h"
 #include "spellings.h"
 
@@ -25,6 +26,7 @@ struct Draft {
     };
     std::string code;
     std::vector<Gap> gaps;
+    Rule *known = nullptr;        // instead of all that
     Counter init{kUnbounded, 0};  // what callers pass
     size_t weight = 0;            // states, roughly
     int counts = 0;               // Count nodes
@@ -49,6 +51,12 @@ struct Draft {
 
 class Encoder {
   public:
+    explicit Encoder(Store &store) : store_(store) {}
+    ~Encoder() {
+        if (!held_.empty()) store_.release(std::move(held_));
+    }
+    Encoder(const Encoder &) = delete;
+
     Program run(nb::handle root) {
         rule(root);
         while (!pending_.empty()) {
@@ -62,6 +70,12 @@ class Encoder {
         return assemble();
     }
 
+    /// Notes on the rules what they have become.
+    void note(const std::vector<KnownRule> &places) const {
+        for (const auto &[object, index] : indices_)
+            if (!drafts_[index].known) Compiled::set(object, {&store_, places[index], drafts_[index].init});
+    }
+
   private:
     uint32_t rule(nb::handle object) {
         if (!is_a(object, ir().rule))
@@ -70,9 +84,20 @@ class Encoder {
         if (fresh) {
             make_room();
             drafts_.emplace_back();
-            pending_.emplace_back(it->second, nb::borrow(object));
+            if (it->second == 0 || !is_known(object, drafts_.back())) pending_.emplace_back(it->second, nb::borrow(object));
         }
         return it->second;
+    }
+
+    bool is_known(nb::handle object, Draft &draft) {
+        const Compiled *compiled = Compiled::of(object);
+        if (!compiled || compiled->store != &store_) return false;
+        std::shared_ptr<Unit> unit = compiled->known.unit.lock();
+        if (!unit) return false;
+        held_.push_back(std::move(unit));
+        draft.known = compiled->known.rule;
+        draft.init = compiled->init;
+        return true;
     }
 
     uint32_t anonymous(Draft draft) {
@@ -514,6 +539,7 @@ class Encoder {
         for (size_t i = 0; i < drafts_.size(); ++i) {
             const Draft &d = drafts_[i];
             RuleCode &out = program.rules[i];
+            out.known = d.known;
             CodeWriter w(out.code);
             size_t from = 0;
             out.code.reserve(d.code.size() + 4 * d.gaps.size());
@@ -534,9 +560,12 @@ class Encoder {
             for (uint32_t callee : out.calls) slots[callee] = kNone;
         }
         program.init = drafts_[0].init;
+        program.held = std::move(held_);
         return program;
     }
 
+    Store &store_;
+    std::vector<std::shared_ptr<Unit>> held_;  // of known rules
     std::vector<Draft> drafts_;
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
@@ -546,6 +575,17 @@ class Encoder {
 
 }  // namespace
 
-Program encode(nb::handle root_rule) { return Encoder().run(root_rule); }
+std::shared_ptr<Grammar> compile(nb::handle root_rule, Store &store) {
+    Encoder encoder(store);
+    Program program = encoder.run(root_rule);
+    std::vector<KnownRule> places;
+    std::shared_ptr<Grammar> grammar;
+    {
+        const nb::gil_scoped_release unlocked;
+        grammar = store.compile(std::move(program), &places);
+    }
+    encoder.note(places);
+    return grammar;
+}
 
 }  // namespace dovetail

@@ -45,7 +45,7 @@ struct Ir {
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
     Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
-    Field rule_body{rule, "body"}, call_rule{call, "rule"}, capture_name{capture, "name"}, capture_body{capture, "body"};
+    Field rule_body{rule, "body"}, rule_compiled{rule, "compiled"}, call_rule{call, "rule"}, capture_name{capture, "name"}, capture_body{capture, "body"};
     Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
     Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
     Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};

@@ -8,7 +8,7 @@ rules can call each other. The core interns rules by content, so equal rules of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
 
 MAX_CODE_POINT = 0x10FFFF
@@ -75,6 +75,7 @@ class Rule:
 
     name: str
     body: Node
+    compiled: object = field(default=None, init=False, repr=False)  # the core's own: what the rule has become there
 
 
 @_node

@@ -1,0 +1,71 @@
+"""A rule is read once for a store: its later grammars take what it has become there."""
+
+from __future__ import annotations
+
+import gc
+
+import dovetail as dt
+from dovetail.grammar.ir import Call, Chars, Lit, Repeat, Rule, Seq
+
+
+def vocabulary() -> dt.Vocabulary:
+    return dt.Vocabulary([bytes([byte]) for byte in range(256)])
+
+
+def accepts(rule: Rule, over: dt.Vocabulary, text: bytes) -> bool:
+    matcher = dt.compile(rule, over).matcher()
+    return matcher.accept_bytes(text) and matcher.is_complete
+
+
+def letters(low: int, high: int) -> Rule:
+    return Rule("letters", Repeat(Chars(((97, 122),)), low, high))
+
+
+def test_a_rule_means_the_same_in_every_grammar_and_store() -> None:
+    shared = letters(30, 40)
+    first, second = vocabulary(), vocabulary()
+    for over in (first, second, first):
+        for mark in b"<[":
+            around = Rule("around", Seq((Lit(bytes([mark])), Call(shared), Lit(b"."))))
+            for count in (29, 30, 40, 41):
+                text = bytes([mark]) + b"a" * count + b"."
+                assert accepts(around, over, text) == (30 <= count <= 40)
+
+
+def test_a_rule_whose_grammars_are_gone_is_read_again() -> None:
+    shared = Rule("shared", Seq((Call(letters(1, 50)), Lit(b"!"))))
+    over = vocabulary()
+    for _ in range(3):
+        grammar = dt.compile(Rule("root", Seq((Lit(b"("), Call(shared), Lit(b")")))), over)
+        matcher = grammar.matcher()
+        assert matcher.accept_bytes(b"(abc!)")
+        assert matcher.is_complete
+        del grammar, matcher
+        gc.collect()
+
+
+def test_a_grammar_that_is_refused_leaves_its_rules_usable() -> None:
+    shared = letters(1, 3)
+    over = vocabulary()
+    kept = dt.compile(Rule("kept", Seq((Lit(b"("), Call(shared)))), over)
+    loop = Rule("loop", Lit(b""))
+    loop.body = Seq((Call(shared), Call(loop)))
+    try:
+        dt.compile(loop, over)
+    except dt.GrammarError as error:
+        assert "matches nothing" in str(error)
+    else:
+        raise AssertionError("a rule without an end was compiled")
+    assert accepts(Rule("root", Seq((Call(shared), Lit(b"!")))), over, b"abc!")
+    assert kept.matcher().accept_bytes(b"(ab")
+
+
+def test_a_saved_grammar_holds_the_rules_that_were_known() -> None:
+    shared = letters(2, 3)
+    over = vocabulary()
+    kept = dt.compile(Rule("kept", Seq((Lit(b"("), Call(shared)))), over)
+    again = dt.compile(Rule("root", Seq((Call(shared), Lit(b"!")))), over)
+    matcher = dt.CompiledGrammar.load(again.save(), vocabulary()).matcher()
+    assert matcher.accept_bytes(b"abc!")
+    assert matcher.is_complete
+    assert kept.save() != again.save()
