@@ -168,6 +168,10 @@ class _Map:
                 return sequence(self._node(part) for part in parts)
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._node(part) for part in parts]))
+            case ir.Repeat(ir.Chars(ranges), 0, None) if ranges == ir.ANY_CHAR.ranges:
+                # Text before what a pattern looks for has a frame of its own, whose tokens are allowed at once; inside
+                # the pattern it would be another state with every beginning of a match.
+                return ir.Call(ir.Rule("text", ir.star(self._spelling.char(ranges))))
             case ir.Repeat(body, low, high):
                 return ir.Repeat(self._node(body), low, high)
             case ir.Call(rule):
