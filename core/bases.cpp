@@ -24,10 +24,18 @@ bool differ(const RankMask &mask, const Base *base, size_t limit, std::vector<ui
     return true;
 }
 
+/// Has the mask at most that many tokens?
+bool is_small(const RankMask &mask, size_t limit) {
+    size_t count = 0;
+    for (size_t w = 0; w < mask.size() && count <= limit; ++w) count += static_cast<size_t>(std::popcount(mask[w]));
+    return count <= limit;
+}
+
 }  // namespace
 
 Base *Bases::find(const RankMask &mask, std::span<Base *const> likely, std::vector<uint32_t> &flips) {
-    if (differ(mask, nullptr, vocab_.mask_words() / 4, flips)) return nullptr;
+    const size_t few = vocab_.mask_words() / 4;
+    if (is_small(mask, few) && differ(mask, nullptr, few, flips)) return nullptr;
     Base *best = nullptr;
     size_t limit = kMaxFlips;
     auto attempt = [&](Base *base) {
