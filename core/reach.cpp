@@ -105,9 +105,10 @@ void Walker::look_on(const Stacks &from, uint32_t way, CharSet &chars,
                      std::vector<std::pair<Spots, uint32_t>> &seen, std::vector<Stacks> &next) {
     Stacks to;
     for (const CharSet &group : alike(from, chars)) {
+        const CharSet still = common(group, chars);  // without those given up by now
+        if (!still.ascii()) continue;
         uint8_t sample = 0;
-        while (!group.has(sample)) ++sample;
-        if (!chars.has(sample)) continue;  // given up by now
+        while (!still.has(sample)) ++sample;
         ++steps_;
         mover_.step(from, sample, true, to);
         const CharSet left = to.tops.empty() ? CharSet{} : common(chars, taken(to));
