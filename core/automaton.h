@@ -125,6 +125,8 @@ struct DState {
         return nullptr;
     }
     template <class Visit> void each_range(Visit visit) const;
+    /// The characters of ASCII that it takes.
+    CharSet ascii() const;
     /// Where the bytes lead by states that do nothing but take them; null where they do not.
     DState *follow(std::string_view bytes);
 };
@@ -207,6 +209,14 @@ template <class Visit> void DState::each_range(Visit visit) const {
     }
     for (int b = 0; b < 256; ++b)
         if (DState *to = dense->to[dense->index[b]]) visit(static_cast<uint8_t>(b), static_cast<uint8_t>(b), to);
+}
+
+inline CharSet DState::ascii() const {
+    CharSet found;
+    each_range([&](uint8_t low, uint8_t high, const DState *) {
+        for (int b = low; b <= high && b < 128; ++b) found.add(static_cast<uint8_t>(b));
+    });
+    return found;
 }
 
 }  // namespace dovetail

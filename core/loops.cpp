@@ -122,14 +122,7 @@ const CharSet &Automaton::wide_loops(DState &d) {
 bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &round) {
     constexpr int kMostBytes = 32;
     constexpr size_t kMaxRound = 64;
-    const auto accepts = [](const DState &s) {
-        CharSet found;
-        s.each_range([&](uint8_t low, uint8_t high, DState *) {
-            for (int b = low; b <= high && b < 128; ++b) found.add(static_cast<uint8_t>(b));
-        });
-        return found;
-    };
-    set = accepts(d);
+    set = d.ascii();
     for (size_t i = 0; i < round.size(); ++i) {
         for (int b = 0; b < 128; ++b) {
             const auto byte = static_cast<uint8_t>(b);
@@ -137,7 +130,7 @@ bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &roun
             DState *to = round[i]->next(byte);
             if (std::find(round.begin(), round.end(), to) != round.end()) continue;
             expand(*to);
-            const CharSet there = accepts(*to);
+            const CharSet there = to->ascii();
             const CharSet common{set.low & there.low, set.high & there.high, 0};
             // Leaving out a byte costs less than what a state that takes little would leave of the others.
             if (to->has_steps || to->counter_live || common.ascii() * 2 < set.ascii()) {

@@ -15,10 +15,11 @@ constexpr size_t kMaxSets = 96;     // of stacks on the way
 /// The ASCII characters that some stack takes.
 CharSet taken(const Stacks &stacks) {
     CharSet found;
-    for (const Config &c : stacks.tops)
-        c.d->each_range([&](uint8_t low, uint8_t high, const DState *) {
-            for (int b = low; b <= high && b < 128; ++b) found.add(static_cast<uint8_t>(b));
-        });
+    for (const Config &c : stacks.tops) {
+        const CharSet one = c.d->ascii();
+        found.low |= one.low;
+        found.high |= one.high;
+    }
     return found;
 }
 
