@@ -97,6 +97,7 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         read_trie(n, in);
         children(2);
         break;
+    case Code::Measured: read_stages(n, in, depth); break;
     case Code::Without:
         read_lists(n, in, depth);
         children(1);
@@ -105,6 +106,30 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     }
     nodes.push_back(n);
     return static_cast<uint32_t>(nodes.size() - 1);
+}
+
+void Ast::read_stages(Node &n, CodeReader &in, size_t depth) {
+    n.text = in.text();
+    Lists lists;
+    lists.stages.resize(in.count());
+    if (lists.stages.empty()) throw InputError("measured text has no states");
+    const size_t base = open_.size();
+    for (Stage &stage : lists.stages) {
+        stage.ends = in.byte() != 0;
+        stage.to.resize(in.count());
+        for (uint32_t &to : stage.to) {
+            to = in.number32();
+            if (to >= lists.stages.size()) throw InputError("measured text leads to a state that is not there");
+            const uint32_t character = read(in, depth + 1);
+            open_.push_back(character);
+        }
+    }
+    n.list = static_cast<uint32_t>(lists_.size());
+    lists_.push_back(std::move(lists));
+    n.first = static_cast<uint32_t>(kids_.size());
+    n.count = static_cast<uint32_t>(open_.size() - base);
+    kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
+    open_.resize(base);
 }
 
 bool Ast::leaves_plainly(const Node &n, const Place &place) const {

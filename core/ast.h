@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "code.h"
+#include "rule.h"
 
 namespace dovetail {
 
@@ -34,6 +35,11 @@ struct Ast {
         uint32_t others;  // the slot for the spellings of all other characters
         std::vector<Fork> forks;
     };
+    /// One state of a measured text.
+    struct Stage {
+        bool ends;
+        std::vector<uint32_t> to;  // by edge; the characters are kids, those of earlier stages first
+    };
     struct Lists {
         std::vector<std::string_view> names;  // Branch: captures; Without, Text: excludes
         std::vector<std::string_view> stops;  // Text
@@ -42,6 +48,7 @@ struct Ast {
         std::vector<bool> required;           // AnyOrder
         std::vector<Range> plain;             // Unlisted: what may stand raw
         std::vector<Place> trie;              // Unlisted: children first
+        std::vector<Stage> stages;            // Measured
     };
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
@@ -52,7 +59,7 @@ struct Ast {
         uint32_t count = 0;
         uint32_t list = 0;        // into the pool of lists
         Counter bounds;           // Loop, Unroll, Count, Call, Branch
-        std::string_view text;    // Lit, Special; Spelled: quote
+        std::string_view text;    // Lit, Special; Spelled: quote; Measured: end
     };
 
     std::vector<Node> nodes;
@@ -63,13 +70,13 @@ struct Ast {
     explicit Ast(std::string_view code);
 
     /// Seq, Alt, the single child of loops and Without; of AnyOrder its members, perhaps an extra, separator, close;
-    /// of Unlisted what follows outside the trie and at an end inside it.
+    /// of Unlisted what follows outside the trie and at an end inside it; of Measured the characters.
     std::span<const uint32_t> kids(const Node &n) const { return {kids_.data() + n.first, n.count}; }
     /// Chars, Bytes.
     std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
     /// Spelled.
     std::span<const Letter> letters(const Node &n) const { return {letters_.data() + n.first, n.count}; }
-    /// Branch, Tokens, Without, Text, AnyOrder, Unlisted.
+    /// Branch, Tokens, Without, Text, AnyOrder, Unlisted, Measured.
     const Lists &lists(const Node &n) const { return lists_[n.list]; }
     /// Unlisted: may a character stand as it is that is no fork of this place?
     bool leaves_plainly(const Node &n, const Place &place) const;
@@ -83,6 +90,7 @@ struct Ast {
     uint32_t read(CodeReader &in, size_t depth);
     void read_lists(Node &n, CodeReader &in, size_t depth);
     void read_trie(Node &n, CodeReader &in);
+    void read_stages(Node &n, CodeReader &in, size_t depth);
 
     std::vector<uint32_t> kids_, open_;
     std::vector<Range> ranges_;
@@ -95,6 +103,37 @@ struct CalleeFacts {
     bool nullable;
     bool productive;
 };
+
+/// The answers for the rules that a rule calls.
+inline auto facts_of(const Rule &rule) {
+    return [&rule](uint32_t slot, const Counter &bounds) {
+        const Rule &callee = *rule.calls[slot];
+        return CalleeFacts{callee.nullable[bounds.need > 0], callee.matches(bounds)};
+    };
+}
+
+/// By state of a measured text: how many characters are needed at least to end it, kNone where it cannot end.
+/// `live(node)` says of a character whether it can be matched.
+template <class Live> std::vector<uint32_t> fewest_chars(const Ast &ast, const Ast::Node &n, const Live &live) {
+    const std::vector<Ast::Stage> &stages = ast.lists(n).stages;
+    std::vector<std::vector<uint32_t>> before(stages.size());
+    std::vector<uint32_t> fewest(stages.size(), kNone), found;
+    auto kid = ast.kids(n).begin();
+    for (uint32_t s = 0; s < stages.size(); ++s) {
+        for (const uint32_t to : stages[s].to)
+            if (live(*kid++)) before[to].push_back(s);
+        if (!stages[s].ends) continue;
+        fewest[s] = 0;
+        found.push_back(s);
+    }
+    for (size_t i = 0; i < found.size(); ++i)
+        for (const uint32_t s : before[found[i]]) {
+            if (fewest[s] != kNone) continue;
+            fewest[s] = fewest[found[i]] + 1;
+            found.push_back(s);
+        }
+    return fewest;
+}
 
 /// Can the tree match the empty string, or anything at all? `need` is whether its CountParam must repeat at least once;
 /// `callee(slot, bounds)` answers for the rules that it calls.
@@ -185,6 +224,8 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         return is_productive(ast, ast.kids(n).back(), need, callee);
     }
     case Code::Without: return !n.flag && is_productive(ast, ast.kids(n)[0], need, callee);
+    case Code::Measured:
+        return fewest_chars(ast, n, [&](uint32_t kid) { return is_productive(ast, kid, need, callee); })[0] != kNone;
     case Code::Text: return (n.slot & kTextMayEnd) != 0 || !ast.lists(n).stops.empty();
     default: return true;
     }

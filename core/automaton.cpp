@@ -161,6 +161,7 @@ DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
         account(sizeof(DState) + sizeof(std::vector<uint32_t>) + d.set_size * 4 + 64);
     }
     d.respelled = true;
+    if (!nfa_.measures.empty()) take_measures(d);
     for (uint32_t i = 0; i < d.set_size; ++i) {
         d.counter_live = d.counter_live || nfa_.counter_live[d.set[i]];
         const Nfa::Kind kind = nfa_.states[d.set[i]].kind;
@@ -168,6 +169,19 @@ DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
         d.has_steps = d.has_steps || is_step(kind);
     }
     return &d;
+}
+
+void Automaton::take_measures(DState &d) {
+    d.fewest = kNone;
+    for (uint32_t i = 0; i < d.set_size; ++i) {
+        if (d.set[i] >= nfa_.measures.size()) continue;
+        const Nfa::Measure &m = nfa_.measures[d.set[i]];
+        if (!m.inside) continue;
+        d.measured = true;
+        d.between = d.between || m.between;
+        d.fewest = std::min(d.fewest, m.fewest);
+    }
+    if (!d.measured) d.fewest = 0;
 }
 
 void Automaton::expand_now(DState &d) {
@@ -322,6 +336,8 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
         site->id = store_.next_id();
         site->callee = &store_.automaton(*g.call->callee);
         site->keeps_set = rule_.keeps_set;
+        site->measured = d.measured;
+        site->room = nfa_.room;
         site->init = g.call->init;
         for (const std::string &name : g.call->captures) site->captures.push_back(store_.name_id(name));
         for (size_t i = 0; i < g.targets.size(); ++i) {

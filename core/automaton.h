@@ -30,6 +30,8 @@ struct CallSite {
     Automaton *callee;
     Counter init;
     bool keeps_set;  // the caller does
+    bool measured;   // the caller is, see DState
+    uint32_t room;   // of the caller
     bool tail;  // nothing is left to do after the call: the frame need not be kept
     std::vector<uint32_t> captures;
     std::vector<Return> returns;
@@ -105,8 +107,11 @@ struct DState {
     bool respelled = false;  // what follows is another spelling of a character that has a plain one
     bool counts_tokens = false;  // of free text with a token budget
     bool keeps_set = false;      // of members in any order
+    bool measured = false;       // of measured text: `left` of the counter is one more than the characters that may come
+    bool between = false;        // its characters
     uint16_t ranges = 0;
     uint32_t place = 0;  // among the states of its owner
+    uint32_t fewest = 0;  // more characters that measured text needs
     const Range *row = nullptr;  // sorted, where there are few ranges
     Range lone_range{};          // the row where it has one range
     std::unique_ptr<Range[]> ranges_storage;
@@ -117,6 +122,11 @@ struct DState {
 
     DState();
     ~DState();
+
+    bool keeps_counter() const { return counter_live || measured; }
+    /// Counts the character that begins on the way to another state; false where there are too few or too many of them
+    /// for the text to end. A counter of zero says that nothing is measured.
+    bool measure(const DState &to, Counter &c) const;
 
     DState *next(uint8_t b) const {
         if (dense) return dense->to[dense->index[b]];
@@ -152,6 +162,9 @@ class Automaton {
     const Lift &lift(DState &d, std::string_view bytes);
     /// A state with a large mask that loops on itself: other walks come to it and need not go on.
     DState *home() const { return home_; }
+    /// Of measured text: the most characters that it needs from anywhere, and the byte that begins its end.
+    uint32_t room() const { return nfa_.room; }
+    uint8_t end() const { return nfa_.end; }
     void offer_home(DState &d);
 
   private:
@@ -170,6 +183,7 @@ class Automaton {
     void close(uint32_t state, std::vector<uint32_t> &out);
     DState *closed(uint32_t target);
     DState *closed(const std::vector<uint32_t> &targets);
+    void take_measures(DState &d);
     void expand_now(DState &d);
     void expand_row(DState &d, std::vector<ByteEdge> edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
@@ -209,6 +223,18 @@ template <class Visit> void DState::each_range(Visit visit) const {
     }
     for (int b = 0; b < 256; ++b)
         if (DState *to = dense->to[dense->index[b]]) visit(static_cast<uint8_t>(b), static_cast<uint8_t>(b), to);
+}
+
+inline bool DState::measure(const DState &to, Counter &c) const {
+    if (c.left == 0) return true;
+    if (!to.measured) return c.need == 0;
+    if (between) {
+        if (c.left == 1) return false;
+        if (c.left != kUnbounded) --c.left;
+        if (c.need > 0) --c.need;
+        if (c == Counter{kUnbounded, 0}) c = {};
+    }
+    return c.left == 0 || c.left > to.fewest;
 }
 
 inline CharSet DState::ascii() const {

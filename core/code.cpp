@@ -99,6 +99,20 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
         check_node(in, calls, depth + 1);
         return check_node(in, calls, depth + 1);
     }
+    case Code::Measured: {
+        if (depth != 0) throw InputError("measured text in grammar code must be a rule of its own");
+        in.text();
+        const uint32_t states = in.count();
+        if (states == 0) throw InputError("measured text in grammar code has no states");
+        for (uint32_t state = 0; state < states; ++state) {
+            in.byte();
+            for (uint32_t n = in.count(); n > 0; --n) {
+                if (in.number32() >= states) throw InputError("measured text in grammar code leads to a state that is not there");
+                check_node(in, calls, depth + 1);
+            }
+        }
+        return;
+    }
     case Code::Text:
         if (depth != 0) throw InputError("free text in grammar code must be a rule of its own");
         in.number32();

@@ -17,6 +17,10 @@
 //   Call slot low high     calls[slot], with the bounds for its CountParam
 //   Branch slot low high captures-n s* arms-n (present trailing [node])*
 //                          call, then continue by the exit that the callee took
+//   Measured end-s n (ends edges-n (state node)*)*
+//                          only as the whole body of a rule: a text along the edges of an automaton from its first
+//                          state, each a character, and the end behind it; the caller passes how many characters there
+//                          must be and one more than there may be
 //   Tokens exclude n (0 id | 1 s)*
 //   Without n s* node
 //   NewKey grows           nothing, behind the end of a JSON key: its object has no such key yet; grows: wherever such a
@@ -39,7 +43,7 @@ namespace dovetail {
 
 enum class Code : uint8_t {
     Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled, AnyOrder, Unlisted,
-    NewKey,
+    NewKey, Measured,
 };
 
 enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4, kTextNeedsChars = 8, kTextNone = 16 };

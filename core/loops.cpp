@@ -195,7 +195,7 @@ const Lift &Automaton::lift(DState &d, std::string_view bytes) {
 
 /// Whether `d` leads to the call at `site`, which comes to `entered`, as `other` leads there itself.
 bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, DState &entered, int depth) {
-    if (lone_call(d) == &site) return &entered == &other && !other.has_steps && !other.counter_live;
+    if (lone_call(d) == &site) return &entered == &other && !other.has_steps && !other.keeps_counter();
     other.owner->expand(other);
     if (depth == 0 || !d.plain || !other.plain || d.counter_live || other.counter_live) return false;
     DState *last = nullptr, *last_other = nullptr;

@@ -43,11 +43,14 @@ MaskCache::Turn::Turn(MaskCache &cache)
 
 Counter MaskCache::clamp(const Config &top) const {
     if (top.d->keeps_set) return top.counter;
+    if (top.d->measured) return clamp_measured(top.counter, top.d->owner->room());
     return clamp(top.counter, top.d->counts_tokens);
 }
 
 Counter MaskCache::clamp(const Frame &frame) const {
-    return frame.site->keeps_set ? frame.counter : clamp(frame.counter, false);
+    if (frame.site->keeps_set) return frame.counter;
+    if (frame.site->measured) return clamp_measured(frame.counter, frame.site->room);
+    return clamp(frame.counter, false);
 }
 
 Counter MaskCache::clamp(Counter c, bool counts_tokens) const {
@@ -57,6 +60,12 @@ Counter MaskCache::clamp(Counter c, bool counts_tokens) const {
     // A token spends one of its budget; whether another is left matters inside a character. Masks are between tokens.
     c.need = counts_tokens ? std::min(c.need & ~kTokenCounted, 2u) : std::min(c.need, enough);
     return c;
+}
+
+Counter MaskCache::clamp_measured(Counter c, uint32_t room) const {
+    const uint32_t enough = store_.vocab().longest() + room + 1;
+    if (c.left >= enough && c.need == 0) return {};
+    return {std::min(c.left, enough), std::min(c.need, store_.vocab().longest() + 1)};
 }
 
 void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
@@ -101,7 +110,10 @@ MaskNode &MaskCache::root(const Config &top) {
 std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     MaskParts parts;
     const Config top{&d, counter, nullptr, nullptr};
-    {
+    if (d.measured && counter.left) {
+        MaskNode &all = root({&d, {}, nullptr, nullptr});
+        Turn(*this)->walk_measured(top, all, parts);
+    } else {
         Turn walker(*this);
         if (!walk_profiled(walker, top, parts)) {
             parts.clear();

@@ -108,6 +108,7 @@ class MaskCache {
     Counter clamp(const Config &top) const;
     Counter clamp(const Frame &frame) const;
     Counter clamp(Counter c, bool counts_tokens) const;
+    Counter clamp_measured(Counter c, uint32_t room) const;
     std::unique_ptr<MaskNode> finished(MaskParts &parts);
     void add_rest_of_slices(MaskParts &parts);
     bool is_large(const MaskParts &parts) const;

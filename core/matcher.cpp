@@ -204,6 +204,8 @@ std::string Matcher::forced() {
             choice = choice || (c.d->extra && !c.d->extra->tokens.empty());
             c.d->each_range([&](uint8_t low, uint8_t high, const DState *to) {
                 if (to->respelled && has_plain(*c.d)) return;
+                Counter counter = c.counter;
+                if (c.d->measured && !c.d->measure(*to, counter)) return;
                 choice = choice || low != high || (found && only != static_cast<char>(low));
                 only = static_cast<char>(low);
                 found = true;

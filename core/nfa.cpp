@@ -18,6 +18,7 @@ size_t Nfa::memory() const {
     for (const std::vector<bool> &set : sets) bytes += sizeof(set) + set.size() / 8;
     bytes += spellers.size() * sizeof(NfaCall);
     for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
+    bytes += measures.size() * sizeof(Measure);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
     return bytes;
 }
@@ -208,6 +209,7 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
         const Ast::Node &root = ast.nodes[ast.root];
         if (root.op == Code::Text) nfa.start = build.free_text(root, ast.lists(root));
         else if (root.op == Code::AnyOrder) nfa.start = build.any_order(rule, ast, root, build.accept(0));
+        else if (root.op == Code::Measured) nfa.start = build.measured(rule, ast, root, build.accept(0));
         else nfa.start = build.node(rule, ast, ast.root, build.accept(0));
     }
     if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();

@@ -61,6 +61,13 @@ struct Nfa {
         uint32_t a, b;
     };
 
+    /// Of a measured text.
+    struct Measure {
+        bool inside = false;    // of the text
+        bool between = false;   // its characters
+        uint32_t fewest = 0;    // more characters that it needs
+    };
+
     std::vector<State> states;
     std::vector<ByteEdge> edges;
     std::vector<uint32_t> outs;
@@ -71,6 +78,9 @@ struct Nfa {
     std::vector<TokenSet> token_sets;
     std::vector<bool> counter_live;  // a step but Enter can be reached before the next Enter
     uint32_t start = 0;
+    std::vector<Measure> measures;  // by state; none where nothing is measured
+    uint32_t room = 0;              // the most characters that a measured text needs from anywhere
+    uint8_t end = 0;                // the byte that begins its end
 
     size_t memory() const;
     /// Calls `visit(target)` for every successor of a state.
@@ -113,6 +123,9 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab);
 
 /// Refuses what the free text that a rule may be cannot be.
 void check_text(const Ast &ast);
+
+/// Refuses what the measured text that a rule may be cannot be.
+void check_measured(const Ast &ast);
 
 /// Can this node of a rule, which calls nothing, match anything at all?
 bool can_match(const Rule &rule, const Ast &ast, uint32_t node, const Vocab &vocab);

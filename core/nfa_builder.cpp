@@ -15,7 +15,8 @@ constexpr size_t kInlineBytes = 48;  // a leaf rule with this little code is cop
 
 bool is_counter_free(const Ast &ast) {
     return std::none_of(ast.nodes.begin(), ast.nodes.end(), [](const Ast::Node &n) {
-        return n.op == Code::Count || n.op == Code::CountParam || n.op == Code::Text || n.op == Code::AnyOrder;
+        return n.op == Code::Count || n.op == Code::CountParam || n.op == Code::Text || n.op == Code::AnyOrder ||
+               n.op == Code::Measured;
     });
 }
 
@@ -203,9 +204,10 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     case Code::Tokens: return tokens(ast, n, next);
     case Code::Without: return without(rule, ast, n, next);
     case Code::AnyOrder:
+    case Code::Measured:
     case Code::Text: break;
     }
-    throw InputError("free text and members in any order must be rules of their own");
+    throw InputError("free text, measured text and members in any order must be rules of their own");
 }
 
 uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
@@ -232,10 +234,7 @@ uint32_t NfaBuilder::repeat(const Rule &rule, const Ast &ast, const Ast::Node &n
 uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     if (unroll_ && n.op == Code::CountParam) throw InputError("a repetition that callers bound cannot be copied out");
     if (unroll_) return repeat(rule, ast, n, next);
-    const bool nullable = is_nullable(ast, ast.kids(n)[0], false, [&](uint32_t slot, const Counter &bounds) {
-        const Rule &callee = *rule.calls[slot];
-        return CalleeFacts{callee.nullable[bounds.need > 0], callee.productive[bounds.need > 0]};
-    });
+    const bool nullable = is_nullable(ast, ast.kids(n)[0], false, facts_of(rule));
     const uint32_t head = reserve_split();
     const uint32_t body = node(rule, ast, ast.kids(n)[0], head);
     if (body == kDead && n.op == Code::Count) return n.bounds.need == 0 ? next : kDead;
@@ -358,7 +357,7 @@ uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node 
 
 uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
     const bool need = bounds.need > 0;
-    if (next == kDead || !callee->productive[need]) return kDead;
+    if (next == kDead || !callee->matches(bounds)) return kDead;
     uint32_t &known = calls_.try_emplace({callee, bounds.left, bounds.need, next}, kNone).first->second;
     if (known == kNone) {
         nfa_.calls.push_back({callee, bounds, {}, {{next, 0}}});
@@ -370,7 +369,7 @@ uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
 uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Rule *callee = rule.calls[n.slot];
     const bool need = n.bounds.need > 0;
-    if (!callee->productive[need]) return kDead;
+    if (!callee->matches(n.bounds)) return kDead;
     if (n.op == Code::Call && callee->calls.empty() && callee->code.size() <= kInlineBytes) {
         const Ast body(callee->code);
         if (is_counter_free(body)) return node(*callee, body, body.root, next);

@@ -40,6 +40,8 @@ class NfaBuilder {
     uint32_t free_text(const Ast::Node &node, const Ast::Lists &lists);
     /// A whole rule of members in any order.
     uint32_t any_order(const Rule &rule, const Ast &ast, const Ast::Node &node, uint32_t next);
+    /// A whole rule of measured text.
+    uint32_t measured(const Rule &rule, const Ast &ast, const Ast::Node &node, uint32_t next);
     /// One node of a rule's tree.
     uint32_t node(const Rule &rule, const Ast &ast, uint32_t at, uint32_t next);
 

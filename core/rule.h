@@ -20,6 +20,7 @@ struct Rule {
     // By whether the caller's lower bound for the CountParam is above zero.
     bool nullable[2] = {false, false};
     bool productive[2] = {true, true};
+    uint32_t least_bound = 0;  // measured text: the upper bound that it needs from its callers
     bool counts_tokens = false;
     bool keeps_set = false;   // members in any order: the counter is the set of those that were there
     bool single_exit = true;  // free text with stops has an exit for each
@@ -28,6 +29,8 @@ struct Rule {
 
     Rule();
     ~Rule();
+    /// Something, with these bounds from the caller.
+    bool matches(Counter bounds) const { return productive[bounds.need > 0] && bounds.left >= least_bound; }
 };
 
 /// Strongly connected rules; holds on to the units that they call.

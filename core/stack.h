@@ -81,11 +81,13 @@ struct Stacks {
     std::vector<Config> tops;
     bool complete = false;
     const Mark *end_marks = nullptr;
+    bool refused = false;  // a measured text on the way here had too few or too many characters
 
     void clear() {
         tops.clear();
         complete = false;
         end_marks = nullptr;
+        refused = false;
     }
     bool dead() const { return tops.empty() && !complete; }
 };
@@ -106,11 +108,16 @@ template <class World> class Mover {
     /// `count_tokens`: a text with a token budget spends one at the first byte that it takes of a token.
     void step(const Stacks &from, uint8_t byte, bool count_tokens, Stacks &out) {
         out.clear();
+        out.refused = from.refused;
         begin();
         for (const Config &c : from.tops) {
             DState *to = c.d->next(byte);
             if (!to) continue;
             Counter counter = c.counter;
+            if (c.d->measured && !c.d->measure(*to, counter)) {
+                out.refused = true;
+                continue;
+            }
             if (count_tokens && c.d->counts_tokens && !(counter.need & kTokenCounted)) {
                 if (counter.need == 0) continue;
                 counter.need = (counter.need - 1) | kTokenCounted;
@@ -148,7 +155,7 @@ template <class World> class Mover {
 
     void go(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
         if (d->expanded && d->plain) {
-            add({d, d->counter_live ? counter : Counter{}, parent, marks}, out);
+            add({d, d->keeps_counter() ? counter : Counter{}, parent, marks}, out);
             return;
         }
         pending_.clear();
@@ -173,13 +180,17 @@ template <class World> class Mover {
 
     void settle(Config c, Stacks &out) {
         const DState &d = *c.d;
-        if (!d.counter_live) c.counter = {};
+        if (!d.keeps_counter()) c.counter = {};
         if (d.has_bytes || (d.extra && !d.extra->tokens.empty())) add(c, out);
         if (d.plain) return;
         const DState::Extra &extra = *d.extra;
         // Pushed last is taken first: returns come before calls.
         for (size_t i = extra.calls.size(); i-- > 0;) {
             const CallSite &site = *extra.calls[i];
+            if (d.measured && c.counter.left && site.returns[0].state && site.returns[0].state->fewest >= c.counter.left) {
+                out.refused = true;
+                continue;
+            }
             Frame *parent = c.parent;
             if (!site.tail) parent = frames_.make(make_frame(c.parent, &site, c.counter));
             pending_.push_back({site.callee->entry(), site.init, parent, world_.opened(site, c.marks)});
@@ -204,7 +215,7 @@ template <class World> class Mover {
         for (Config &known : out.tops) {
             if (known.d != c.d || !same_stack(known.parent, c.parent)) continue;
             if (known.counter == c.counter) return;
-            if (c.d->counts_tokens || c.d->keeps_set) continue;
+            if (c.d->counts_tokens || c.d->keeps_set || c.d->measured) continue;
             // More repetitions left and fewer needed allow everything that the other allows.
             if (known.counter.left >= c.counter.left && known.counter.need <= c.counter.need) return;
             if (known.counter.left <= c.counter.left && known.counter.need >= c.counter.need) {

@@ -94,6 +94,7 @@ class Facts {
             Ast &ast = asts_.back();
             check_tokens(ast, vocab);
             check_text(ast);
+            check_measured(ast);
             for (uint32_t n = 0; n < ast.nodes.size(); ++n)
                 if (ast.nodes[n].op == Code::Without) ast.nodes[n].flag = !can_match(*r, ast, n, vocab);
         }
@@ -110,6 +111,10 @@ class Facts {
             Rule &r = *unit_.rules[i];
             r.counts_tokens = root.op == Code::Text && (root.slot & kTextCountsTokens);
             r.keeps_set = root.op == Code::AnyOrder;
+            if (root.op == Code::Measured && r.productive[0]) {
+                const auto live = [&](uint32_t kid) { return is_productive(asts_[i], kid, false, facts_of(r)); };
+                r.least_bound = fewest_chars(asts_[i], root, live)[0] + 1;
+            }
             r.single_exit = root.op != Code::Text || asts_[i].lists(root).stops.empty();
         }
         find_keys();
@@ -132,14 +137,6 @@ class Facts {
             unit_.ends_keys = unit_.ends_keys || callee->ends_keys;
             unit_.bounds_keys = unit_.bounds_keys || callee->bounds_keys;
         }
-    }
-
-    static auto facts_of(const Rule &rule) {
-        return [&rule](uint32_t slot, const Counter &bounds) {
-            const Rule &callee = *rule.calls[slot];
-            const bool need = bounds.need > 0;
-            return CalleeFacts{callee.nullable[need], callee.productive[need]};
-        };
     }
 
     /// Only a branch can tell by which stop a free text ended, and members in any order begin with the empty set.
@@ -340,7 +337,7 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
     }
     if (made[0]->keeps_set && !(program.init == Counter{}))
         throw InputError("members in any order are called with bounds");
-    if (!made[0]->productive[program.init.need > 0])
+    if (!made[0]->matches(program.init))
         throw InputError("the grammar matches nothing, not even the empty string");
     if (places) {
         for (Rule *rule : made) places->push_back({rule, held.at(rule->unit)});

@@ -13,6 +13,7 @@ constexpr uint64_t kMaxWalkSteps = 40'000'000;
 constexpr uint32_t kWorthSharing = 8;    // trie nodes; fewer are walked faster than looked up
 constexpr uint32_t kWorthMaking = 256;   // for these a mask is made where none is known
 constexpr uint32_t kWorthLeaping = 256;  // for these the runs of a loop are looked up
+constexpr uint32_t kFewLeft = 16;        // characters; where fewer may come, most tokens come near the limit
 constexpr int kManyChars = 26;           // in a loop; fewer leave it nearly everywhere
 
 /// Does the subtree below a node hold nothing but what the loop takes?
@@ -32,6 +33,7 @@ bool takes_any(const DState &d, const Loops &loops) {
 
 /// Known to do nothing but take bytes.
 bool is_plain(const DState &d) { return d.expanded && d.plain && !d.counter_live && !d.counts_tokens; }
+bool is_plain(const Config &c) { return is_plain(*c.d) && c.counter == Counter{}; }
 
 }  // namespace
 
@@ -59,6 +61,7 @@ void Walker::begin(MaskParts &out) {
     levels_[0].clear();
     steps_ = 0;
     sharing_ = true;
+    unmeasured_ = kNone;
     chains_.clear();
     reaches_.clear();
 }
@@ -66,7 +69,7 @@ void Walker::begin(MaskParts &out) {
 void Walker::walk_all(const Config &top, MaskParts &out) {
     begin(out);
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
-    if (is_plain(*top.d) && leap(0, 0, {top.d, {}, nullptr, nullptr})) return;
+    if (is_plain(top) && leap(0, 0, {top.d, {}, nullptr, nullptr})) return;
     Run run;
     top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
         for (int b = low; b <= high; ++b) {
@@ -80,6 +83,56 @@ void Walker::walk_all(const Config &top, MaskParts &out) {
             run = run_;
         }
     });
+}
+
+void Walker::walk_measured(const Config &top, MaskNode &all, MaskParts &out) {
+    begin(out);
+    unmeasured_ = static_cast<uint32_t>(out.chains.size());
+    out.chains.push_back({&all});
+    if (leap_measured(top)) return;
+    levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
+    top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
+        for (int b = low; b <= high; ++b) {
+            const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
+            if (node != kNone) enter(node, 0);
+        }
+    });
+}
+
+/// Near the limit, for a state that loops on many characters: tokens of these are allowed by their length.
+bool Walker::leap_measured(const Config &top) {
+    if (top.counter.left > kFewLeft + top.d->owner->room() || !top.d->between) return false;
+    const Loops &loops = top.d->owner->loops(*top.d);
+    if (loops.ascii() < kManyChars) return false;
+    const Runs &runs = masks_.runs(loops);
+    const uint32_t most = top.counter.left - 1 - top.d->fewest;
+    out_->dense = runs.inside;
+    vocab_.keep_short(most, out_->dense.data());
+    for (const uint32_t way : runs.ways) {
+        if (!top.d->next(vocab_.nodes()[way].byte)) continue;
+        const std::string_view before = vocab_.path(way).substr(0, vocab_.depth(way) - 1);
+        const auto chars = static_cast<uint32_t>(std::count_if(before.begin(), before.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+        if (chars > most) continue;
+        const Counter left{top.counter.left - chars, top.counter.need - std::min(chars, top.counter.need)};
+        levels_[0].tops.assign(1, {top.d, left, nullptr, nullptr});
+        enter(way, 0);
+    }
+    return true;
+}
+
+/// Forgets the measure of a text where nothing below the node can come to its limits.
+bool Walker::relax(Config &c, uint32_t node) const {
+    if (!c.d->measured || c.counter.left == 0) return false;
+    if (c.counter.need > 0 && vocab_.below()[node].has(c.d->owner->end())) return false;
+    if (c.counter.left <= vocab_.nodes()[node].height + c.d->owner->room()) return false;
+    c.counter = {};
+    return true;
+}
+
+/// Are these the stacks that a walk without a measure has come to by the same bytes?
+bool Walker::is_relaxed(const Stacks &stacks) const {
+    return unmeasured_ != kNone && exits_.empty() && !stacks.refused &&
+           std::all_of(stacks.tops.begin(), stacks.tops.end(), [](const Config &c) { return !c.parent && c.counter == Counter{}; });
 }
 
 void Walker::arrive(DState *state, Counter counter, Stacks &out, std::vector<uint32_t> &exits) {
@@ -120,6 +173,13 @@ bool Walker::enter(uint32_t node, size_t level) {
         frames_.rewind(frames);
         return false;
     }
+    bool relaxed = false;
+    for (Config &c : to.tops) relaxed = relax(c, node) || relaxed;
+    if (relaxed && is_relaxed(to)) {
+        share(unmeasured_, node);
+        frames_.rewind(frames);
+        return false;
+    }
     bool whole = true;
     const bool leaf = node + 1 == at.end;
     const bool ends = !exits_.empty() || !std::all_of(to.tops.begin(), to.tops.end(), is_stuck);
@@ -131,7 +191,7 @@ bool Walker::enter(uint32_t node, size_t level) {
     if (sharing_ && !leaf && from.tops.size() == 1 && to.tops.size() == 1 && exits_.empty() && hand_over(to.tops[0], node)) {
         // Even a small subtree is worth it, because its siblings follow at once.
         whole = false;
-        run_.to = from.tops[0].d->next(at.byte);
+        if (!relaxed) run_.to = from.tops[0].d->next(at.byte);  // siblings may be higher
     } else if (sharing_ && !leaf && from.tops.size() == 1 && exits_.empty() && to.tops[0].d->owner != from.tops[0].d->owner && join(to, node)) {
         whole = false;
     } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); }) ||
@@ -157,7 +217,7 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     const auto &nodes = vocab_.nodes();
     const Stacks &stacks = levels_[level];
     const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
-    if (only && exits.empty() && is_plain(*only)) return plain_children(node, level, Config(stacks.tops[0]));
+    if (only && exits.empty() && is_plain(stacks.tops[0])) return plain_children(node, level, Config(stacks.tops[0]));
     bool all = true;
     Run run;
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
@@ -341,7 +401,7 @@ void Walker::share(uint32_t chain, uint32_t node) {
 
 /// Does every path below the node lead from this state back to itself?
 bool Walker::covers(const Config &c, uint32_t node) {
-    if (c.d->has_steps || !c.d->has_bytes) return false;
+    if (c.d->has_steps || !c.d->has_bytes || (c.d->measured && c.counter.left)) return false;
     const TrieNode &at = vocab_.nodes()[node];
     // Most states do not loop at all: one byte tells before the loops are worked out.
     const uint8_t byte = vocab_.nodes()[node + 1].byte;

@@ -88,6 +88,8 @@ class Walker {
 
     /// Every token from the root of the trie.
     void walk_all(const Config &top, MaskParts &out);
+    /// The same for measured text, where `all` is the mask without a measure.
+    void walk_measured(const Config &top, MaskNode &all, MaskParts &out);
     /// The same for a counted loop; false where the profile does not serve this count.
     bool walk_loop(const Config &top, const LoopProfile &profile, MaskParts &out);
     LoopProfile profile(DState &d);
@@ -147,6 +149,9 @@ class Walker {
     bool plain_children(uint32_t node, size_t level, const Config &top);
     bool leap(uint32_t node, size_t level, const Config &top);
     bool covers(const Config &c, uint32_t node);
+    bool leap_measured(const Config &top);
+    bool relax(Config &c, uint32_t node) const;
+    bool is_relaxed(const Stacks &stacks) const;
     bool hand_over(const Config &c, uint32_t node);
     bool join(const Stacks &stacks, uint32_t node);
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
@@ -170,6 +175,7 @@ class Walker {
     MaskParts *out_ = nullptr;
     uint64_t steps_ = 0;
     bool sharing_ = true;
+    uint32_t unmeasured_ = kNone;  // the chain that knows what is allowed where nothing is measured
     std::vector<Chain> chains_;  // that this walk has asked for
     std::unordered_map<Spots, Reach, SpotsHash> reaches_;
     Stacks joined_[2];

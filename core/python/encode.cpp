@@ -155,6 +155,8 @@ class Encoder {
             ++d.weight;
         } else if (type.is(names.any_order)) {
             any_order(o, d, depth);
+        } else if (type.is(names.measured)) {
+            measured(o, d, depth);
         } else if (type.is(names.capture)) {
             capture(o, d, depth);
         } else if (type.is(names.tokens)) {
@@ -450,6 +452,58 @@ class Encoder {
         CodeWriter(d.code).op(Code::Call);
         d.gaps.push_back({d.code.size(), callee});
         d.weight += 2;
+    }
+
+    /// Its frame counts characters, so it is a rule of its own; texts that differ in their limits alone are one.
+    void measured(nb::handle o, Draft &d, size_t depth) {
+        const Ir &names = ir();
+        const nb::handle states = names.measured_states(o), high = names.measured_high(o);
+        const uint64_t count = length(states);
+        const auto state_number = [&](nb::handle n) {
+            return number_of(n, count == 0 ? 0 : count - 1, "a state of measured text");
+        };
+        const uint64_t start = state_number(names.measured_start(o));
+        Draft body;
+        body.init.need = static_cast<uint32_t>(number_of(names.measured_low(o), kMaxCount, "the fewest characters"));
+        if (!high.is_none()) body.init.left = static_cast<uint32_t>(number_of(high, kMaxCount, "the most characters")) + 1;
+        if (body.init.need >= body.init.left) throw InputError("measured text has its bounds reversed");
+        CodeWriter w(body.code);
+        w.op(Code::Measured);
+        w.text(bytes_of(names.measured_end(o)));
+        w.number(count);
+        // The start comes first, in the place of the first state.
+        const auto place = [&](uint64_t state) { return state == start ? 0 : state == 0 ? start : state; };
+        for (uint64_t k = 0; k < count; ++k) {
+            const nb::handle state = PyTuple_GET_ITEM(states.ptr(), static_cast<Py_ssize_t>(place(k)));
+            if (length(state) != 2) throw InputError("a state of measured text is a pair");
+            const nb::handle edges = PyTuple_GET_ITEM(state.ptr(), 0);
+            w.number(PyTuple_GET_ITEM(state.ptr(), 1) == Py_True);
+            w.number(length(edges));
+            each(edges, [&](nb::handle edge) {
+                if (length(edge) != 2) throw InputError("an edge of measured text is a pair");
+                w.number(place(state_number(PyTuple_GET_ITEM(edge.ptr(), 1))));
+                part(PyTuple_GET_ITEM(edge.ptr(), 0), body, depth);
+            });
+        }
+        if (body.init.need > 0) check_going_on(states);
+        const uint32_t callee = anonymous(std::move(body));
+        CodeWriter(d.code).op(Code::Call);
+        d.gaps.push_back({d.code.size(), callee});
+        d.weight += 2;
+    }
+
+    /// There would be dead ends where a text that may end, but is too short, could not become longer by one.
+    static void check_going_on(nb::handle states) {
+        const auto ends = [&](nb::handle n) {
+            const auto at = static_cast<Py_ssize_t>(number_of(n, length(states) - 1, "a state of measured text"));
+            return PyTuple_GET_ITEM(PyTuple_GET_ITEM(states.ptr(), at), 1) == Py_True;
+        };
+        each(states, [&](nb::handle state) {
+            bool goes_on = PyTuple_GET_ITEM(state.ptr(), 1) != Py_True;
+            each(PyTuple_GET_ITEM(state.ptr(), 0),
+                 [&](nb::handle edge) { goes_on = goes_on || ends(PyTuple_GET_ITEM(edge.ptr(), 1)); });
+            if (!goes_on) throw InputError("where characters are needed, measured text goes on from where it may end");
+        });
     }
 
     /// A part of a rule whose frame has no counter to lend.

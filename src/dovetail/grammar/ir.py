@@ -185,6 +185,22 @@ class Unlisted:
 
 
 @_node
+class Measured:
+    """A text of `low` to `high` characters along the edges of an automaton, and `end` behind it.
+
+    A state is its edges, each a character in all its spellings and a state, and whether the text may end there. No
+    character begins as `end` does. Where `low` is more than 0, a state where the text may end has an edge to another
+    one: the core keeps the number of characters beside the state, and whatever it is, it must be possible to go on.
+    """
+
+    states: tuple[tuple[tuple[tuple[Node, int], ...], bool], ...]
+    start: int
+    low: int
+    high: int | None
+    end: bytes
+
+
+@_node
 class Without:
     """What `body` matches, unless its bytes contain one of `excludes`; the body holds no calls, captures or tokens."""
 
@@ -217,6 +233,7 @@ Node = (
     | AnyOrder
     | Spelled
     | Unlisted
+    | Measured
     | Without
     | NewKey
 )
@@ -329,6 +346,33 @@ def unlisted_out(node: Unlisted) -> Node:
     return fold_words(node.words, fold)
 
 
+def measured_on(node: Measured) -> Alt:
+    """The end or the next character of a measured text, and then the rest of it."""
+    edges, ends = node.states[node.start]
+    ways: list[Node] = [Lit(node.end)] if ends and node.low == 0 else []
+    if node.high != 0:
+        low, high = max(node.low - 1, 0), None if node.high is None else node.high - 1
+        for char, to in edges:
+            ways.append(Seq((char, Measured(node.states, to, low, high, node.end))))
+    return Alt(tuple(ways))
+
+
+def measured_way(node: Measured) -> list[int] | None:
+    """The edges to take, by their places, for a text of the fewest characters; None where there is no text."""
+    ending = [{at for at, (_, ends) in enumerate(node.states) if ends}]  # [n]: before n more characters
+    most = node.low + len(node.states) if node.high is None else min(node.high, node.low + len(node.states))
+    while len(ending) <= node.low or node.start not in ending[-1]:
+        if len(ending) > most:
+            return None
+        ending.append({at for at, (edges, _) in enumerate(node.states) if any(to in ending[-1] for _, to in edges)})
+    way: list[int] = []
+    at = node.start
+    for left in reversed(ending[:-1]):
+        way.append(next(place for place, (_, to) in enumerate(node.states[at][0]) if to in left))
+        at = node.states[at][0][way[-1]][1]
+    return way
+
+
 def chars(ranges: Iterable[tuple[int, int]]) -> Chars:
     """A character class from ranges in any order, overlapping or not."""
     merged: list[tuple[int, int]] = []
@@ -364,6 +408,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return spelled_out(node).parts
         case Unlisted():
             return (unlisted_out(node),)
+        case Measured(states):
+            return tuple(char for edges, _ in states for char, _ in edges)
         case AnyOrder(members, extra, separator, close):
             between = (separator,) if extra is None else (separator, extra)
             return (*(member for member, _ in members), *between, close)

@@ -60,6 +60,12 @@ def _way(node: ir.Node, weights: _Weights) -> list[ir.Node]:
         case ir.Unlisted():
             text, rest = min(_departures(node), key=lambda way: len(way[0]) * _BYTE + weights[id(way[1])])
             return [ir.Lit(text), rest]
+        case ir.Measured(states, at, _, _, end):
+            chars: list[ir.Node] = []
+            for place in ir.measured_way(node) or ():
+                char, at = states[at][0][place]
+                chars.append(char)
+            return [*chars, ir.Lit(end)]
         case ir.AnyOrder(members, _, separator, close, started):
             required = [member for member, needed in members if needed]
             joined = [part for member in required for part in (separator, member)]
@@ -123,6 +129,11 @@ def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
             return min((len(stop) * _BYTE + weights[id(arm)] for stop, arm in _arms(node)), default=math.inf)
         case ir.Unlisted():
             return min((len(text) * _BYTE + weights[id(rest)] for text, rest in _departures(node)), default=math.inf)
+        case ir.Measured(end=end):
+            way = ir.measured_way(node)
+            if way is None:
+                return math.inf
+            return sum(weights[id(part)] for part in _way(node, weights)[:-1]) + len(end) * _BYTE
         case _:
             return sum(weights[id(part)] for part in _way(node, weights))
 

@@ -10,6 +10,7 @@ from dovetail.grammar.export.text import free_text
 from dovetail.grammar.regex import regular
 
 MAX_ANY_ORDER = 5
+MAX_MEASURED = 10_000
 MAX_DEPTH = 200
 MAX_HEIGHT = 12
 
@@ -57,6 +58,10 @@ class _Copy:
                 return self._node(ir.spelled_out(node), depth)
             case ir.Unlisted():
                 return self._node(ir.unlisted_out(node), depth)
+            case ir.Measured():
+                if node not in self._expanded:
+                    self._expanded[node] = self._measured(node, depth)
+                return self._expanded[node]
             case ir.AnyOrder(members):
                 if len(members) > MAX_ANY_ORDER:
                     raise self._fail(f"more than {MAX_ANY_ORDER} members come in any order", "fix their order")
@@ -78,6 +83,25 @@ class _Copy:
                 return node
             case ir.NewKey():
                 return ir.EMPTY  # no grammar can say it
+
+    def _measured(self, node: ir.Measured, depth: int) -> ir.Node:
+        """A rule for each state and number of characters."""
+        rules = {node: ir.Rule(f"{self._current}-text", ir.NOTHING)}
+        pending = [node]
+        for place in pending:
+            ways: list[ir.Node] = []
+            for way in ir.measured_on(place).parts:
+                if isinstance(way, ir.Seq) and isinstance(rest := way.parts[1], ir.Measured):
+                    if rest not in rules:
+                        rules[rest] = ir.Rule(f"{self._current}-text", ir.NOTHING)
+                        pending.append(rest)
+                    ways.append(ir.Seq((self._node(way.parts[0], depth + 1), ir.Call(rules[rest]))))
+                else:
+                    ways.append(self._node(way, depth + 1))
+            rules[place].body = ir.alt(*ways)
+            if len(rules) > MAX_MEASURED:
+                raise self._fail("a pattern takes too many characters to write out", "use smaller limits")
+        return ir.Call(rules[node])
 
     def _decoded(self, data: bytes) -> str:
         try:

@@ -18,6 +18,7 @@ from dovetail.grammar.ir import (
     Call,
     Chars,
     Lit,
+    Measured,
     Node,
     Repeat,
     Rule,
@@ -46,7 +47,15 @@ def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
 @lru_cache(maxsize=1024)
 def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
     """A JSON string of low to high characters in which every pattern is found and none of `barred`."""
-    return quoted(language(patterns, low, high, barred))
+    _check_count(patterns, barred)
+    found = regex.measured(patterns, barred, low, high)
+    if found is None:
+        return quoted(language(patterns, low, high, barred))
+    states, limits = found
+    if not states:
+        return NOTHING
+    spelled = tuple((tuple((_spell(ranges), to) for ranges, to in edges), ends) for edges, ends in states)
+    return Call(Rule("pattern", Seq((QUOTE, Measured(spelled, 0, *limits, QUOTE.data)))))
 
 
 def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:

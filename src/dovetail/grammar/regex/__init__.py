@@ -17,7 +17,7 @@ from dovetail.grammar.regex.regular import (
     shortest,
     without,
 )
-from dovetail.grammar.regex.resolve import language, parse, search
+from dovetail.grammar.regex.resolve import language, measured, parse, search
 
 __all__ = [
     "Spelling",
@@ -27,6 +27,7 @@ __all__ = [
     "is_empty",
     "language",
     "mapped",
+    "measured",
     "parse",
     "restrict",
     "search",

@@ -62,8 +62,8 @@ class Product:
         never = tuple(frozenset([self._terms.term(pattern)]) for pattern in barred)
         self._start = State(first, never, *limits)
 
-    def run(self) -> Automaton:
-        """All states that the start reaches."""
+    def run(self, most: int = MAX_STATES) -> Automaton:
+        """All states that the start reaches, `most` of them."""
         found = Automaton(self._terms.alphabet, [])
         numbers = {self._start: 0}
         pending = [self._start]
@@ -84,7 +84,7 @@ class Product:
                     numbers[target] = len(numbers)
                     pending.append(target)
                 found.edges[number].extend((symbol, numbers[target]) for symbol in _bits(mask))
-            if len(numbers) > MAX_STATES or self._work > MAX_WORK:
+            if len(numbers) > most or self._work > MAX_WORK:
                 raise LimitError(
                     "the patterns need too many states together", "", "use smaller limits or fewer patterns"
                 )

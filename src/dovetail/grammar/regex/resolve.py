@@ -10,6 +10,8 @@ from dovetail.errors import GrammarError
 from dovetail.grammar import ir
 from dovetail.grammar.regex import looks, regular, syntax
 from dovetail.grammar.regex.lengths import narrow
+from dovetail.grammar.regex.measured import Limits, States
+from dovetail.grammar.regex.measured import measured as measure
 from dovetail.grammar.regex.parser import Flags, read
 from dovetail.grammar.regex.regular import from_node
 from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
@@ -48,6 +50,24 @@ def language(
     if len(found) == 1 and not never and ((low, high) == (0, None) or narrow(found[0], low, high) is found[0]):
         return _whole(*patterns)
     return regular.combined(found, never, (low, high))
+
+
+def measured(patterns: Iterable[str], barred: Iterable[str], low: int, high: int | None) -> tuple[States, Limits] | None:
+    """The same texts as an automaton to measure, see `measured.measured`; None where the pattern can do without."""
+    never = [_found(one) for one in barred]
+    found = [_found(one) for one in patterns]
+    if (low, high) == (0, None):
+        return None
+    if len(found) == 1 and not never:
+        narrowed = narrow(found[0], low, high)
+        # The counts of a pattern would be written out as states.
+        if narrowed is found[0] or (narrowed is not None and _counts(found[0])):
+            return None
+    return measure(found, never, (low, high), from_node)
+
+
+def _counts(node: Syntax) -> bool:
+    return any(isinstance(part, Rep) and (part.low > 1 or (part.high or 0) > 1) for part in syntax.walk(node))
 
 
 @lru_cache(maxsize=1024)

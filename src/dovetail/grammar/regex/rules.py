@@ -131,10 +131,14 @@ def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     return joined[0] if len(joined) == 1 else ir.Seq(tuple(joined))
 
 
-def chars(spans: list[tuple[int, int]]) -> ir.Node:
-    """A class, or a literal where only one character is in it; the gap of the surrogates is closed."""
-    if any(high == 0xD7FF for _, high in spans) and any(low == 0xE000 for low, _ in spans):
-        spans = [*spans, (0xD800, 0xDFFF)]
-    merged = ir.chars(spans)
-    (low, high), *more = merged.ranges
-    return ir.lit(chr(low)) if low == high and not more else merged
+def chars(pieces: list[tuple[int, int]]) -> ir.Node:
+    """A class, or a literal where only one character is in it."""
+    (low, high), *more = ranges = spans(pieces)
+    return ir.lit(chr(low)) if low == high and not more else ir.Chars(ranges)
+
+
+def spans(pieces: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The ranges of a class; the gap of the surrogates is closed."""
+    if any(high == 0xD7FF for _, high in pieces) and any(low == 0xE000 for low, _ in pieces):
+        pieces = [*pieces, (0xD800, 0xDFFF)]
+    return ir.chars(pieces).ranges

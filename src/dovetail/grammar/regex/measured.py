@@ -1,0 +1,77 @@
+"""Patterns whose texts are measured: the states of the pattern alone, and the number of characters beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from dovetail.errors import LimitError
+from dovetail.grammar import ir
+from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.minimal import minimise
+from dovetail.grammar.regex.product import Product
+from dovetail.grammar.regex.rules import spans
+from dovetail.grammar.regex.syntax import Syntax
+
+MAX_STATES = 100  # the more of them, the less often one is seen again
+
+Ranges = tuple[tuple[int, int], ...]
+States = tuple[tuple[tuple[tuple[Ranges, int], ...], bool], ...]
+Limits = tuple[int, int | None]
+
+
+def measured(
+    wanted: Sequence[Syntax], barred: Sequence[Syntax], limits: Limits, read: Callable[[ir.Node], Syntax]
+) -> tuple[States, Limits] | None:
+    """The automaton of the texts that all of `wanted` and none of `barred` match, and which of the limits it needs.
+
+    None where the number of characters left does not tell whether a text can be completed, or where states are many.
+    No states where nothing matches.
+    """
+    low, high = limits
+    try:
+        automaton = minimise(Product(wanted, barred, read, exits=False).run(MAX_STATES))
+    except LimitError:
+        return None
+    fewest = _fewest(automaton)
+    if high is not None and fewest > high:
+        return (), limits
+    if low <= fewest:
+        low = 0
+    if low and not _goes_on(automaton):
+        return None
+    return tuple(_state(automaton, state) for state in range(len(automaton.edges))), (low, high)
+
+
+def _state(automaton: Automaton, state: int) -> tuple[tuple[tuple[Ranges, int], ...], bool]:
+    symbols: dict[int, list[int]] = {}
+    for symbol, target in automaton.edges[state]:
+        symbols.setdefault(target, []).append(symbol)
+    edges = tuple(
+        (spans([span for symbol in found for span in automaton.alphabet[symbol]]), target)
+        for target, found in symbols.items()
+    )
+    return edges, state in automaton.accepting
+
+
+def _fewest(automaton: Automaton) -> float:
+    """How many characters the shortest text has."""
+    layer, seen = {0}, {0}
+    for length in count():
+        if layer & automaton.accepting:
+            return length
+        layer = {target for state in layer for _, target in automaton.edges[state]} - seen
+        if not layer:
+            return float("inf")
+        seen |= layer
+    raise AssertionError("the count has no end")
+
+
+def _goes_on(automaton: Automaton) -> bool:
+    """Whether texts of every length go on from each state, from the fewest characters that complete one.
+
+    From a state where a text may end that needs another such state next; from any other the way to the next one does.
+    """
+    return all(
+        any(target in automaton.accepting for _, target in automaton.edges[state]) for state in automaton.accepting
+    )
