@@ -36,9 +36,9 @@ Loops &Automaton::known_loops(DState &d) {
     Loops result;
     // A text with a token budget is entered byte by byte, never by subtrees: its counter is not a plain tick.
     if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.extra->behind_key && !d.has_steps && !rule_.counts_tokens) {
-        auto look = [&](bool alone) {
+        auto look = [&](bool ticks, bool alone) {
             Loops found;
-            found.ticks = d.counter_live && !d.keeps_set;
+            found.ticks = ticks;
             found.alone = alone;
             const auto arrives = [&](DState *to) { return this->arrives(to, d, found); };
             for (uint8_t b = 0; b < 128; ++b)
@@ -46,8 +46,10 @@ Loops &Automaton::known_loops(DState &d) {
             if (found.ascii()) found.leads = looping_leads(d, arrives);
             if (alone || found.ascii() > result.ascii()) result = std::move(found);
         };
-        look(true);
-        if (result.ticks && result.ascii() < kManyBytes) look(false);
+        look(false, true);  // inside of what is repeated nothing is counted
+        const bool counts = d.counter_live && !d.keeps_set;
+        if (counts && !result.ascii()) look(true, true);
+        if (result.ticks && result.ascii() < kManyBytes) look(true, false);
     }
     d.extra->loops = std::make_unique<Loops>(std::move(result));
     account(sizeof(Loops));

@@ -10,9 +10,30 @@ namespace dovetail {
 
 namespace {
 
-constexpr size_t kMaxMaking = 4;  // masks that are made for the sake of each other
+constexpr size_t kMaxMaking = 4;     // masks that are made for the sake of each other
+constexpr uint64_t kLongWalk = 2000;  // steps; shorter walks are not worth another one that helps them
+constexpr uint32_t kManyLeft = 12;    // repetitions; where fewer are left, most tokens come near the limit
 
 }  // namespace
+
+MaskMap::MaskMap() = default;
+MaskMap::~MaskMap() = default;
+
+MaskNode *MaskMap::find(const MaskKey &key) const {
+    if (many_) {
+        const Table &table = (*many_)[place(key)];
+        const auto at = table.find(key);
+        if (at != table.end()) return at->second.get();
+    }
+    const auto at = few_.find(key);
+    return at == few_.end() ? nullptr : at->second.get();
+}
+
+MaskNode *MaskMap::add(const MaskKey &key, std::unique_ptr<MaskNode> node) {
+    if (!many_ && few_.size() >= kFew) many_ = std::make_unique<std::array<Table, kTables>>();
+    Table &table = many_ ? (*many_)[place(key)] : few_;
+    return table.emplace(key, std::move(node)).first->second.get();
+}
 
 MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.first_) {
     if (after) after->before = this;
@@ -110,15 +131,13 @@ MaskNode &MaskCache::root(const Config &top) {
 std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     MaskParts parts;
     const Config top{&d, counter, nullptr, nullptr};
-    if (d.measured && counter.left) {
-        MaskNode &all = root({&d, {}, nullptr, nullptr});
-        Turn(*this)->walk_measured(top, all, parts);
-    } else {
+    if (!walk_profiled(top, parts)) {
+        parts.clear();
+        MaskNode *all = without_limits(d, counter);
         Turn walker(*this);
-        if (!walk_profiled(walker, top, parts)) {
-            parts.clear();
-            walker->walk_all(top, parts);
-        }
+        if (all) walker->walk_limited(top, *all, parts);
+        else walker->walk_all(top, parts);
+        if (d.counter_live) d.masks->long_walks = d.masks->long_walks || walker->steps() > kLongWalk;
     }
     if (d.extra)
         for (const TokenEdge &e : d.extra->tokens)
@@ -129,8 +148,18 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     return node;
 }
 
-bool MaskCache::walk_profiled(Turn &walker, const Config &top, MaskParts &parts) {
+/// The mask for a counter without limits, of which a mask with limits is mostly a copy; null where that does not pay.
+MaskNode *MaskCache::without_limits(DState &d, Counter counter) {
+    if (d.measured) return counter.left ? &root({&d, {}, nullptr, nullptr}) : nullptr;
+    if (!d.counter_live || d.counts_tokens || d.keeps_set || !d.masks->long_walks) return nullptr;
+    const Counter all = clamp(Counter{kUnbounded, 0}, false);
+    if (counter == all || counter.need > 0 || counter.left < kManyLeft) return nullptr;
+    return &root({&d, all, nullptr, nullptr});
+}
+
+bool MaskCache::walk_profiled(const Config &top, MaskParts &parts) {
     if (!top.d->counter_live || top.d->counts_tokens || top.d->keeps_set) return false;
+    Turn walker(*this);
     std::unique_ptr<LoopProfile> &profile = top.d->masks->profile;
     if (!profile) {
         profile = std::make_unique<LoopProfile>(walker->profile(*top.d));
@@ -159,10 +188,9 @@ bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &
 /// Null where it is not known and `make` is false, or where making it has led here.
 MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
     const MaskKey key{frame.site_id, clamp(frame)};
-    const auto slot = node.below.find(key);
-    if (slot != node.below.end()) {
-        slot->second->used = fills_;
-        return slot->second.get();
+    if (MaskNode *known = node.below.find(key)) {
+        known->used = fills_;
+        return known;
     }
     if (!make || making_.size() >= kMaxMaking) return nullptr;
     if (std::find(making_.begin(), making_.end(), std::pair<const MaskNode *, MaskKey>{&node, key}) != making_.end())
@@ -173,11 +201,11 @@ MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
     if (!(node.last && node.last_site == key.id && node.last_counter == key.counter)) {
-        auto slot = node.below.find(key);
-        if (slot == node.below.end()) slot = node.below.emplace(key, make_below(node, frame, key.counter)).first;
+        MaskNode *found = node.below.find(key);
+        if (!found) found = node.below.add(key, make_below(node, frame, key.counter));
         node.last_site = key.id;
         node.last_counter = key.counter;
-        node.last = slot->second.get();
+        node.last = found;
     }
     node.last->used = fills_;
     return *node.last;
@@ -225,15 +253,15 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
 
 MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
     const MaskKey key{top.d->id, clamp(top), rest.exit};
-    auto slot = node.below.find(key);
-    if (slot == node.below.end()) {
+    MaskNode *found = node.below.find(key);
+    if (!found) {
         MaskParts parts;
         const Config alone{top.d, key.counter, nullptr, nullptr};
         Turn(*this)->walk_rest(rest.nodes, {&alone, 1}, parts);
-        slot = node.below.emplace(key, finished(parts)).first;
+        found = node.below.add(key, finished(parts));
     }
-    slot->second->used = fills_;
-    return *slot->second;
+    found->used = fills_;
+    return *found;
 }
 
 std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
@@ -400,7 +428,7 @@ void MaskCache::drop(MaskNode &node) {
         pending.pop_back();
         bytes_ -= n->bytes;
         if (n->base) bases_.release(n->base);
-        for (auto &[key, child] : n->below) pending.push_back(child.get());
+        n->below.each([&](MaskNode &child) { pending.push_back(&child); });
     }
 }
 
@@ -417,7 +445,7 @@ void MaskCache::make_room() {
     for (size_t i = 0; i < all.size(); ++i) {
         ages.emplace_back(all[i]->used, all[i]->bytes);
         if (all[i]->base) all[i]->base->used = std::max(all[i]->base->used, all[i]->used);
-        for (auto &[key, child] : all[i]->below) all.push_back(child.get());
+        all[i]->below.each([&](MaskNode &child) { all.push_back(&child); });
     }
     for (const auto &base : bases_.all()) ages.emplace_back(base->used, bases_.base_bytes());
     std::sort(ages.begin(), ages.end());
@@ -443,8 +471,8 @@ void MaskCache::make_room() {
     gather();
     for (size_t i = 0; i < all.size(); ++i) {
         all[i]->last = nullptr;
-        std::erase_if(all[i]->below, [&](auto &entry) { return old(*entry.second); });
-        for (auto &[key, child] : all[i]->below) all.push_back(child.get());
+        all[i]->below.erase_if(old);
+        all[i]->below.each([&](MaskNode &child) { all.push_back(&child); });
     }
 }
 

@@ -1,6 +1,7 @@
 // Token masks: walked once, then remembered by exactly the frames that the walk looked at.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,40 @@ struct MaskKeyHash {
     }
 };
 
+struct MaskNode;
+
+/// Masks by what they are for. Thousands of call sites may share a string, and to grow a table of as many at once would
+/// take longer than any mask, so many entries are spread over several tables.
+class MaskMap {
+  public:
+    MaskMap();
+    ~MaskMap();
+
+    MaskNode *find(const MaskKey &key) const;
+    MaskNode *add(const MaskKey &key, std::unique_ptr<MaskNode> node);
+    template <class Visit> void each(Visit visit) const {
+        const auto look = [&](const Table &table) {
+            for (const auto &[key, node] : table) visit(*node);
+        };
+        look(few_);
+        if (many_) std::for_each(many_->begin(), many_->end(), look);
+    }
+    template <class Test> void erase_if(Test test) {
+        const auto erase = [&](Table &table) { std::erase_if(table, [&](const auto &entry) { return test(*entry.second); }); };
+        erase(few_);
+        if (many_) std::for_each(many_->begin(), many_->end(), erase);
+    }
+
+  private:
+    using Table = std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash>;
+    static constexpr size_t kFew = 128, kTables = 64;
+
+    static size_t place(const MaskKey &key) { return MaskKeyHash{}(key) >> 58; }
+
+    Table few_;
+    std::unique_ptr<std::array<Table, kTables>> many_;
+};
+
 /// What one frame adds to a mask, given the frames above it.
 ///
 /// `base` and `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller: `rest` holds,
@@ -45,7 +80,7 @@ struct alignas(64) MaskNode {
     bool has_rest = false;
 
     std::vector<Rest> rest;
-    std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> below;
+    MaskMap below;
 };
 
 /// The masks of one automaton state, by counter; linked so that the cache can find all of them.
@@ -61,6 +96,7 @@ struct MaskRoots {
     std::unique_ptr<MaskNode> plain;  // for counter zero
     std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> counted;
     std::unique_ptr<LoopProfile> profile;  // for all of `counted`
+    bool long_walks = false;               // of `counted`
 
     template <class Visit> void each(Visit visit) {
         if (plain) visit(*plain);
@@ -100,7 +136,8 @@ class MaskCache {
 
     MaskNode &root(const Config &top);
     std::unique_ptr<MaskNode> make_root(DState &d, Counter counter);
-    bool walk_profiled(Turn &walker, const Config &top, MaskParts &parts);
+    MaskNode *without_limits(DState &d, Counter counter);
+    bool walk_profiled(const Config &top, MaskParts &parts);
     MaskNode *find_below(MaskNode &node, const Frame &frame, bool make);
     MaskNode &below(MaskNode &node, const Frame &frame);
     std::unique_ptr<MaskNode> make_below(MaskNode &node, const Frame &frame, Counter counter);

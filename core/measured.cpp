@@ -8,26 +8,41 @@ namespace dovetail {
 
 namespace {
 
-/// The bytes that a character can begin with; false where it may begin with something else.
-bool first_bytes(const Ast &ast, uint32_t at, std::bitset<256> &found) {
-    const Ast::Node &n = ast.nodes[at];
-    const auto begins = [&](uint32_t kid) { return first_bytes(ast, kid, found); };
-    switch (n.op) {
-    case Code::Lit:
-        if (!n.text.empty()) found.set(static_cast<uint8_t>(n.text[0]));
-        return !n.text.empty();
-    case Code::Chars:
-    case Code::Bytes:
-        for (const auto &[low, high] : ast.ranges(n)) {
-            const uint32_t last = n.op == Code::Chars && high >= 0x80 ? 0xFF : high;
-            for (uint32_t b = low; b <= last; ++b) found.set(b);
+/// The bytes that characters can begin with: those that stand for themselves, and those that lead to other spellings.
+struct FirstBytes {
+    std::bitset<256> plain, leads;
+
+    /// False where a character may begin with something else than a byte.
+    bool add(const Ast &ast, uint32_t at, bool leads_on = false) {
+        const Ast::Node &n = ast.nodes[at];
+        std::bitset<256> &found = leads_on ? leads : plain;
+        switch (n.op) {
+        case Code::Lit:
+            if (n.text.empty()) return false;
+            if (is_char(n.text)) found.set(static_cast<uint8_t>(n.text[0]));
+            else leads.set(static_cast<uint8_t>(n.text[0]));
+            return true;
+        case Code::Chars:
+            for (const auto &[low, high] : ast.ranges(n))
+                for (uint32_t b = std::min(low, 0xC0u); b <= (high < 0x80 ? high : 0xFF); ++b) found.set(b);
+            return true;
+        case Code::Seq: return n.count > 0 && add(ast, ast.kids(n)[0], leads_on || n.count > 1);
+        case Code::Alt:
+            return std::all_of(ast.kids(n).begin(), ast.kids(n).end(), [&](uint32_t kid) { return add(ast, kid, leads_on); });
+        default: return false;
+        }
+    }
+
+  private:
+    static bool is_char(std::string_view text) {
+        uint8_t utf8 = 0;
+        for (size_t i = 0; i < text.size(); ++i) {
+            utf8 = utf8_next(utf8, static_cast<uint8_t>(text[i]));
+            if (utf8 == kUtf8Bad || (utf8 == 0) != (i + 1 == text.size())) return false;
         }
         return true;
-    case Code::Seq: return n.count > 0 && begins(ast.kids(n)[0]);
-    case Code::Alt: return std::all_of(ast.kids(n).begin(), ast.kids(n).end(), begins);
-    default: return false;
     }
-}
+};
 
 }  // namespace
 
@@ -35,10 +50,12 @@ void check_measured(const Ast &ast) {
     const Ast::Node &root = ast.nodes[ast.root];
     if (root.op != Code::Measured) return;
     if (root.text.empty()) throw InputError("measured text ends with nothing");
-    std::bitset<256> first;
+    FirstBytes first;
     for (const uint32_t character : ast.kids(root))
-        if (!first_bytes(ast, character, first)) throw InputError("a character of measured text begins with a byte");
-    if (first[static_cast<uint8_t>(root.text[0])]) throw InputError("a character of measured text begins like its end");
+        if (!first.add(ast, character)) throw InputError("a character of measured text must begin with a byte");
+    const auto end = static_cast<uint8_t>(root.text[0]);
+    if (first.plain[end] || first.leads[end]) throw InputError("a character of measured text begins like its end");
+    if ((first.plain & first.leads).any()) throw InputError("a character of measured text begins like another spelling");
 }
 
 uint32_t NfaBuilder::measured(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {

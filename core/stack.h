@@ -81,13 +81,11 @@ struct Stacks {
     std::vector<Config> tops;
     bool complete = false;
     const Mark *end_marks = nullptr;
-    bool refused = false;  // a measured text on the way here had too few or too many characters
 
     void clear() {
         tops.clear();
         complete = false;
         end_marks = nullptr;
-        refused = false;
     }
     bool dead() const { return tops.empty() && !complete; }
 };
@@ -108,16 +106,12 @@ template <class World> class Mover {
     /// `count_tokens`: a text with a token budget spends one at the first byte that it takes of a token.
     void step(const Stacks &from, uint8_t byte, bool count_tokens, Stacks &out) {
         out.clear();
-        out.refused = from.refused;
         begin();
         for (const Config &c : from.tops) {
             DState *to = c.d->next(byte);
             if (!to) continue;
             Counter counter = c.counter;
-            if (c.d->measured && !c.d->measure(*to, counter)) {
-                out.refused = true;
-                continue;
-            }
+            if (c.d->measured && !c.d->measure(*to, counter)) continue;
             if (count_tokens && c.d->counts_tokens && !(counter.need & kTokenCounted)) {
                 if (counter.need == 0) continue;
                 counter.need = (counter.need - 1) | kTokenCounted;
@@ -187,10 +181,7 @@ template <class World> class Mover {
         // Pushed last is taken first: returns come before calls.
         for (size_t i = extra.calls.size(); i-- > 0;) {
             const CallSite &site = *extra.calls[i];
-            if (d.measured && c.counter.left && site.returns[0].state && site.returns[0].state->fewest >= c.counter.left) {
-                out.refused = true;
-                continue;
-            }
+            if (d.measured && c.counter.left && site.returns[0].state && site.returns[0].state->fewest >= c.counter.left) continue;
             Frame *parent = c.parent;
             if (!site.tail) parent = frames_.make(make_frame(c.parent, &site, c.counter));
             pending_.push_back({site.callee->entry(), site.init, parent, world_.opened(site, c.marks)});

@@ -31,8 +31,9 @@ bool takes_any(const DState &d, const Loops &loops) {
     throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
 }
 
-/// Known to do nothing but take bytes.
-bool is_plain(const DState &d) { return d.expanded && d.plain && !d.counter_live && !d.counts_tokens; }
+/// Known to do nothing but take bytes; and what follows does not look at the counter either.
+bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
+bool is_plain(const DState &d) { return only_takes_bytes(d) && !d.counter_live; }
 bool is_plain(const Config &c) { return is_plain(*c.d) && c.counter == Counter{}; }
 
 }  // namespace
@@ -61,7 +62,7 @@ void Walker::begin(MaskParts &out) {
     levels_[0].clear();
     steps_ = 0;
     sharing_ = true;
-    unmeasured_ = kNone;
+    unlimited_ = kNone;
     chains_.clear();
     reaches_.clear();
 }
@@ -69,7 +70,7 @@ void Walker::begin(MaskParts &out) {
 void Walker::walk_all(const Config &top, MaskParts &out) {
     begin(out);
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
-    if (is_plain(top) && leap(0, 0, {top.d, {}, nullptr, nullptr})) return;
+    if (only_takes_bytes(*top.d) && leap(0, 0, Config(levels_[0].tops[0]))) return;
     Run run;
     top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
         for (int b = low; b <= high; ++b) {
@@ -85,10 +86,14 @@ void Walker::walk_all(const Config &top, MaskParts &out) {
     });
 }
 
-void Walker::walk_measured(const Config &top, MaskNode &all, MaskParts &out) {
+void Walker::walk_limited(const Config &top, MaskNode &all, MaskParts &out) {
     begin(out);
-    unmeasured_ = static_cast<uint32_t>(out.chains.size());
+    unlimited_ = static_cast<uint32_t>(out.chains.size());
     out.chains.push_back({&all});
+    // No token makes more steps than it has bytes.
+    const uint32_t spare = top.d->measured ? top.d->owner->room() + 1 : 2;
+    safe_bytes_ = top.counter.left > spare ? top.counter.left - spare : 0;
+    ending_ = top.d->measured && top.counter.need > 0 ? top.d->owner->end() : -1;
     if (leap_measured(top)) return;
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
     top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
@@ -101,7 +106,7 @@ void Walker::walk_measured(const Config &top, MaskNode &all, MaskParts &out) {
 
 /// Near the limit, for a state that loops on many characters: tokens of these are allowed by their length.
 bool Walker::leap_measured(const Config &top) {
-    if (top.counter.left > kFewLeft + top.d->owner->room() || !top.d->between) return false;
+    if (!top.d->between || top.counter.left > kFewLeft + top.d->owner->room()) return false;
     const Loops &loops = top.d->owner->loops(*top.d);
     if (loops.ascii() < kManyChars) return false;
     const Runs &runs = masks_.runs(loops);
@@ -129,10 +134,11 @@ bool Walker::relax(Config &c, uint32_t node) const {
     return true;
 }
 
-/// Are these the stacks that a walk without a measure has come to by the same bytes?
-bool Walker::is_relaxed(const Stacks &stacks) const {
-    return unmeasured_ != kNone && exits_.empty() && !stacks.refused &&
-           std::all_of(stacks.tops.begin(), stacks.tops.end(), [](const Config &c) { return !c.parent && c.counter == Counter{}; });
+/// Is everything at and below a node as it is without limits?
+bool Walker::is_within_limits(uint32_t node) const {
+    const TrieNode &at = vocab_.nodes()[node];
+    if (vocab_.depth(node) + at.height > safe_bytes_) return false;
+    return ending_ < 0 || (at.byte != ending_ && !vocab_.below()[node].has(static_cast<uint8_t>(ending_)));
 }
 
 void Walker::arrive(DState *state, Counter counter, Stacks &out, std::vector<uint32_t> &exits) {
@@ -164,22 +170,21 @@ bool Walker::enter(uint32_t node, size_t level) {
     const auto &nodes = vocab_.nodes();
     const TrieNode &at = nodes[node];
     if (++steps_ > kMaxWalkSteps) throw_too_long();
+    run_.to = nullptr;
+    if (unlimited_ != kNone && is_within_limits(node)) {
+        share(unlimited_, node);
+        return false;
+    }
     const size_t frames = frames_.used();
     exits_.clear();
     Stacks &to = levels_[level + 1];
     mover_.step(levels_[level], at.byte, true, to);
-    run_.to = nullptr;
     if (to.tops.empty() && exits_.empty()) {
         frames_.rewind(frames);
         return false;
     }
     bool relaxed = false;
     for (Config &c : to.tops) relaxed = relax(c, node) || relaxed;
-    if (relaxed && is_relaxed(to)) {
-        share(unmeasured_, node);
-        frames_.rewind(frames);
-        return false;
-    }
     bool whole = true;
     const bool leaf = node + 1 == at.end;
     const bool ends = !exits_.empty() || !std::all_of(to.tops.begin(), to.tops.end(), is_stuck);
@@ -218,6 +223,7 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     const Stacks &stacks = levels_[level];
     const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
     if (only && exits.empty() && is_plain(stacks.tops[0])) return plain_children(node, level, Config(stacks.tops[0]));
+    if (only && exits.empty() && only_takes_bytes(*only) && leap(node, level, Config(stacks.tops[0]))) return false;
     bool all = true;
     Run run;
     for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
@@ -239,9 +245,9 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
 /// The same for a stack that loops on many characters: what they lead to is known, the others are entered.
 bool Walker::leap(uint32_t node, size_t level, const Config &top) {
     const auto &nodes = vocab_.nodes();
-    if (nodes[node].end - node < kWorthLeaping || top.d->counter_live) return false;
+    if (nodes[node].end - node < kWorthLeaping || (top.d->measured && top.counter.left)) return false;
     const Loops &loops = top.d->owner->loops(*top.d);
-    if (loops.ascii() < kManyChars) return false;
+    if (loops.ticks || loops.ascii() < kManyChars) return false;
     const Runs &runs = masks_.runs(loops);
     if (!runs.holds(vocab_.path(node))) return false;
     out_->runs.push_back({&runs, {nodes[node + 1].first, nodes[nodes[node].end].first}});

@@ -88,11 +88,12 @@ class Walker {
 
     /// Every token from the root of the trie.
     void walk_all(const Config &top, MaskParts &out);
-    /// The same for measured text, where `all` is the mask without a measure.
-    void walk_measured(const Config &top, MaskNode &all, MaskParts &out);
+    /// The same where `all` is the mask for a counter without limits.
+    void walk_limited(const Config &top, MaskNode &all, MaskParts &out);
     /// The same for a counted loop; false where the profile does not serve this count.
     bool walk_loop(const Config &top, const LoopProfile &profile, MaskParts &out);
     LoopProfile profile(DState &d);
+    uint64_t steps() const { return steps_; }
     /// What a return leads to before the next byte; the frames live until the next `arrive`.
     void arrive(DState *state, Counter counter, Stacks &out, std::vector<uint32_t> &exits);
     /// The trie nodes in `from`, which are sorted by byte, with these tops as the lowest frames.
@@ -151,7 +152,7 @@ class Walker {
     bool covers(const Config &c, uint32_t node);
     bool leap_measured(const Config &top);
     bool relax(Config &c, uint32_t node) const;
-    bool is_relaxed(const Stacks &stacks) const;
+    bool is_within_limits(uint32_t node) const;
     bool hand_over(const Config &c, uint32_t node);
     bool join(const Stacks &stacks, uint32_t node);
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
@@ -175,7 +176,9 @@ class Walker {
     MaskParts *out_ = nullptr;
     uint64_t steps_ = 0;
     bool sharing_ = true;
-    uint32_t unmeasured_ = kNone;  // the chain that knows what is allowed where nothing is measured
+    uint32_t unlimited_ = kNone;  // the chain that knows what is allowed without limits
+    uint32_t safe_bytes_ = 0;     // of a token, which cannot come to the limits
+    int ending_ = -1;             // the byte that ends measured text too early, or none
     std::vector<Chain> chains_;  // that this walk has asked for
     std::unordered_map<Spots, Reach, SpotsHash> reaches_;
     Stacks joined_[2];

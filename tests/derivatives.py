@@ -169,6 +169,8 @@ class Grammar:
                 yield from self.steps(ir.spelled_out(node), edge)
             case ir.Unlisted():
                 yield from self.steps(ir.unlisted_out(node), edge)
+            case ir.Measured():
+                yield from self.steps(ir.measured_on(node), edge)
             case ir.AnyOrder():
                 yield from self.steps(ir.unfolded(node), edge)
             case ir.Alt(parts):
@@ -339,6 +341,8 @@ class Grammar:
                 return self._can_finish(ir.spelled_out(node))
             case ir.Unlisted():
                 return self._can_finish(ir.unlisted_out(node))
+            case ir.Measured():
+                return self._can_measure(node)
             case ir.AnyOrder(members, _, _, close):
                 return self._can_finish(close) and all(self._can_finish(member) for member, needed in members if needed)
             case ir.Alt(parts):
@@ -360,6 +364,20 @@ class Grammar:
                 return self._search(node)
             case _:
                 return True
+
+    def _can_measure(self, node: ir.Measured) -> bool:
+        """Whether some number of characters leads to an end."""
+        most = node.low + len(node.states)
+        ending = {at for at, (_, ends) in enumerate(node.states) if ends}
+        for length in range(most + 1 if node.high is None else min(most, node.high) + 1):
+            if length >= node.low and node.start in ending:
+                return True
+            ending = {
+                at
+                for at, (edges, _) in enumerate(node.states)
+                if any(to in ending and self._can_finish(char) for char, to in edges)
+            }
+        return False
 
     def _search(self, node: Rest) -> bool:
         """Whether some bytes lead from a text or a body with excludes to its end."""

@@ -140,7 +140,7 @@ class _Nodes:
             case 7:
                 if not self.with_spelled:
                     return ir.lit(dice.pick(WORDS))
-                return self.spelled() if dice.number(0, 1) else self.unlisted()
+                return dice.pick((self.spelled, self.unlisted, lambda: make_measured(dice)))()
             case 0 | 1:
                 return ir.Lit(dice.pick(WORDS).encode(), dice.number(0, 1) == 1)
             case 2:
@@ -245,6 +245,37 @@ class _Nodes:
         return ir.Text(excludes, stops, after, names, most, min_chars=least)
 
 
+ESCAPED = ("n", "t", "u01", "u0é")
+
+
+def make_measured(dice: Dice, factor: int = 1) -> ir.Measured:
+    """A few states over characters and their escapes, with bounds of a few characters or of so many times as many."""
+    count = dice.number(1, 4)
+    low = dice.pick((0, 0, 1, 2, 3)) * factor
+    ends = [bool(dice.number(0, 1)) for _ in range(count)]
+    states = []
+    for ending in ends:
+        edges = [(_measured_char(dice), dice.number(0, count - 1)) for _ in range(dice.number(0, 3))]
+        if low and ending and not any(ends[to] for _, to in edges):
+            edges.append((_measured_char(dice), dice.pick([at for at, other in enumerate(ends) if other])))
+        states.append((tuple(edges), ending))
+    high = dice.pick((None, low, low + 1, low + 2, low + 5 * factor))
+    return ir.Measured(tuple(states), dice.number(0, count - 1), low, high, dice.pick((b'"', b"/>", '"é'.encode())))
+
+
+def _measured_char(dice: Dice) -> ir.Node:
+    never = [(ord(char), ord(char)) for char in '"/\\']
+    chosen = [
+        (ord(dice.pick([char for char in CHARACTERS if char not in '"/'])),) * 2 for _ in range(dice.number(1, 3))
+    ]
+    plain = ir.complement([*chosen, *never]) if dice.number(0, 1) else ir.chars(chosen)
+    if dice.number(0, 2):
+        return plain
+    ways = [ir.lit(dice.pick(ESCAPED)) for _ in range(dice.number(1, 2))]
+    escape: ir.Node = ir.Seq((ir.lit("\\"), ir.Call(ir.Rule("escape", ir.alt(*ways)))))
+    return ir.Alt((plain, escape)) if dice.number(0, 3) else escape
+
+
 # Outputs.
 
 
@@ -272,6 +303,8 @@ def _sample(dice: Dice, node: ir.Node, depth: int) -> list[bytes]:
             return _sample(dice, ir.unlisted_out(node), depth)
         case ir.AnyOrder():
             return _sample(dice, ir.unfolded(node), depth - 1) if depth > -8 else []
+        case ir.Measured():
+            return _sample(dice, ir.measured_on(node), depth - 1) if depth > -8 else []
         case ir.Alt(parts) if parts:
             return _sample(dice, dice.pick(parts), depth)
         case ir.Repeat(body, low, high):

@@ -188,9 +188,10 @@ class Unlisted:
 class Measured:
     """A text of `low` to `high` characters along the edges of an automaton, and `end` behind it.
 
-    A state is its edges, each a character in all its spellings and a state, and whether the text may end there. No
-    character begins as `end` does. Where `low` is more than 0, a state where the text may end has an edge to another
-    one: the core keeps the number of characters beside the state, and whatever it is, it must be possible to go on.
+    A state is its edges, each a character in all its spellings and a state, and whether the text may end there. The
+    first byte of a spelling tells whether it is the plain one, and is not that of `end`; no spelling begins another.
+    Where `low` is more than 0, a state where the text may end has an edge to another such state: the core keeps the
+    number of characters beside the state, and whatever it is, it must be possible to go on.
     """
 
     states: tuple[tuple[tuple[tuple[Node, int], ...], bool], ...]

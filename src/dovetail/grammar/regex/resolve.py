@@ -52,7 +52,9 @@ def language(
     return regular.combined(found, never, (low, high))
 
 
-def measured(patterns: Iterable[str], barred: Iterable[str], low: int, high: int | None) -> tuple[States, Limits] | None:
+def measured(
+    patterns: Iterable[str], barred: Iterable[str], low: int, high: int | None
+) -> tuple[States, Limits] | None:
     """The same texts as an automaton to measure, see `measured.measured`; None where the pattern can do without."""
     never = [_found(one) for one in barred]
     found = [_found(one) for one in patterns]
