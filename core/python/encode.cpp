@@ -372,7 +372,7 @@ class Encoder {
         Draft body;
         body.loops = d.loops;
         node(ir().repeat_body(o), body, depth + 1);
-        const bool searched = d.loops && low > 0 && body.gaps.empty();
+        const bool searched = d.loops && low > 0;
         const size_t limit = searched ? kUnrollAfterLoop : kUnrollWeight;
         // Where strings are excluded, what may still come depends on the count too, so the count is part of the state.
         const bool small = copies * std::max<size_t>(body.weight, 1) <= limit || inside_without_ > 0;

@@ -170,6 +170,8 @@ def _trimmed(node: Syntax, left: bool, right: bool) -> Syntax:
 
 def _split(node: Syntax, end: bool) -> tuple[Syntax, Syntax]:
     """What of `node` holds only at the start (or `end`) of the text, without its anchor, and the rest."""
+    if not syntax.asserts(node):
+        return syntax.NOTHING, node
     match node:
         case Edge(end=which, line=False) if which == end:
             return syntax.EMPTY, syntax.NOTHING
