@@ -142,9 +142,9 @@ template <class World> class Mover {
     }
 
     /// Ambiguous grammars come to the same place by many ways; past a few arrivals it pays to notice.
-    bool is_new(const Config &c) {
+    bool is_new(const DState *d, Counter counter, const Frame *parent) {
         if (++arrivals_ > kMaxArrivals) throw LimitError("the grammar is too ambiguous: over 65,536 moves at one byte");
-        return arrivals_ <= kFewArrivals || seen_.insert({c.d, c.counter, c.parent}).second;
+        return arrivals_ <= kFewArrivals || seen_.insert({d, counter, parent}).second;
     }
 
     void go(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
@@ -153,22 +153,30 @@ template <class World> class Mover {
             return;
         }
         pending_.clear();
-        pending_.push_back({d, counter, parent, marks});
-        while (!pending_.empty()) {
-            const Config c = pending_.back();
+        for (;;) {
+            if (is_new(d, counter, parent)) {
+                d->owner->expand(*d);
+                if (d->has_steps) {
+                    const std::vector<Resolved> &ways = d->owner->resolve(*d, counter);
+                    for (const Resolved &way : ways) way.state->owner->expand(*way.state);
+                    for (size_t i = ways.size(); i-- > 1;) pending_.push_back({ways[i].state, ways[i].apply(counter), parent, marks});
+                    if (!ways.empty()) {
+                        // The first way is gone at once: what has just been written to the list is slow to read.
+                        d = ways[0].state;
+                        counter = ways[0].apply(counter);
+                        continue;
+                    }
+                } else {
+                    settle({d, counter, parent, marks}, out);
+                }
+            }
+            if (pending_.empty()) return;
+            const Config &next = pending_.back();
+            d = next.d;
+            counter = next.counter;
+            parent = next.parent;
+            marks = next.marks;
             pending_.pop_back();
-            if (!is_new(c)) continue;
-            c.d->owner->expand(*c.d);
-            if (!c.d->has_steps) {
-                settle(c, out);
-                continue;
-            }
-            const std::vector<Resolved> &ways = c.d->owner->resolve(*c.d, c.counter);
-            for (size_t i = ways.size(); i-- > 0;) {
-                DState *to = ways[i].state;
-                to->owner->expand(*to);
-                pending_.push_back({to, ways[i].apply(c.counter), c.parent, c.marks});
-            }
         }
     }
 
