@@ -82,9 +82,14 @@ template <class Arrives> uint64_t Automaton::looping_leads(DState &d, const Arri
         const auto [it, fresh] = known.try_emplace({at, utf8}, true);
         if (!fresh) return it->second;
         expand(*at);
+        const DState *last = at;  // most bytes lead where the one before them leads
+        uint8_t last_utf8 = kUtf8Bad;
         for (int b = 0x80; b < 0x100; ++b) {
             const uint8_t next = utf8_next(utf8, static_cast<uint8_t>(b));
             DState *to = at->next(static_cast<uint8_t>(b));
+            if (to == last && next == last_utf8) continue;
+            last = to;
+            last_utf8 = next;
             // Inside a character nothing else may come: subtrees and profiles rely on it.
             const bool good = next == kUtf8Bad ? !to
                               : next == 0      ? arrives(to)
@@ -109,7 +114,8 @@ const CharSet &Automaton::wide_loops(DState &d) {
     std::vector<DState *> round{&d};
     if (!spread_wide(d, set, round)) {
         set = {};
-        round.resize(1);
+        // From the first of many states the same many are reached, so nothing is found there either.
+        round.resize((round.size() + 1) / 2);
     }
     for (DState *r : round) {
         Loops &there = known_loops(*r);
@@ -126,11 +132,15 @@ bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &roun
     constexpr size_t kMaxRound = 64;
     set = d.ascii();
     for (size_t i = 0; i < round.size(); ++i) {
+        const DState *last = nullptr;  // most characters lead where the one before them leads
         for (int b = 0; b < 128; ++b) {
             const auto byte = static_cast<uint8_t>(b);
             if (!set.has(byte)) continue;
             DState *to = round[i]->next(byte);
-            if (std::find(round.begin(), round.end(), to) != round.end()) continue;
+            if (to == last || std::find(round.begin(), round.end(), to) != round.end()) {
+                last = to;
+                continue;
+            }
             expand(*to);
             const CharSet there = to->ascii();
             const CharSet common{set.low & there.low, set.high & there.high, 0};
@@ -146,7 +156,8 @@ bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &roun
     }
     const auto arrives = [&](const DState *to) { return std::find(round.begin(), round.end(), to) != round.end(); };
     set.leads = ~uint64_t{0};
-    for (DState *r : round) set.leads &= looping_leads(*r, arrives);
+    for (DState *r : round)
+        if (set.leads) set.leads &= looping_leads(*r, arrives);
     return true;
 }
 
