@@ -49,7 +49,8 @@ struct FirstBytes {
 void check_measured(const Ast &ast) {
     const Ast::Node &root = ast.nodes[ast.root];
     if (root.op != Code::Measured) return;
-    if (root.text.empty()) throw InputError("measured text ends with nothing");
+    if (root.text.empty() || utf8_next(0, static_cast<uint8_t>(root.text[0])) == kUtf8Bad)
+        throw InputError("measured text must end with something that begins with a character");
     FirstBytes first;
     for (const uint32_t character : ast.kids(root))
         if (!first.add(ast, character)) throw InputError("a character of measured text must begin with a byte");

@@ -106,6 +106,8 @@ class Walker {
     bool key_ended(bool) { return true; }  // what was there before is the matcher's business
 
   private:
+    static constexpr int kManyChars = 26;  // in a loop; fewer leave it nearly everywhere
+
     /// Siblings that lead to the state where the last one was handed over are handed over with it.
     struct Run {
         DState *to = nullptr;                          // where the only stack goes

@@ -17,9 +17,9 @@ void describe(CodeReader &in) {
     auto number = [&] { std::printf(" %u", in.number32()); };
     auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
     static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder", "Unlisted", "NewKey"};
+                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder", "Unlisted", "NewKey", "Measured"};
     const Code op = in.op();
-    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 19)]);
+    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 20)]);
     switch (op) {
     case Code::Lit:
     case Code::Special: text(); break;
@@ -43,6 +43,14 @@ void describe(CodeReader &in) {
             std::printf("]");
         }
         describe(in), describe(in);
+        break;
+    case Code::Measured:
+        text();
+        for (uint32_t states = in.count(); states > 0; --states) {
+            std::printf(in.byte() ? " [+" : " [");
+            for (uint32_t n = in.count(); n > 0; --n) number(), describe(in);
+            std::printf("]");
+        }
         break;
     case Code::NewKey: std::printf(" %u", in.byte()); break;
     case Code::Chars:

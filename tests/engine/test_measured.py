@@ -108,7 +108,8 @@ def test_texts_that_differ_in_their_bounds_alone_share_what_is_known_of_them() -
         (loop(A, 0, 2**30 + 1), "must be between"),
         (ir.Measured((), 0, 0, 1, b'"'), "no states"),
         (ir.Measured(((((A, 1),), True),), 0, 0, 1, b'"'), "must be between"),
-        (ir.Measured(((((A, 0),), True),), 0, 0, 1, b""), "ends with nothing"),
+        (ir.Measured(((((A, 0),), True),), 0, 0, 1, b""), "must end with something"),
+        (ir.Measured(((((A, 0),), True),), 0, 0, 1, b"\xa9"), "must end with something"),
         (ir.Measured(((((A, 0),), False),), 0, 0, 1, b'"'), "matches nothing"),
         (between(0, 2), "matches nothing"),
     ],
@@ -193,7 +194,8 @@ def test_a_pattern_with_limits_takes_the_texts_that_keep_to_both(
     schema: dict[str, object], text: str, escaped: bool
 ) -> None:
     low, high = schema["minLength"], schema.get("maxLength", len(text))
-    assert isinstance(low, int) and isinstance(high, int)
+    assert isinstance(low, int)
+    assert isinstance(high, int)
     pattern = str(schema["pattern"]).replace("$", r"\Z")
     expected = re.search(pattern, text, re.ASCII) is not None and low <= len(text) <= high
     written = '"' + "".join(f"\\u{ord(char):04x}" for char in text) + '"' if escaped else json.dumps(text)
