@@ -52,7 +52,6 @@ bool Walker::leap_measured(const Config &top) {
 
 /// Forgets the measure of a text where nothing below the node can come to its limits.
 bool Walker::relax(Config &c, uint32_t node) const {
-    if (!c.d->measured || c.counter.left == 0) return false;
     if (c.counter.need > 0 && vocab_.below()[node].has(c.d->owner->end())) return false;
     if (c.counter.left <= vocab_.nodes()[node].height + c.d->owner->room()) return false;
     c.counter = {};

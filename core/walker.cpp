@@ -127,7 +127,8 @@ bool Walker::enter(uint32_t node, size_t level) {
         return false;
     }
     bool relaxed = false;
-    for (Config &c : to.tops) relaxed = relax(c, node) || relaxed;
+    for (Config &c : to.tops)
+        if (c.d->measured && c.counter.left) relaxed = relax(c, node) || relaxed;
     bool whole = true;
     const bool leaf = node + 1 == at.end;
     const bool ends = !exits_.empty() || !std::all_of(to.tops.begin(), to.tops.end(), is_stuck);
