@@ -13,11 +13,10 @@ from dovetail.grammar.ir import AnyOrder, Call, Lit, Node, Repeat, Rule, Seq
 from . import text
 from .keys import declared_member, other_member
 from .members import MAX_ANY_ORDER
-from .reading import ANNOTATIONS
+from .shapes import UNCOMMON
 from .text import Pieces
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
-_KEYWORDS = {"type", "properties", "required", "additionalProperties"} | ANNOTATIONS
 _NONE: list[str] = []
 
 
@@ -32,9 +31,9 @@ class Plain(NamedTuple):
 def read_plain(schema: dict[str, Any], strict: bool) -> Plain | None:
     """None where it is no such schema, or something is wrong with it that the general way tells."""
     declared, required = schema.get("properties"), schema.get("required", _NONE)
-    if not declared or type(declared) is not dict or type(required) is not list or schema.keys() - _KEYWORDS:
+    if not declared or type(declared) is not dict or type(required) is not list:
         return None
-    if not all(type(name) is str for name in required):
+    if not schema.keys().isdisjoint(UNCOMMON) or not all(type(name) is str for name in required):
         return None
     needed = set(required)
     others = schema.get("additionalProperties", not strict)
