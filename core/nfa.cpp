@@ -1,6 +1,7 @@
 #include "nfa.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "nfa_builder.h"
 
@@ -16,7 +17,8 @@ size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
                    bounds.size() * sizeof(Counter) + counter_live.size() / 8;
     for (const std::vector<bool> &set : sets) bytes += sizeof(set) + set.size() / 8;
-    bytes += spellers.size() * sizeof(NfaCall);
+    bytes += spellers.size() * sizeof(NfaCall) + places.size() * sizeof(NfaPlace) + forks.size() * sizeof(NfaFork);
+    for (const NfaTrie &t : tries) bytes += sizeof(NfaTrie) + t.plain.size() * sizeof(ByteEdge);
     for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
     bytes += measures.size() * sizeof(Measure);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
@@ -137,7 +139,9 @@ template <class Passes> void spread(const Nfa &nfa, Passes passes, std::vector<b
 /// follows them, those of free text before it: a sweep each way does nearly all, and only loops ask for more.
 template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, Holds holds, Passes passes) {
     constexpr int kSweeps = 2;
-    std::vector<bool> marked(nfa.states.size());
+    const uint32_t n = static_cast<uint32_t>(nfa.states.size());
+    std::vector<bool> marked(n);
+    uint32_t others = n;
     bool changed = true;
     for (int sweep = 0; changed && sweep < kSweeps; ++sweep) {
         changed = false;
@@ -145,10 +149,12 @@ template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, 
             if (marked[s]) return;
             bool mark = holds(nfa.states[s]);
             if (!mark && passes(nfa.states[s])) nfa.successors(s, [&](uint32_t to) { mark = mark || marked[to]; });
-            if (mark) marked[s] = changed = true;
+            if (!mark) return;
+            marked[s] = changed = true;
+            --others;
         };
-        const uint32_t n = static_cast<uint32_t>(nfa.states.size());
         for (uint32_t s = 0; s < n; ++s) look(s);
+        if (others == 0) return marked;
         for (uint32_t s = n; s-- > 0;) look(s);
     }
     if (changed) spread(nfa, passes, marked);
@@ -160,10 +166,21 @@ std::vector<bool> live_states(const Nfa &nfa) {
         nfa, [](const Nfa::State &s) { return s.kind == Nfa::Accept; }, [](const Nfa::State &) { return true; });
 }
 
+[[maybe_unused]] bool is_live(const Nfa &nfa) {
+    const std::vector<bool> live = live_states(nfa);
+    return std::find(live.begin(), live.end(), false) == live.end();
+}
+
 /// Cuts the edges into states that cannot reach an end, so that no walk enters a dead end.
 void trim(Nfa &nfa) {
     const std::vector<bool> live = live_states(nfa);
     if (std::find(live.begin(), live.end(), false) == live.end()) return;
+    const auto cut = [&](uint32_t &to) {
+        if (to != kNone && !live[to]) to = kNone;
+    };
+    for (NfaFork &fork : nfa.forks) cut(fork.to);
+    for (NfaTrie &trie : nfa.tries) cut(trie.tail);
+    for (NfaPlace &place : nfa.places) cut(place.escape);
     for (Nfa::State &s : nfa.states) {
         if (s.kind == Nfa::Bytes) {
             uint32_t kept = s.a;
@@ -176,8 +193,7 @@ void trim(Nfa &nfa) {
                 if (live[nfa.outs[i]]) nfa.outs[kept++] = nfa.outs[i];
             s.b = kept - s.a;
         } else if (s.kind == Nfa::Call) {
-            for (NfaCall::Arm &arm : nfa.calls[s.a].arms)
-                if (arm.to != kNone && !live[arm.to]) arm.to = kNone;
+            for (NfaCall::Arm &arm : nfa.calls[s.a].arms) cut(arm.to);
         }
     }
 }
@@ -201,6 +217,7 @@ bool can_match(const Rule &rule, const Ast &ast, uint32_t node, const Vocab &voc
 
 Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
     Nfa nfa;
+    bool may_dead_end = true;
     if (!rule.left_group.empty()) {
         nfa.start = SpineBuilder(nfa, vocab, rule).build();
     } else {
@@ -211,9 +228,11 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
         else if (root.op == Code::AnyOrder) nfa.start = build.any_order(rule, ast, root, build.accept(0));
         else if (root.op == Code::Measured) nfa.start = build.measured(rule, ast, root, build.accept(0));
         else nfa.start = build.node(rule, ast, ast.root, build.accept(0));
+        may_dead_end = root.op == Code::Text || build.may_dead_end();
     }
     if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();
-    trim(nfa);
+    if (may_dead_end) trim(nfa);
+    else assert(is_live(nfa));
     find_counter_live(nfa, rule.counts_tokens);
     return nfa;
 }

@@ -55,6 +55,7 @@ void NfaBuilder::fill_split(uint32_t state, const std::vector<uint32_t> &outs) {
     for (uint32_t o : outs)
         if (o != kDead) nfa_.outs.push_back(o);
     nfa_.states[state].b = static_cast<uint32_t>(nfa_.outs.size()) - nfa_.states[state].a;
+    may_dead_end_ = may_dead_end_ || nfa_.states[state].b == 0;
 }
 
 uint32_t NfaBuilder::token(std::vector<uint32_t> ids, bool exclude, uint32_t to) {
@@ -237,7 +238,10 @@ uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n,
     const bool nullable = is_nullable(ast, ast.kids(n)[0], false, facts_of(rule));
     const uint32_t head = reserve_split();
     const uint32_t body = node(rule, ast, ast.kids(n)[0], head);
-    if (body == kDead && n.op == Code::Count) return n.bounds.need == 0 ? next : kDead;
+    if (body == kDead && n.op == Code::Count) {
+        may_dead_end_ = true;  // the split that was reserved
+        return n.bounds.need == 0 ? next : kDead;
+    }
     fill_split(head, {body == kDead ? kDead : add(Nfa::Tick, body), add(Nfa::Leave, next, nullable)});
     if (n.op == Code::CountParam) return head;
     nfa_.bounds.push_back(n.bounds);
@@ -286,6 +290,7 @@ uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node
     // Where nothing else may come between, a separator must be followed by a member that was not there yet.
     if (extra == kDead) more = guarded(Nfa::Room, live, more);
     const uint32_t end = guarded(Nfa::All, ast.lists(n).required, close);
+    may_dead_end_ = may_dead_end_ || end == kDead;
     fill_split(again, {end, more});
     return split({end, n.flag ? more : choice});
 }
@@ -301,9 +306,7 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
             nfa_.calls.push_back({callee, Counter{kUnbounded, 0}, {}, {{next, 0}}});
             otherwise = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
         } else if (callee->productive[0]) {
-            const auto [it, fresh] = spellers_.try_emplace(callee, static_cast<uint32_t>(nfa_.spellers.size()));
-            if (fresh) nfa_.spellers.push_back({callee, Counter{kUnbounded, 0}, {}, {}});
-            otherwise = add(Nfa::Spell, it->second, next);
+            otherwise = add(Nfa::Spell, speller(callee), next);
         }
         if (otherwise != kDead && callee->nullable[0]) otherwise = split({otherwise, next});
         if (otherwise == kDead && !letter.raw) return kDead;
@@ -315,44 +318,61 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
     return literal(n.text, false, next);
 }
 
+uint32_t NfaBuilder::speller(Rule *callee) {
+    if (!callee->productive[0]) return kNone;
+    const auto [it, fresh] = spellers_.try_emplace(callee, static_cast<uint32_t>(nfa_.spellers.size()));
+    if (fresh) nfa_.spellers.push_back({callee, Counter{kUnbounded, 0}, {}, {}});
+    return it->second;
+}
+
 uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     const Ast::Lists &lists = ast.lists(n);
-    const auto lead = static_cast<uint8_t>(n.slot);
     const uint32_t tail = node(rule, ast, ast.kids(n)[0], next), end = node(rule, ast, ast.kids(n)[1], next);
-    std::array<bool, 128> plain{};
-    Ranges beyond;
-    for (const auto &[low, high] : lists.plain) {
-        for (uint32_t c = low; c <= std::min(high, 127u); ++c) plain[c] = c != lead;
-        if (high >= 128) beyond.emplace_back(std::max(low, 128u), high);
-    }
-    std::vector<ByteEdge> wide;
-    if (tail != kDead && !beyond.empty()) wide = wide_chars(std::move(beyond), tail);
-    std::vector<uint32_t> begins, escapes, ways;
-    std::vector<ByteEdge> edges;
+    NfaTrie trie{static_cast<uint8_t>(n.slot), tail, {}};
+    if (tail != kDead) add_plain(lists.plain, trie);
+    // Characters beyond ASCII are no forks, so that places that take some lead on.
+    may_dead_end_ = may_dead_end_ || trie.plain.empty() || trie.plain.back().high < 0x80;
+    nfa_.tries.push_back(std::move(trie));
+    std::vector<uint32_t> begins;
+    begins.reserve(lists.trie.size());
     for (const Ast::Place &place : lists.trie) {
-        std::array<bool, 128> leaves = plain;
-        edges.clear();
-        escapes.clear();
-        for (const auto &[letter, at] : place.forks) {
-            if (letter.raw) leaves[letter.raw] = false;
-            if (letter.raw && begins[at] != kDead) edges.push_back({letter.raw, letter.raw, begins[at]});
-            escapes.push_back(plain_call(rule.calls[letter.slot], {kUnbounded, 0}, begins[at]));
+        NfaPlace made{static_cast<uint32_t>(nfa_.tries.size() - 1), static_cast<uint32_t>(nfa_.forks.size()), place.count,
+                        speller(rule.calls[place.others]), kDead};
+        std::vector<uint32_t> unescaped;  // what follows where another spelling is empty
+        const auto note = [&](uint32_t slot, uint32_t to) {
+            if (to != kDead && rule.calls[slot]->productive[0] && rule.calls[slot]->nullable[0]) unescaped.push_back(to);
+        };
+        for (const auto &[letter, at] : lists.forks(place)) {
+            nfa_.forks.push_back({letter.raw, speller(rule.calls[letter.slot]), begins[at]});
+            note(letter.slot, begins[at]);
         }
-        escapes.push_back(plain_call(rule.calls[place.others], {kUnbounded, 0}, tail));
-        for (size_t c = 0; c < 128 && tail != kDead; ++c) {
-            const auto byte = static_cast<uint8_t>(c);
-            if (!leaves[c]) continue;
-            if (!edges.empty() && edges.back().to == tail && edges.back().high + 1 == byte) edges.back().high = byte;
-            else edges.push_back({byte, byte, tail});
-        }
-        edges.insert(edges.end(), wide.begin(), wide.end());
-        const uint32_t escaped = split(escapes);
-        if (escaped != kDead) edges.push_back({lead, lead, escaped});
-        ways.assign(1, bytes(edges));
-        if (!place.listed) ways.push_back(end);
-        begins.push_back(split(ways));
+        note(place.others, tail);
+        const auto index = static_cast<uint32_t>(nfa_.places.size());
+        bool spelled = false;
+        nfa_.places.push_back(made);
+        nfa_.each_spelling(made, [&](uint32_t, uint32_t) { spelled = true; });
+        if (spelled) unescaped.push_back(add(Nfa::Escape, index));
+        nfa_.places[index].escape = split(unescaped);
+        begins.push_back(split({add(Nfa::Place, index), place.listed ? kDead : end}));
     }
     return begins.back();
+}
+
+/// The characters that may stand as they are.
+void NfaBuilder::add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie) {
+    Ranges beyond;
+    for (const auto &[low, high] : ranges) {
+        for (uint32_t c = low; c <= std::min(high, 0x7Fu); ++c) {
+            const auto byte = static_cast<uint8_t>(c);
+            if (byte == trie.lead) continue;
+            if (!trie.plain.empty() && trie.plain.back().high + 1 == byte) trie.plain.back().high = byte;
+            else trie.plain.push_back({byte, byte, trie.tail});
+        }
+        if (high >= 0x80) beyond.emplace_back(std::max(low, 0x80u), high);
+    }
+    if (beyond.empty()) return;
+    const std::vector<ByteEdge> &wide = wide_chars(std::move(beyond), trie.tail);
+    trie.plain.insert(trie.plain.end(), wide.begin(), wide.end());
 }
 
 uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
@@ -407,6 +427,7 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
     NfaBuilder sub(inner, vocab_, true, kMaxExcludedStates);
     const uint32_t start = sub.node(rule, ast, ast.kids(n)[0], sub.accept(0));
     if (start == kDead) return kDead;
+    may_dead_end_ = true;
     const StringSet bad(ast.lists(n).names);
     if (bad.hit(0)) return kDead;  // the empty string is excluded: nothing is without it
     std::unordered_map<uint64_t, uint32_t> made;
@@ -484,6 +505,8 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
         }
         case Nfa::NewKey:
         case Nfa::Spell:
+        case Nfa::Place:
+        case Nfa::Escape:
         case Nfa::Call: throw InputError("excluded strings need a body without calls and tokens");
         }
     }

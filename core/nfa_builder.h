@@ -42,6 +42,8 @@ class NfaBuilder {
     uint32_t any_order(const Rule &rule, const Ast &ast, const Ast::Node &node, uint32_t next);
     /// A whole rule of measured text.
     uint32_t measured(const Rule &rule, const Ast &ast, const Ast::Node &node, uint32_t next);
+    /// Whether some state may reach no end. Nearly all are made before one that is known to reach it.
+    bool may_dead_end() const { return may_dead_end_; }
     /// One node of a rule's tree.
     uint32_t node(const Rule &rule, const Ast &ast, uint32_t at, uint32_t next);
 
@@ -55,6 +57,8 @@ class NfaBuilder {
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t lone_member(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t close);
     uint32_t plain_call(Rule *callee, Counter bounds, uint32_t next);
+    uint32_t speller(Rule *callee);
+    void add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie);
     uint32_t unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t tokens(const Ast &ast, const Ast::Node &n, uint32_t next);
@@ -62,12 +66,13 @@ class NfaBuilder {
 
     Nfa &nfa_;
     std::unordered_map<const Rule *, uint32_t> spellers_;
-    // The same class or call before the same state is made once: tries of keys have one at every node.
+    // The same class or call before the same state is made once.
     std::map<std::pair<uint32_t, Ranges>, std::vector<ByteEdge>> wide_;
     std::map<std::tuple<const Rule *, uint32_t, uint32_t, uint32_t>, uint32_t> calls_;
     const Vocab &vocab_;
     const bool unroll_;
     const uint32_t limit_;  // states
+    bool may_dead_end_ = false;
 };
 
 }  // namespace dovetail

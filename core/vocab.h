@@ -43,6 +43,9 @@ struct CharSet {
     int ascii() const { return std::popcount(low) + std::popcount(high); }
 };
 
+/// Does the subtree below a node hold nothing but these characters?
+inline bool within(const CharSet &below, const TrieNode &at, const CharSet &chars) { return below.within(chars) && (at.utf8_ok & 1); }
+
 class Vocab {
   public:
     /// `tokens` are bytes by id; special and stop tokens are kept out of the trie.

@@ -14,20 +14,11 @@ constexpr uint32_t kWorthSharing = 8;    // trie nodes; fewer are walked faster 
 constexpr uint32_t kWorthMaking = 256;   // for these a mask is made where none is known
 constexpr uint32_t kWorthLeaping = 256;  // for these the runs of a loop are looked up
 
-/// Does the subtree below a node hold nothing but what the loop takes?
-bool within(const CharSet &below, const TrieNode &at, const CharSet &loops) { return below.within(loops) && (at.utf8_ok & 1); }
-
-bool takes_any(const DState &d, const Loops &loops) {
-    bool found = false;
-    d.each_range([&](uint8_t low, uint8_t high, DState *) {
-        for (int b = low; b <= high; ++b) found = found || loops.has(static_cast<uint8_t>(b));
-    });
-    return found;
-}
-
 [[noreturn]] void throw_too_long() {
     throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
 }
+
+uint64_t hash_of(const Frame *frame) { return frame ? frame->hash : 0; }
 
 /// Known to do nothing but take bytes; and what follows does not look at the counter either.
 bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
@@ -62,6 +53,7 @@ void Walker::begin(MaskParts &out) {
     sharing_ = true;
     unlimited_ = kNone;
     chains_.clear();
+    ways_.clear();
     reaches_.clear();
 }
 
@@ -69,8 +61,9 @@ void Walker::walk_all(const Config &top, MaskParts &out) {
     begin(out);
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
     if (only_takes_bytes(*top.d) && leap(0, 0, Config(levels_[0].tops[0]))) return;
+    const bool plain = is_plain(top);
     Run run;
-    top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
+    top.d->each_range([&](uint8_t low, uint8_t high, DState *to) {
         for (int b = low; b <= high; ++b) {
             const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
             if (node == kNone) continue;
@@ -78,7 +71,7 @@ void Walker::walk_all(const Config &top, MaskParts &out) {
                 share(run.chain, node);
                 continue;
             }
-            enter(node, 0);
+            if (!plain || !hand_over_again(levels_[0].tops[0], to, node)) enter(node, 0);
             run = run_;
         }
     });
@@ -140,7 +133,10 @@ bool Walker::enter(uint32_t node, size_t level) {
     if (sharing_ && !leaf && from.tops.size() == 1 && to.tops.size() == 1 && exits_.empty() && hand_over(to.tops[0], node)) {
         // Even a small subtree is worth it, because its siblings follow at once.
         whole = false;
-        if (!relaxed) run_.to = from.tops[0].d->next(at.byte);  // siblings may be higher
+        // Siblings may be higher, and come to the limits.
+        if (!relaxed) run_.to = from.tops[0].d->next(at.byte);
+        if (!relaxed && at.byte < 0x80 && is_plain(from.tops[0]))
+            ways_.push_back({run_.to, hash_of(from.tops[0].parent), run_.home, run_.at, run_.chain});
     } else if (sharing_ && !leaf && from.tops.size() == 1 && exits_.empty() && to.tops[0].d->owner != from.tops[0].d->owner && join(to, node)) {
         whole = false;
     } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); }) ||
@@ -202,6 +198,8 @@ bool Walker::leap(uint32_t node, size_t level, const Config &top) {
         if (!top.d->next(nodes[*way].byte)) continue;
         if (last != kNone && nodes[last].end == *way && vocab_.depth(last) == vocab_.depth(*way) && goes_on(run, top.d, *way)) {
             share(run.chain, *way);
+        } else if (is_plain(top) && hand_over_again(top, top.d->next(nodes[*way].byte), *way)) {
+            run = run_;
         } else {
             levels_[level].tops.assign(1, top);
             enter(*way, level);
@@ -227,6 +225,9 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
             run.to = nullptr;
         } else if (run.to == to && goes_on(run, top.d, c)) {
             share(run.chain, c);
+            all = false;
+        } else if (hand_over_again(top, to, c)) {
+            run = run_;
             all = false;
         } else if (!is_plain(*to)) {
             levels_[level].tops.assign(1, top);
@@ -287,8 +288,22 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     const uint32_t chain = chain_of(*home, through, c.parent, size >= kWorthMaking);
     if (chain == kNone) return false;
     share(chain, node);
-    run_ = {nullptr, from, state, chain};
+    run_ = {nullptr, from, state, home, chain};
     return true;
+}
+
+/// The same for a byte that leads a plain stack to where another byte has led it.
+bool Walker::hand_over_again(const Config &top, const DState *to, uint32_t node) {
+    for (const Way &way : ways_) {
+        if (way.to != to || way.callers != hash_of(top.parent)) continue;
+        const std::string_view path = vocab_.path(node);
+        const DState *from = way.home->follow(path.substr(0, path.size() - 1));
+        if (!from || from->next(vocab_.nodes()[node].byte) != way.at) continue;
+        share(way.chain, node);
+        run_ = {to, from, way.at, way.home, way.chain};
+        return true;
+    }
+    return false;
 }
 
 /// The same where a call has led elsewhere, as behind the end of a string: known masks may have come to the same stacks.
@@ -368,121 +383,6 @@ bool Walker::covers(const Config &c, uint32_t node) {
     }
     if (c.d->counter_live || c.d->counts_tokens || !sample->has_bytes || sample->ranges == 1) return false;
     return within(below, at, c.d->owner->wide_loops(*c.d));
-}
-
-size_t LoopProfile::memory() const {
-    size_t bytes = sizeof(*this) + inside.size() * 8 + ways.size() * sizeof(Way) + left.items.size() * 6;
-    for (const auto &[exit, found] : rest) bytes += sizeof(found) + found.items.size() * 6;
-    return bytes;
-}
-
-LoopProfile Walker::profile(DState &d) {
-    LoopProfile result;
-    const Loops &loops = d.owner->loops(d);
-    // A loop that may be left for the caller at any point has rests everywhere; it is walked.
-    if (d.extra && !d.extra->exits.empty()) return result;
-    constexpr int kWorthIt = 10;  // bytes; the few that white space takes are walked faster than described
-    if (!loops.ticks || !loops.alone || loops.ascii() < kWorthIt) return result;
-    result.usable = true;
-    result.sample = static_cast<uint8_t>(loops.low ? std::countr_zero(loops.low) : 64 + std::countr_zero(loops.high));
-    result.inside.resize(vocab_.rank_words());
-    collect(0, 0, 0, d, loops, result);
-    std::stable_sort(result.ways.begin(), result.ways.end(), [](const auto &a, const auto &b) { return a.chars < b.chars; });
-    follow_ways(d, result);
-    return result;
-}
-
-/// Sorts what is below a node, which the loop has taken, into what stays inside and what leaves.
-void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &d, const Loops &loops,
-                     LoopProfile &out) const {
-    const auto &nodes = vocab_.nodes();
-    auto inside = [&](uint32_t first, uint32_t last) {
-        each_word({first, last}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
-    };
-    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-        const TrieNode &at = nodes[c];
-        const uint8_t next = utf8_next(utf8, at.byte);
-        const bool takes = utf8 == 0 ? loops.has(at.byte) : next != kUtf8Bad;
-        if (!takes) {
-            // Inside a character the loop alone decides, see Automaton::loops.
-            const DState *to = utf8 == 0 ? d.next(at.byte) : nullptr;
-            // Until the lower bound is met the state cannot leave, but those that follow it can.
-            if (to || (utf8 == 0 && !loops.met)) out.ways.push_back({c, chars, to && !to->counter_live && !to->has_steps});
-        } else if (next == 0 && within(vocab_.below()[c], at, loops)) {
-            inside(at.first, nodes[at.end].first);
-        } else {
-            inside(at.first, nodes[c + 1].first);
-            collect(c, static_cast<uint16_t>(chars + (utf8 == 0)), next, d, loops, out);
-        }
-    }
-}
-
-void Walker::follow_ways(DState &d, LoopProfile &out) {
-    MaskParts found;
-    begin(found);
-    sharing_ = false;  // what is found is sorted by where the loop was left
-    levels_[0].tops.push_back({&d, {kUnbounded, 0}, nullptr, nullptr});
-    for (const LoopProfile::Way &way : out.ways) {
-        if (!way.for_good) continue;
-        found.clear();
-        enter(way.node, 0);
-        for (const Span &span : found.ranks)
-            for (uint32_t rank = span.first; rank < span.last; ++rank) out.left.items.push_back(rank);
-        out.left.chars.resize(out.left.items.size(), way.chars);
-        for (const Rest &r : found.rest) {
-            auto at = std::find_if(out.rest.begin(), out.rest.end(), [&](const auto &known) { return known.first == r.exit; });
-            if (at == out.rest.end()) at = out.rest.insert(out.rest.end(), {r.exit, {}});
-            at->second.items.insert(at->second.items.end(), r.nodes.begin(), r.nodes.end());
-            at->second.chars.resize(at->second.items.size(), way.chars);
-        }
-    }
-}
-
-/// stages[k]: after k repetitions. Every looping byte leads alike, so one of them stands for all; false where it does not.
-bool Walker::find_stages(const Config &top, const LoopProfile &profile, std::vector<std::vector<Config>> &stages) {
-    const Loops &loops = top.d->owner->loops(*top.d);
-    stages.push_back({{top.d, top.counter, nullptr, nullptr}});
-    const size_t limit = std::min<size_t>(top.counter.left, vocab_.longest()) + 1;
-    for (size_t k = 0; k < limit; ++k) {
-        levels_[0].tops = stages[k];
-        exits_.clear();
-        mover_.step(levels_[0], profile.sample, true, levels_[1]);
-        if (!exits_.empty()) return false;
-        const std::vector<Config> &now = stages.emplace_back(levels_[1].tops);
-        if (k == top.counter.left) {
-            // Outside the loop nothing may take its bytes, or longer tokens would be allowed too.
-            if (std::any_of(now.begin(), now.end(), [&](const Config &c) { return takes_any(*c.d, loops); })) return false;
-            continue;
-        }
-        if (now.size() != 1) return false;
-        const Loops &there = now[0].d->owner->loops(*now[0].d);
-        if (!there.ticks || !loops.within(there)) return false;
-    }
-    return true;
-}
-
-bool Walker::walk_loop(const Config &top, const LoopProfile &profile, MaskParts &out) {
-    begin(out);
-    std::vector<std::vector<Config>> stages;
-    if (!find_stages(top, profile, stages)) return false;
-    const uint32_t most = static_cast<uint32_t>(stages.size() - 1);
-    out.dense = profile.inside;
-    vocab_.keep_short(most, out.dense.data());
-    const bool may_leave = top.d->owner->loops(*top.d).met;
-    if (may_leave) {
-        for (uint32_t rank : profile.left.up_to(most)) out.take({rank, rank + 1});
-        for (const auto &[exit, found] : profile.rest) {
-            const std::span<const uint32_t> nodes = found.up_to(most);
-            out.rest_of(exit).assign(nodes.begin(), nodes.end());
-        }
-    }
-    for (const LoopProfile::Way &way : profile.ways) {
-        if (way.chars > most) break;
-        if (way.for_good && may_leave) continue;
-        levels_[0].tops = stages[way.chars];
-        if (!levels_[0].tops.empty()) enter(way.node, 0);
-    }
-    return true;
 }
 
 }  // namespace dovetail

@@ -110,9 +110,18 @@ class Walker {
 
     /// Siblings that lead to the state where the last one was handed over are handed over with it.
     struct Run {
-        DState *to = nullptr;                          // where the only stack goes
+        const DState *to = nullptr;                   // where the only stack goes
         const DState *from = nullptr, *at = nullptr;  // how the known mask gets there by the same byte
+        DState *home = nullptr;
         uint32_t chain = kNone;
+    };
+    /// Where a byte led that was handed over: later nodes by which the same stack comes there are handed over at once.
+    struct Way {
+        const DState *to;
+        uint64_t callers;  // their hash
+        DState *home;
+        const DState *at;
+        uint32_t chain;
     };
     /// The masks of one stack, its top in a state that has a mask of its own.
     struct Chain {
@@ -156,6 +165,7 @@ class Walker {
     bool relax(Config &c, uint32_t node) const;
     bool is_within_limits(uint32_t node) const;
     bool hand_over(const Config &c, uint32_t node);
+    bool hand_over_again(const Config &top, const DState *to, uint32_t node);
     bool join(const Stacks &stacks, uint32_t node);
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
     void share(uint32_t chain, uint32_t node);
@@ -182,6 +192,7 @@ class Walker {
     uint32_t safe_bytes_ = 0;     // of a token, which cannot come to the limits
     int ending_ = -1;             // the byte that ends measured text too early, or none
     std::vector<Chain> chains_;  // that this walk has asked for
+    std::vector<Way> ways_;
     std::unordered_map<Spots, Reach, SpotsHash> reaches_;
     Stacks joined_[2];
     Stacks alone_;

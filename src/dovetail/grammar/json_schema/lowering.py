@@ -17,20 +17,17 @@ from dovetail.grammar.ir import (
     Call,
     Lit,
     Node,
-    Repeat,
     Rule,
     Seq,
-    Spelled,
     Without,
     alt,
     is_nothing,
     lit,
-    optional,
 )
 
 from . import numbers, text
 from .admission import admits, without_sure
-from .arrays import Counting, Items, can_tell_apart, distinct, items
+from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -42,15 +39,16 @@ from .facts import (
     read_scalar,
 )
 from .formats import UNSUPPORTED
-from .keys import json_key, other_member, quoted_member
+from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
+from .plain import in_any_order, in_order, read_plain
 from .pointers import Where, located, render
 from .prune import Needs
-from .reading import ANNOTATIONS, Reader
+from .reading import KEYWORDS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
-from .text import COMMA, QUOTE, Pieces, concat
+from .text import QUOTE, Pieces, concat
 from .values import all_strings, identity, is_speakable
 from .ways import Ambiguity, simplified
 
@@ -58,9 +56,10 @@ _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 _FIRST, _LAST = Lit(b"["), Lit(b"]")
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
-_ENUM = {"type", "enum"}
+_ONE_OF = {"oneOf"}
+_ENUM = {"enum"}
+_TYPE_ENUM = {"type", "enum"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
-_CLOSED_OBJECT = _OBJECT | ANNOTATIONS
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
@@ -112,7 +111,7 @@ class Lowering:
         found = self._done.get(id(schema))
         if found is not None:
             return found
-        live = schema.keys() - ANNOTATIONS
+        live = schema.keys() & KEYWORDS
         if type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
         elif live == _REF:
@@ -120,8 +119,8 @@ class Lowering:
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
                 return self._single(target, place)
-        elif live == _ANY_OF:
-            found = self._simple_union(schema["anyOf"], where)
+        else:
+            found = self._untyped(schema, live, where)
         if found is None:
             found = self.union(self.reader.read(((schema, where),)))
         if is_nothing(found):
@@ -137,11 +136,37 @@ class Lowering:
             return self._composite([(OBJECT, ((schema, where),))]) if live <= _OBJECT else None
         if name == "array":
             return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
-        if name == "string" and live == _ENUM and all_strings(schema["enum"]):
+        if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
         if live <= SCALAR_KEYWORDS and not self._is_special(schema):
             return self._scalar(schema, live, where)
         return None
+
+    def _untyped(self, schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+        """The same for a value that says no type, or several."""
+        if not live:
+            return self.pieces.value
+        if live == _ENUM and all_strings(schema["enum"]):
+            return self.quoted(schema["enum"])
+        if live in (_ANY_OF, _ONE_OF):
+            return self._simple_union(schema, next(iter(live)), where)
+        names = schema.get("type")
+        if type(names) is list and names and all(type(name) is str and name in TYPES for name in names):
+            return self._several(names, schema, live, where)
+        return None
+
+    def _several(self, names: list[str], schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+        """A value of one of these types; what else is said is about at most one of them."""
+        composite = [name for name in names if name in _COMPOSITE]
+        if len(live) > 1 and not composite:
+            return self._typed("", schema, live, where)
+        by_type = {name: self.pieces.by_type[name] for name in names if name != "integer" or "number" not in names}
+        if len(live) > 1:
+            found = self._typed(composite[0], schema, live, where) if len(composite) == 1 else None
+            if found is None:
+                return None
+            by_type[composite[0]] = found
+        return alt(*by_type.values())
 
     def _is_special(self, schema: dict[str, Any]) -> bool:
         """Whether the schema has a spelling of old drafts, or a format that the reader has to note."""
@@ -152,7 +177,8 @@ class Lowering:
     def _scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""
         shared = self.pieces.scalars
-        key = tuple([(word, value, type(value)) for word, value in schema.items() if word in live])
+        spread = ((word, value, type(value)) for word, value in schema.items() if word in live)
+        key = tuple([(word, tuple(value) if kind is list else value, kind) for word, value, kind in spread])
         try:
             found = shared.get(key)
         except TypeError:
@@ -181,15 +207,19 @@ class Lowering:
                 return shared[name]
         return self._composite([(ARRAY, ((schema, where),))])
 
-    def _simple_union(self, arms: Any, where: Where) -> Node | None:
+    def _simple_union(self, schema: dict[str, Any], keyword: str, where: Where) -> Node | None:
         """One of several values with a type of their own, at most one of which is an object or array."""
+        arms = schema[keyword]
         if type(arms) is not list or not arms:
             return None
         if not all(type(arm) is dict and type(arm.get("type")) is str for arm in arms):
             return None
-        if sum(arm["type"] in _COMPOSITE for arm in arms) > 1:
+        names = [arm["type"] for arm in arms]
+        if sum(name in _COMPOSITE for name in names) > 1:
             return None
-        ways = [self._single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
+        if keyword == "oneOf" and (len({*names}) < len(names) or ("integer" in names and "number" in names)):
+            return None
+        ways = [self._single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def union(self, branches: Iterable[Facts]) -> Node:
@@ -309,49 +339,27 @@ class Lowering:
             if any(word in plain for word in self.pieces.excludes):
                 return None
             return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
-        end = self.pieces.key_ends.get(id(value))
-        if end is not None and key.isascii():
-            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.declared), required)
-        return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
+        return Member(declared_member(key, value, self.pieces), required)
 
     def _object(self, parts: Parts) -> Node:
         return (self._plain_object(*parts[0]) if len(parts) == 1 else None) or self._objects([parts])
 
     def _plain_object(self, schema: dict[str, Any], where: Where) -> Node | None:
-        """The object of most tools: closed, its keys declared in one schema, some required; None where it is another.
-
-        It gives what the general way gives, in a third of the time.
-        """
-        declared, required = schema.get("properties"), schema.get("required")
-        if not declared or type(declared) is not dict or type(required) is not list or schema.keys() - _CLOSED_OBJECT:
+        """The object of most schemas; None where it is another."""
+        plain = None if self.pieces.excludes else read_plain(schema, self.strict)
+        if plain is None:
             return None
-        if not all(type(name) is str for name in required):
-            return None  # the general way tells what is wrong with it
-        needed = set(required)
-        closed = schema["additionalProperties"] is False if "additionalProperties" in schema else self.strict
-        if not closed or not needed or not needed <= declared.keys() or self.free_order or self.pieces.excludes:
-            return None
-        ws, comma, colon = self.pieces.ws, self.pieces.comma, self.pieces.colon
         at = (where, "properties")
-        parts: list[Node] = [_OPEN, *ws]
-        needs: list[Node] = []
-        anchored = False
-        for name, node in declared.items():
+        values: list[Node] = []
+        for name, node in plain.declared.items():
             if type(node) is not dict or is_nothing(value := self._single(node, (at, name))):
                 return None
-            key = text.quoted(name)
-            # Before the first required member the comma follows, after it the comma leads.
-            if name in needed:
-                needs.append(value)
-                parts += (*comma, key, colon, value, *ws) if anchored else (key, colon, value, *ws)
-                anchored = True
-            elif anchored:
-                parts.append(Repeat(Seq((*comma, key, colon, value, *ws)), 0, 1))
-            else:
-                parts.append(Repeat(Seq((key, colon, value, *ws, *comma)), 0, 1))
-        parts.append(_CLOSE)
-        self.needs.add(needs)
-        return Seq(tuple(parts))
+            values.append(value)
+        found = (in_any_order if self.free_order else in_order)(plain, values, self.pieces)
+        if found is not None:
+            needed = plain.needed
+            self.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in needed])
+        return found
 
     def _objects(self, several: list[Parts]) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
@@ -470,27 +478,9 @@ class Lowering:
             high = len(prefix) if high is None else min(high, len(prefix))
         if high is not None and low > high:
             return NOTHING
-        tail = self._tail(rest, max(low - max(len(prefix), 1), 0), None if high is None else high - max(len(prefix), 1))
+        before = max(len(prefix), 1)
+        tail = more_items(rest, max(low - before, 0), None if high is None else high - before, self.pieces)
         inside: Node = EMPTY
         if high is None or high > 0:
-            inside = self._sequence(prefix[:high] or [rest], tail, low)
+            inside = in_sequence(prefix[:high] or [rest], tail, low, self.pieces)
         return Seq((_FIRST, *self.pieces.ws, inside, _LAST))
-
-    def _tail(self, item: Node, low: int, high: int | None) -> Node:
-        """More items with their commas; where they are counted, they get a rule of their own."""
-        if high is not None and high <= 0:
-            return EMPTY
-        body = Seq((COMMA, *self.pieces.ws, item, *self.pieces.ws))
-        if low == 0 and high is None:
-            return Repeat(body, 0, None)
-        return Repeat(Call(Rule("item", body)), low, high)
-
-    def _sequence(self, first: list[Node], tail: Node, low: int) -> Node:
-        """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
-        node = tail
-        for index in range(len(first) - 1, -1, -1):
-            comma = self.pieces.comma if index else ()
-            node = concat(*comma, first[index], *self.pieces.ws, node)
-            if index >= low:
-                node = optional(node)
-        return node

@@ -59,6 +59,15 @@ _ARRAY_KEYWORDS: frozenset[Any] = frozenset(
 ) | {SOME_ITEM, TAIL}
 _ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _OLD = frozenset(("additionalItems", "dependencies"))
+# What says something about the value; of other words nothing is known.
+KEYWORDS: frozenset[Any] = frozenset(HANDLERS).union(
+    _OBJECT_KEYWORDS,
+    _ARRAY_KEYWORDS,
+    _ONE_WAY,
+    _OLD,
+    "$ref $dynamicRef $recursiveRef allOf anyOf oneOf not if then else dependentRequired dependentSchemas".split(),
+    (PREFIX_AT, DEPENDENT_AT, EITHER, MADE),
+)
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 

@@ -218,16 +218,20 @@ def _dictionaries(value: Any) -> Iterator[dict[Any, Any]]:
         current = pending.pop()
         if isinstance(current, dict):
             yield current
-            pending.extend(current.values())
+            pending += current.values()
         elif isinstance(current, list):
-            pending.extend(current)
+            pending += current
 
 
 def _has_names(root: Any) -> bool:
     """Whether something in the document but itself has a name of its own."""
-    return any(
-        found.keys() & (_NAMES if found is not root else _NAMES - {"$id", "id"}) for found in _dictionaries(root)
-    )
+    for found in _dictionaries(root):
+        if not _NAMES.isdisjoint(found):
+            names = _NAMES if found is not root else _NAMES - {"$id", "id"}
+            # A property may be called id: then a schema stands there.
+            if any(name in found and not isinstance(found[name], dict) for name in names):
+                return True
+    return False
 
 
 def _deep_copy(value: Any, copies: dict[int, Any]) -> Any:

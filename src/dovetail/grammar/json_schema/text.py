@@ -27,7 +27,7 @@ from dovetail.grammar.ir import (
     Spellings,
     Without,
     alt,
-    complement,
+    chars,
     optional,
     seq,
     star,
@@ -44,6 +44,7 @@ _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0
 _ASCII: Ranges = ((0, 0x7F),)
 _PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # without those
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
+_ALL_DIGITS = 0xFFFF  # a bit for each hexadecimal one
 BACKSLASH = Lit(b"\\")
 QUOTE = Lit(b'"')
 NEW_KEY = NewKey()  # of which there are infinitely many, whatever comes first
@@ -87,18 +88,18 @@ def digit_blocks(low: int, high: int, base: int, count: int) -> Iterator[tuple[t
             yield ((last, last), *rest)
 
 
+_HEX = [*enumerate("0123456789ABCDEF"), *enumerate("abcdef", 10)]
+
+
 @cache
-def _nibble(low: int, high: int) -> Node:
-    """One hexadecimal digit out of low..high, in either case."""
-    ranges: list[tuple[int, int]] = []
-    if low <= 9:
-        ranges.append((0x30 + low, 0x30 + min(high, 9)))
-    if high >= 10:
-        first = max(low, 10) - 10
-        ranges += [(0x41 + first, 0x41 + high - 10), (0x61 + first, 0x61 + high - 10)]
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return Lit(bytes([ranges[0][0]]))
-    return Chars(tuple(ranges))
+def _nibble(digits: int) -> Node:
+    """One hexadecimal digit of those whose bits are set, in either case."""
+    found = chars((ord(letter), ord(letter)) for digit, letter in _HEX if digits >> digit & 1)
+    return one(found.ranges)
+
+
+def _between(low: int, high: int) -> Node:
+    return _nibble((2 << high) - (1 << low))
 
 
 def concat(*parts: Node) -> Node:
@@ -116,7 +117,7 @@ def concat(*parts: Node) -> Node:
 @lru_cache(maxsize=4096)
 def _unit(low: int, high: int) -> Node:
     """`u` and four hexadecimal digits that denote low..high."""
-    blocks = [concat(*(_nibble(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)]
+    blocks = [concat(*(_between(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)]
     return concat(Lit(b"u"), alt(*blocks))
 
 
@@ -163,11 +164,25 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
+@cache
+def _beyond_ascii() -> Node:
+    """The escapes of characters beyond ASCII, the same for all letters: a call keeps the automata of the others small."""
+    return Call(Rule("escape", alt(*escapes(((0x80, MAX_CODE_POINT),)))))
+
+
 class _Others(dict[str, Rule]):
     """The escapes, without their backslash, of all characters but some letters; made when first needed."""
 
     def __missing__(self, letters: str) -> Rule:
-        self[letters] = Rule("escape", alt(*escapes(complement((ord(char), ord(char)) for char in letters).ranges)))
+        # Most objects have letters of their own, so this is no place for the general way.
+        rows = [_ALL_DIGITS] * 8
+        for code in letters.encode():
+            rows[code >> 4] ^= 1 << (code & 15)
+        whole = sum(1 << row for row in range(8) if rows[row] == _ALL_DIGITS)
+        cut = ((1 << row, digits) for row, digits in enumerate(rows) if 0 < digits < _ALL_DIGITS)
+        units = [Seq((_nibble(row), _nibble(digits))) for row, digits in ((whole, _ALL_DIGITS), *cut) if row]
+        short = [(ord(letter), ord(letter)) for code, letter in _SHORT.items() if chr(code) not in letters]
+        self[letters] = Rule("escape", Alt((chars(short), Seq((Lit(b"u00"), alt(*units))), _beyond_ascii())))
         return self[letters]
 
 
