@@ -149,7 +149,7 @@ template <class World> class Mover {
 
     void go(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
         if (d->expanded && d->plain) {
-            add({d, d->keeps_counter() ? counter : Counter{}, parent, marks}, out);
+            add(d, d->keeps_counter() ? counter : Counter{}, parent, marks, out);
             return;
         }
         pending_.clear();
@@ -159,15 +159,16 @@ template <class World> class Mover {
                 if (d->has_steps) {
                     const std::vector<Resolved> &ways = d->owner->resolve(*d, counter);
                     for (const Resolved &way : ways) way.state->owner->expand(*way.state);
-                    for (size_t i = ways.size(); i-- > 1;) pending_.push_back({ways[i].state, ways[i].apply(counter), parent, marks});
+                    for (size_t i = ways.size(); i-- > 1;) pending_.emplace_back(ways[i].state, ways[i].apply(counter), parent, marks);
                     if (!ways.empty()) {
-                        // The first way is gone at once: what has just been written to the list is slow to read.
+                        // The first way is gone at once, and nothing is passed as a whole: what has just been written
+                        // in parts is slow to read.
                         d = ways[0].state;
                         counter = ways[0].apply(counter);
                         continue;
                     }
                 } else {
-                    settle({d, counter, parent, marks}, out);
+                    settle(d, counter, parent, marks, out);
                 }
             }
             if (pending_.empty()) return;
@@ -180,50 +181,47 @@ template <class World> class Mover {
         }
     }
 
-    void settle(Config c, Stacks &out) {
-        const DState &d = *c.d;
-        if (!d.keeps_counter()) c.counter = {};
-        if (d.has_bytes || (d.extra && !d.extra->tokens.empty())) add(c, out);
-        if (d.plain) return;
-        const DState::Extra &extra = *d.extra;
+    void settle(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
+        if (!d->keeps_counter()) counter = {};
+        if (d->has_bytes || (d->extra && !d->extra->tokens.empty())) add(d, counter, parent, marks, out);
+        if (d->plain) return;
+        const DState::Extra &extra = *d->extra;
         // Pushed last is taken first: returns come before calls.
         for (size_t i = extra.calls.size(); i-- > 0;) {
             const CallSite &site = *extra.calls[i];
-            if (d.measured && c.counter.left && site.returns[0].state && site.returns[0].state->fewest >= c.counter.left) continue;
-            Frame *parent = c.parent;
-            if (!site.tail) parent = frames_.make(make_frame(c.parent, &site, c.counter));
-            pending_.push_back({site.callee->entry(), site.init, parent, world_.opened(site, c.marks)});
+            const DState *back = d->measured && counter.left ? site.returns[0].state : nullptr;
+            if (back && back->fewest >= counter.left) continue;
+            Frame *frame = site.tail ? parent : frames_.make(make_frame(parent, &site, counter));
+            pending_.emplace_back(site.callee->entry(), site.init, frame, world_.opened(site, marks));
         }
-        if (extra.behind_key && world_.key_ended(extra.key_grows))
-            pending_.push_back({extra.behind_key, c.counter, c.parent, c.marks});
-        for (size_t i = extra.exits.size(); i-- > 0;) leave(extra.exits[i], c, out);
+        if (extra.behind_key && world_.key_ended(extra.key_grows)) pending_.emplace_back(extra.behind_key, counter, parent, marks);
+        for (size_t i = extra.exits.size(); i-- > 0;) leave(extra.exits[i], parent, marks, out);
     }
 
-    void leave(uint32_t exit, const Config &c, Stacks &out) {
-        if (!c.parent) {
-            world_.bottom(exit, c.marks, out);
+    void leave(uint32_t exit, Frame *parent, const Mark *marks, Stacks &out) {
+        if (!parent) {
+            world_.bottom(exit, marks, out);
             return;
         }
-        const CallSite &site = *c.parent->site;
+        const CallSite &site = *parent->site;
         if (exit >= site.returns.size() || !site.returns[exit].state) return;
-        pending_.push_back({site.returns[exit].state, c.parent->counter, c.parent->parent,
-                            world_.closed(site, exit, c.marks)});
+        pending_.emplace_back(site.returns[exit].state, parent->counter, parent->parent, world_.closed(site, exit, marks));
     }
 
-    void add(const Config &c, Stacks &out) {
+    void add(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
         for (Config &known : out.tops) {
-            if (known.d != c.d || !same_stack(known.parent, c.parent)) continue;
-            if (known.counter == c.counter) return;
-            if (c.d->counts_tokens || c.d->keeps_set || c.d->measured) continue;
+            if (known.d != d || !same_stack(known.parent, parent)) continue;
+            if (known.counter == counter) return;
+            if (d->counts_tokens || d->keeps_set || d->measured) continue;
             // More repetitions left and fewer needed allow everything that the other allows.
-            if (known.counter.left >= c.counter.left && known.counter.need <= c.counter.need) return;
-            if (known.counter.left <= c.counter.left && known.counter.need >= c.counter.need) {
-                known = c;
+            if (known.counter.left >= counter.left && known.counter.need <= counter.need) return;
+            if (known.counter.left <= counter.left && known.counter.need >= counter.need) {
+                known = {d, counter, parent, marks};
                 return;
             }
         }
         if (out.tops.size() >= kMaxStacks) throw LimitError("the grammar is too ambiguous: over 512 stacks at one byte");
-        out.tops.push_back(c);
+        out.tops.emplace_back(d, counter, parent, marks);
     }
 
     World &world_;
