@@ -129,7 +129,7 @@ const CharSet &Automaton::wide_loops(DState &d) {
 /// Grows the states of the round and shrinks the set until each of the states leads by all of it to another of them.
 bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &round) {
     constexpr int kMostBytes = 32;
-    constexpr size_t kMaxRound = 64;
+    constexpr size_t kMaxRound = 24;
     set = d.ascii();
     for (size_t i = 0; i < round.size(); ++i) {
         const DState *last = nullptr;  // most characters lead where the one before them leads

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMaxWalkSteps = 40'000'000;
 constexpr uint32_t kWorthSharing = 8;    // trie nodes; fewer are walked faster than looked up
 constexpr uint32_t kWorthMaking = 256;   // for these a mask is made where none is known
-constexpr uint32_t kWorthLeaping = 256;  // for these the runs of a loop are looked up
+constexpr uint32_t kWorthLeaping = 96;   // for these the runs of a loop are looked up
 
 [[noreturn]] void throw_too_long() {
     throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
