@@ -252,3 +252,19 @@ def test_a_stop_token_of_the_request_ends_what_is_complete(rule: ir.Rule, table:
             return
         assert plain.accept(token)
     assert plain.is_finished == matcher.is_finished
+
+
+@pytest.mark.parametrize("cache_bytes", [1 << 16, 1 << 26])
+def test_a_rule_with_hundreds_of_callers_has_the_mask_of_each(cache_bytes: int) -> None:
+    tokens = [bytes([byte]) for byte in range(128)] + [f"a{number}".encode() for number in range(400)]
+    known = dt.Vocabulary(tokens, cache_bytes=cache_bytes)
+    word = ir.Rule("word", ir.Repeat(ir.lit("a"), 1, None))
+    ways = [ir.Seq((ir.lit(f"{number:03}"), ir.Call(word), ir.lit(f"{number:03}!"))) for number in range(400)]
+    grammar = dt.compile(ir.Rule("root", ir.Alt(tuple(ways))), known)
+    for _ in range(2):
+        for number in range(400):
+            end = f"{number:03}"
+            matcher = grammar.matcher()
+            assert matcher.accept_bytes(f"{end}a".encode())
+            longer = {128 + int(end[:size]) for size in (1, 2, 3) if str(int(end[:size])) == end[:size]}
+            assert mask(matcher) == {ord("a"), ord(end[0])} | longer
