@@ -36,24 +36,25 @@ class _Writer:
             for target in symbols:
                 if target != state:
                     entered[target] = entered.get(target, 0) + 1
-        self._rules = {state: ir.Rule("state", ir.NOTHING) for state, times in entered.items() if times > 1}
+        self._calls = {state: _call() for state, times in entered.items() if times > 1}
         self._written: dict[int, ir.Node] = {}
-        self._pending = list(self._rules)
+        self._pending = list(self._calls)
 
     def node(self) -> ir.Node:
         """The start state, and the bodies of all rules."""
         start = self._reach(0, 0)
         for state in self._pending:
-            self._rules[state].body = self._body(state, 0)
+            self._calls[state].rule.body = self._body(state, 0)
         return start
 
     def _reach(self, state: int, depth: int) -> ir.Node:
-        if state not in self._rules:
+        call = self._calls.get(state)
+        if call is None:
             if depth < MAX_DEPTH:
                 return self._body(state, depth)
-            self._rules[state] = ir.Rule("state", ir.NOTHING)
+            call = self._calls[state] = _call()
             self._pending.append(state)
-        return ir.Call(self._rules[state])
+        return call
 
     def _body(self, state: int, depth: int) -> ir.Node:
         targets = self._symbols[state]
@@ -61,7 +62,7 @@ class _Writer:
         ways += [self._exit(rest) for rest in self._automaton.exits.get(state, ())]
         for target, symbols in targets.items():
             if target != state:
-                ways.append(sequence((self._class(symbols), self._reach(target, depth + 1))))
+                ways.append(_led(self._class(symbols), self._reach(target, depth + 1)))
         rest = ir.optional(ir.alt(*ways[1:])) if len(ways) > 1 and ways[0] == ir.EMPTY else ir.alt(*ways)
         return sequence((ir.star(self._class(targets[state])), rest)) if state in targets else rest
 
@@ -79,6 +80,17 @@ class _Writer:
             known = node if _is_small(node) else ir.Call(ir.Rule("rest", node))
             self._written[id(rest)] = known
         return known
+
+
+def _call() -> ir.Call:
+    return ir.Call(ir.Rule("state", ir.NOTHING))
+
+
+def _led(first: ir.Node, rest: ir.Node) -> ir.Node:
+    """A class or literal and what follows it; as `sequence`, but written once per edge."""
+    if type(rest) is not ir.Seq and type(rest) is not ir.Lit:
+        return ir.Seq((first, rest))
+    return sequence((first, rest))
 
 
 def _is_small(node: ir.Node) -> bool:
