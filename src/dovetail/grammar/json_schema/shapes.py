@@ -205,6 +205,8 @@ class _Members:
         asked: frozenset[str] = frozenset()
         for pattern in self._languages:
             asked |= {pattern}
+            if any(schema is False for schema, _ in self._patterns[pattern]):
+                continue  # no key that it matches can be there
             found += [matched | {pattern} for matched in found]
             if len(found) > _MANY_CLASSES:
                 found = [matched for matched in found if self._keys(matched, asked) != NOTHING]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, reachable, walk
+from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, reachable
 
 _MAX_KEYS = 1_000  # that are counted
 _MAX_DEPTH = 100  # of languages whose texts are counted
@@ -20,58 +20,65 @@ def grows(language: Node) -> bool:
     """
     rules = reachable(Rule("keys", language))
     endless = _endless(rules)
-    return all(_infinite(rule.body, endless) and _goes_on(rule.body, False, endless) for rule in rules)
+    return all(_told(rule.body, endless, [])[:2] == (True, True) for rule in rules)
 
 
 def _endless(rules: list[Rule]) -> set[int]:
     """The rules from which a loop can be reached."""
-    called = {id(rule): [node.rule for node in walk(rule.body) if isinstance(node, Call)] for rule in rules}
-    waiting = {key: len(callees) for key, callees in called.items()}
     callers: dict[int, list[int]] = {}
-    for key, callees in called.items():
-        for callee in callees:
-            callers.setdefault(id(callee), []).append(key)
+    waiting: dict[int, int] = {}
+    loops: set[int] = set()
+    for rule in rules:
+        calls: list[Rule] = []
+        if _told(rule.body, set(), calls)[0]:
+            loops.add(id(rule))
+        waiting[id(rule)] = len(calls)
+        for callee in calls:
+            callers.setdefault(id(callee), []).append(id(rule))
     # From the leaves upwards: what does not loop itself and calls nothing that loops.
     finite: set[int] = set()
-    pending = [id(rule) for rule in rules if not called[id(rule)] and not _infinite(rule.body, set())]
-    bodies = {id(rule): rule.body for rule in rules}
+    pending = [key for key, calls_left in waiting.items() if not calls_left and key not in loops]
     while pending:
         key = pending.pop()
         finite.add(key)
         for caller in callers.get(key, ()):
             waiting[caller] -= 1
-            if not waiting[caller] and not _infinite(bodies[caller], set()):
+            if not waiting[caller] and caller not in loops:
                 pending.append(caller)
-    return bodies.keys() - finite
+    return waiting.keys() - finite
 
 
-def _infinite(node: Node, endless: set[int]) -> bool:
-    return any(_loops(part) or (isinstance(part, Call) and id(part.rule) in endless) for part in walk(node))
+def _told(node: Node, endless: set[int], calls: list[Rule]) -> tuple[bool, bool, bool]:
+    """Whether texts of `node` can go on for ever, infinitely many do so from every place in it, it has a character.
 
-
-def _loops(node: Node) -> bool:
-    if not isinstance(node, Repeat) or node.high is not None:
-        return False
-    return any(isinstance(part, Chars | Call) or (isinstance(part, Lit) and part.data) for part in walk(node.body))
-
-
-def _goes_on(node: Node, after: bool, endless: set[int]) -> bool:
-    """Whether infinitely many texts go on from every place in `node`; `after`: they do from its end."""
+    The rules that it calls come to `calls`.
+    """
     match node:
         case Seq(parts):
+            infinite = solid = False
+            everywhere = True
             for part in reversed(parts):
-                if not _goes_on(part, after, endless):
-                    return False
-                after = after or _infinite(part, endless)
-            return True
+                loops, goes_on, some = _told(part, endless, calls)
+                everywhere = everywhere and (goes_on or infinite)
+                infinite = infinite or loops
+                solid = solid or some
+            return infinite, everywhere, solid
+        case Call(rule):
+            calls.append(rule)
+            return id(rule) in endless, True, True  # its rule is looked at by itself
+        case Lit(data):
+            return False, not data, bool(data)
+        case Chars():
+            return False, False, True
         case Alt(parts):
-            return all(_goes_on(part, after, endless) for part in parts)
-        case Repeat(body):
-            return _goes_on(body, after or _loops(node), endless)
-        case Call():
-            return True  # its rule is looked at by itself
+            told = [_told(part, endless, calls) for part in parts]
+            return any(one[0] for one in told), all(one[1] for one in told), any(one[2] for one in told)
+        case Repeat(body, _, high):
+            infinite, everywhere, solid = _told(body, endless, calls)
+            loops = high is None and solid
+            return infinite or loops, everywhere or loops, solid
         case _:
-            return after or node == Lit(b"")
+            return False, False, False
 
 
 def number_of_keys(languages: Iterable[Node | None], enough: int) -> int | None:

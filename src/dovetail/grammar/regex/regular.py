@@ -145,7 +145,7 @@ def closed(node: ir.Node, spelling: Spelling, end: ir.Node, anything: ir.Node) -
 class _Map:
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
-        self._rules: dict[int, ir.Rule] = {}
+        self._rules: dict[int, ir.Call] = {}
         self._pending: list[tuple[ir.Rule, ir.Rule]] = []
 
     def of(self, node: ir.Node) -> ir.Node:
@@ -165,7 +165,7 @@ class _Map:
             case ir.Chars(ranges):
                 return self._spelling.char(ranges)
             case ir.Seq(parts):
-                return sequence(self._node(part) for part in parts)
+                return sequence([self._node(part) for part in parts])
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._node(part) for part in parts]))
             case ir.Repeat(ir.Chars(ranges), 0, None) if ranges == ir.ANY_CHAR.ranges:
@@ -175,10 +175,11 @@ class _Map:
             case ir.Repeat(body, low, high):
                 return ir.Repeat(self._node(body), low, high)
             case ir.Call(rule):
-                if id(rule) not in self._rules:
-                    self._rules[id(rule)] = ir.Rule(rule.name, ir.NOTHING)
-                    self._pending.append((rule, self._rules[id(rule)]))
-                return ir.Call(self._rules[id(rule)])
+                found = self._rules.get(id(rule))
+                if found is None:
+                    found = self._rules[id(rule)] = ir.Call(ir.Rule(rule.name, ir.NOTHING))
+                    self._pending.append((rule, found.rule))
+                return found
             case _:
                 raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
 
@@ -196,7 +197,7 @@ class _Closing(_Map):
             case ir.Seq(()):
                 return self._end
             case ir.Seq(parts):
-                return sequence((*map(self._node, parts[:-1]), self._last(parts[-1])))
+                return sequence([*[self._node(part) for part in parts[:-1]], self._last(parts[-1])])
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._last(part) for part in parts]))
             case ir.Repeat(ir.Chars(ranges), 0, None):

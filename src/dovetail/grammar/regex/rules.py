@@ -128,10 +128,11 @@ def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     joined: list[ir.Node] = []
     data = b""
     for part in parts:
-        for piece in part.parts if isinstance(part, ir.Seq) else (part,):
-            if isinstance(piece, ir.Lit):
+        for piece in part.parts if type(part) is ir.Seq else (part,):
+            kind = type(piece)
+            if kind is ir.Lit:
                 data += piece.data
-            elif isinstance(piece, ir.Chars) and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
+            elif kind is ir.Chars and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
                 data += chr(piece.ranges[0][0]).encode()
             else:
                 if data:

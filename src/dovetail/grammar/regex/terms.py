@@ -54,7 +54,7 @@ class Terms:
 
     def term(self, node: Syntax, rest: int = END) -> int:
         """`node` and then `rest`."""
-        key = (id(node), rest)
+        key = (id(node.rule if type(node) is ir.Call else node), rest)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._parts)
