@@ -47,6 +47,29 @@ def test_ways_become_fewer_where_one_covers_another_or_one_key_tells_them_apart(
     assert (free, ordered) == (ways(branches, True), ways(branches, False))
 
 
+KINDS = [{"properties": {"kind": {"const": kind}}} for kind in "abc"]
+
+CHOICES: list[tuple[dict[str, Any], int]] = [
+    # what stands around a oneOf of KINDS, and the branches that are left: three where the arms exclude each other
+    ({"type": "object", "required": ["kind"]}, 3),
+    ({"allOf": [{"type": "object"}, {"required": ["kind"]}]}, 3),
+    ({"type": "string"}, 0),
+]
+
+
+@pytest.mark.parametrize(("around", "branches"), CHOICES)
+def test_arms_that_the_schema_around_them_tells_apart_are_a_plain_choice(around: dict[str, Any], branches: int) -> None:
+    for schema in ({**around, "oneOf": KINDS}, {"oneOf": KINDS, **around}, {"allOf": [{"oneOf": KINDS}, around]}):
+        assert len(Reader(schema).read(((schema, ()),))) == branches
+
+
+def test_arms_that_are_told_apart_by_a_key_are_none_where_it_may_be_absent() -> None:
+    schema = {"type": "object", "properties": {"x": TEXT}, "oneOf": KINDS}
+    fmt = {"type": "json_schema", "json_schema": schema, "strict": False}
+    texts = {'{"kind": "a"}': True, '{"kind": "d"}': False, '{"x": ""}': False, "{}": False}
+    assert {text: dt.accepts(fmt, text) for text in texts} == texts
+
+
 PART = {
     "type": "object",
     "properties": {"name": TEXT},

@@ -129,10 +129,9 @@ def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     data = b""
     for part in parts:
         for piece in part.parts if type(part) is ir.Seq else (part,):
-            kind = type(piece)
-            if kind is ir.Lit:
+            if type(piece) is ir.Lit:
                 data += piece.data
-            elif kind is ir.Chars and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
+            elif type(piece) is ir.Chars and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
                 data += chr(piece.ranges[0][0]).encode()
             else:
                 if data:
