@@ -36,37 +36,38 @@ class OneOf:
 
     def arms(self, facts: Facts) -> list[Arm]:
         """Each arm, with the negations of those that may hold beside it for a value of which `facts` are known."""
-        from .disjoint import rivals  # which reads the members of the arms in turn
-
         if self._is_open:
-            return self._plain
-        if self._branches is None:
-            self._branches = self._read()
+            return self._plain  # what is compared leads back to this choice
         key = (facts.types, facts.needed & self._names)
         found = self._known.get(key)
         if found is None:
-            failing = [(self._reader.negated(schema), where) for schema, where in self._places]
-            against = rivals(self._reader, self._places, self._branches, *key)
-            both = zip(self._places, against, strict=True)
-            found = self._known[key] = [
-                [place, *(failing[other] for other in sorted(others))] for place, others in both
-            ]
+            if self._reader.nested >= MAX_NESTED:
+                problem = f"oneOf stands inside of oneOf more than {MAX_NESTED} times"
+                raise LimitError(problem, render(self._places[0][1]), "flatten the choices, or use anyOf")
+            self._reader.nested += 1
+            self._is_open = True
+            if self._branches is None:
+                self._branches = self._read()
+                key = (facts.types, facts.needed & self._names)
+            found = self._known[key] = self._compared(self._branches, *key)
+            self._is_open = False
+            self._reader.nested -= 1
         return found
 
     def _read(self) -> list[list[Facts]]:
-        if self._reader.nested >= MAX_NESTED:
-            problem = f"oneOf stands inside of oneOf more than {MAX_NESTED} times"
-            raise LimitError(problem, render(self._places[0][1]), "flatten the choices, or use anyOf")
-        self._reader.nested += 1
-        self._is_open = True
         branches: list[list[Facts]] = []
         for place in self._places:
             # An arm that leads back to this choice adds nothing to it, so there is nothing to compare.
             self.met = False
             found = self._reader.read((place,))
             branches.append([] if self.met else found)
-        self._is_open = False
-        self._reader.nested -= 1
         parts = [part.get("properties") for found in branches for facts in found for part, _ in facts.objects]
         self._names = frozenset(name for declared in parts if isinstance(declared, dict) for name in declared)
         return branches
+
+    def _compared(self, branches: list[list[Facts]], types: int, needed: frozenset[str]) -> list[Arm]:
+        from .disjoint import rivals  # which reads the members of the arms in turn
+
+        failing = [(self._reader.negated(schema), where) for schema, where in self._places]
+        both = zip(self._places, rivals(self._reader, self._places, branches, types, needed), strict=True)
+        return [[place, *(failing[other] for other in sorted(others))] for place, others in both]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, reachable
+from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted
 
 _MAX_KEYS = 1_000  # that are counted
 _MAX_DEPTH = 100  # of languages whose texts are counted
@@ -18,14 +18,14 @@ def grows(language: Node) -> bool:
 
     Where it says no, that may not be so: it goes by the form of the language.
     """
-    rules = reachable(Rule("keys", language))
+    rules = [Rule("keys", language)]
     endless = _endless(rules)
     return all(_told(rule.body, endless, [])[:2] == (True, True) for rule in rules)
 
 
 def _endless(rules: list[Rule]) -> set[int]:
-    """The rules from which a loop can be reached."""
-    callers: dict[int, list[int]] = {}
+    """The rules from which a loop can be reached; those that are called come to `rules` as well."""
+    callers: dict[int, list[int]] = {id(rules[0]): []}
     waiting: dict[int, int] = {}
     loops: set[int] = set()
     for rule in rules:
@@ -34,14 +34,17 @@ def _endless(rules: list[Rule]) -> set[int]:
             loops.add(id(rule))
         waiting[id(rule)] = len(calls)
         for callee in calls:
-            callers.setdefault(id(callee), []).append(id(rule))
+            if id(callee) not in callers:
+                callers[id(callee)] = []
+                rules.append(callee)
+            callers[id(callee)].append(id(rule))
     # From the leaves upwards: what does not loop itself and calls nothing that loops.
     finite: set[int] = set()
     pending = [key for key, calls_left in waiting.items() if not calls_left and key not in loops]
     while pending:
         key = pending.pop()
         finite.add(key)
-        for caller in callers.get(key, ()):
+        for caller in callers[key]:
             waiting[caller] -= 1
             if not waiting[caller] and caller not in loops:
                 pending.append(caller)
@@ -77,6 +80,8 @@ def _told(node: Node, endless: set[int], calls: list[Rule]) -> tuple[bool, bool,
             infinite, everywhere, solid = _told(body, endless, calls)
             loops = high is None and solid
             return infinite or loops, everywhere or loops, solid
+        case Unlisted():
+            return True, True, True
         case _:
             return False, False, False
 

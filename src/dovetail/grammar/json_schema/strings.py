@@ -24,6 +24,7 @@ from dovetail.grammar.ir import (
     Seq,
     Spelled,
     Text,
+    Unlisted,
     Without,
     alt,
     walk,
@@ -120,6 +121,9 @@ def _ends(node: Node, word: str, starts: frozenset[int]) -> frozenset[int]:
             return _repeated(body, low, high, word, starts)
         case Call(rule):
             return _ends(rule.body, word, starts)
+        case Unlisted(words):
+            ends = ((start, end) for start in starts for end in range(start, len(word) + 1))
+            return frozenset(end for start, end in ends if word[start:end] not in words)
         case _:
             raise LimitError("the pattern is too large to try a word", "", "simplify the pattern")
 
@@ -157,7 +161,7 @@ def _spell_text(word: str) -> Node:
     return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
 
 
-_SPELLING = regex.Spelling(_spell, _spell_text)
+_SPELLING = regex.Spelling(_spell, _spell_text, ESCAPES)
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

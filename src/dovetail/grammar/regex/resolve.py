@@ -12,7 +12,7 @@ from dovetail.grammar.regex import looks, regular, syntax
 from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.parser import Flags, read
 from dovetail.grammar.regex.regular import from_node
-from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
+from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax, Words
 
 
 def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
@@ -43,7 +43,7 @@ def language(
     """The texts of low to high characters but `words` in which all patterns match somewhere and none of `barred`."""
     never = [_found(one) for one in barred]
     if words:
-        never.append(Or(tuple(syntax.from_text(word) for word in words)))
+        never.append(Words(tuple(words)))
     found = [_found(one) for one in patterns]
     if len(found) == 1 and not never and ((low, high) == (0, None) or narrow(found[0], low, high) is found[0]):
         return _whole(*patterns)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dovetail.grammar import ir
 from dovetail.grammar.regex.automaton import Automaton
 from dovetail.grammar.regex.minimal import live_states
-from dovetail.grammar.regex.syntax import Cat, Or, Rep, Syntax
+from dovetail.grammar.regex.syntax import But, Cat, Or, Rep, Syntax
 
 MAX_DEPTH = 40
 
@@ -101,7 +101,7 @@ def _is_small(node: ir.Node) -> bool:
         case ir.Repeat(body):
             return isinstance(body, ir.Lit | ir.Chars)
         case _:
-            return isinstance(node, ir.Lit | ir.Chars | ir.Call)
+            return isinstance(node, ir.Lit | ir.Chars | ir.Call | ir.Unlisted)
 
 
 def direct(tree: Syntax) -> ir.Node:
@@ -119,8 +119,46 @@ def direct(tree: Syntax) -> ir.Node:
             return direct(body)
         case Rep(body, low, high):
             return ir.Repeat(direct(body), low, high)
+        case But(words):
+            return other_than(words)
         case _:
-            raise AssertionError("assertions are resolved first")
+            raise AssertionError("assertions are resolved first, and words are barred only")
+
+
+def other_than(words: tuple[str, ...]) -> ir.Node:
+    """Any text but these words."""
+    if all(word.isascii() and PLAIN.lead.decode() not in word for word in words):
+        return ir.Unlisted(words, PLAIN, ir.star(ir.ANY_CHAR), ir.EMPTY)
+    return spelled_out(words)
+
+
+def spelled_out(words: tuple[str, ...]) -> ir.Node:
+    """The same without a node for it."""
+
+    def fold(forks: dict[str, ir.Node], listed: bool, _: bool) -> ir.Node:
+        outside = ir.complement([(ord(char), ord(char)) for char in forks])
+        ways = [sequence((ir.lit(char), rest)) for char, rest in forks.items()]
+        ways.append(ir.Seq((outside, ir.star(ir.ANY_CHAR))))
+        return ir.alt(*ways) if listed else ir.optional(ir.alt(*ways))
+
+    return ir.fold_words(words, fold)
+
+
+class _Plain(ir.Spellings):
+    """Every character as it is; the null character, which no table can do without, is its own lead."""
+
+    def __missing__(self, char: str) -> tuple[bytes, ir.Rule]:
+        self[char] = char.encode(), ir.Rule("escape", ir.NOTHING)
+        return self[char]
+
+
+class _Lone(dict[str, ir.Rule]):
+    def __missing__(self, letters: str) -> ir.Rule:
+        self[letters] = ir.Rule("escape", ir.EMPTY)
+        return self[letters]
+
+
+PLAIN = _Plain(b"\0", ir.complement([(0, 0)]), _Lone())
 
 
 def sequence(parts: Iterable[ir.Node]) -> ir.Node:
