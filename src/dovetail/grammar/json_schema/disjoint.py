@@ -6,13 +6,14 @@ from itertools import combinations, permutations
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Lit
+from dovetail.grammar.regex import intersect
 
 from . import strings
 from .admission import admits
 from .facts import ANY_TYPE, NUMBER, OBJECT, STRING, Facts, Located
 from .pointers import render
 from .reading import Reader
-from .shapes import Properties, meet, properties
+from .shapes import Properties, properties
 from .values import identity
 
 MAX_PAIRS = 20_000
@@ -115,4 +116,4 @@ def _share_a_key(left: Properties, right: Properties) -> bool:
     if any(left.nodes(name) is not None for name, _, _ in right.declared):
         return True
     pairs = ((one.keys, other.keys) for one in left.extra for other in right.extra)
-    return any(one is None or other is None or meet(one, other) != NOTHING for one, other in pairs)
+    return any(one is None or other is None or intersect(one, other) != NOTHING for one, other in pairs)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from dovetail.errors import LimitError
@@ -24,16 +23,6 @@ MAX_VARIANTS = 256
 _UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
 )
-
-
-@lru_cache(maxsize=4096)
-def _meet(nodes: tuple[Node, ...], barred: tuple[Node, ...]) -> Node:
-    return regex.intersect(*nodes, barred=barred)
-
-
-def meet(*nodes: Node, barred: Iterable[Node] = ()) -> Node:
-    """The keys that all of `nodes` match and none of `barred`; the branches of a schema ask for the same ones often."""
-    return _meet(nodes, tuple(barred))
 
 
 @dataclass(slots=True)
@@ -68,7 +57,7 @@ class Demand:
         barred = [*self._others, *(lit(name) for name in self._wanted.names)]
         if not barred and not self._matched:
             return None
-        return meet(*(self._matched or [regex_any()]), barred=barred)
+        return regex.intersect(*(self._matched or [regex_any()]), barred=barred)
 
 
 def regex_any() -> Node:
@@ -220,7 +209,7 @@ class _Members:
         barred = [language for pattern, language in self._languages.items() if pattern in asked - matched]
         if names:
             barred.append(alt(*map(lit, names)))
-        return wanted[0] if len(wanted) == 1 and not barred else meet(*wanted, barred=barred)
+        return wanted[0] if len(wanted) == 1 and not barred else regex.intersect(*wanted, barred=barred)
 
     def _check_size(self, extra: list[Extra]) -> None:
         if len(extra) > _MANY_CLASSES:
@@ -325,7 +314,7 @@ def _met(shape: Properties, demand: Demand, choice: _Choice) -> Iterator[_Choice
     for group, extra in enumerate(shape.extra):
         keys = _common_keys(extra.keys, wanted)
         if extra.keys is None and keys is not None and shape.declared:
-            keys = meet(keys, barred=[lit(name) for name, _, _ in shape.declared])
+            keys = regex.intersect(keys, barred=[lit(name) for name, _, _ in shape.declared])
         if keys != NOTHING:
             yield replace(choice, beside=(*choice.beside, (group, keys, nodes)))
 
@@ -333,7 +322,7 @@ def _met(shape: Properties, demand: Demand, choice: _Choice) -> Iterator[_Choice
 def _common_keys(left: Node | None, right: Node | None) -> Node | None:
     if left is None or right is None:
         return right if left is None else left
-    return meet(left, right)
+    return regex.intersect(left, right)
 
 
 def _variant(shape: Properties, choice: _Choice) -> Properties:

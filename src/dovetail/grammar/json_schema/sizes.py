@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import islice
 
 from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted
+
+from .memory import by_identity
 
 _MAX_KEYS = 1_000  # that are counted
 _MAX_DEPTH = 100  # of languages whose texts are counted
 
 
-@lru_cache(maxsize=4096)
+@by_identity(4096)
 def grows(language: Node) -> bool:
     """Whether every beginning of a text of this regular language is the beginning of infinitely many.
 

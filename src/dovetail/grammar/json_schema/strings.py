@@ -31,7 +31,8 @@ from dovetail.grammar.ir import (
 )
 
 from . import text
-from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, KeyEnd, Ranges, concat
+from .memory import by_identity
+from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
 
 MAX_PATTERNS = 100
 ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
@@ -56,7 +57,7 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
         language = regex.restrict(language, text.UNESCAPED)
         inside = concat(language, QUOTE)
     else:
-        inside = closed(language, KeyEnd(QUOTE, text.STRING_TAIL))
+        inside = closed(language, QUOTE, text.STRING_TAIL)
     return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, inside)))
 
 
@@ -142,11 +143,13 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
     return found | starts if turn < low and starts == before else found
 
 
-@lru_cache(maxsize=1024)
-@lru_cache(maxsize=1024)
-def closed(language: Node, end: KeyEnd) -> Node:
-    """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end."""
-    return regex.closed(language, _SPELLING, end.quote, end.inside)
+@by_identity(1024)
+def closed(language: Node, end: Node, inside: Node) -> Node:
+    """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end.
+
+    Where any text may follow, it goes on with `inside`.
+    """
+    return regex.closed(language, _SPELLING, end, inside)
 
 
 @lru_cache(maxsize=4096)
