@@ -39,14 +39,14 @@ from .facts import (
     TYPES,
     Facts,
     Located,
+    is_special,
     read_scalar,
 )
-from .formats import UNSUPPORTED
 from .keys import json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .prune import Needs
-from .reading import ANNOTATIONS, Reader
+from .reading import KEYWORDS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
@@ -60,7 +60,6 @@ _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
 _ENUM = {"type", "enum"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
-_CLOSED_OBJECT = _OBJECT | ANNOTATIONS
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
@@ -68,6 +67,7 @@ _COMPOSITE = ("object", "array")
 _FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
+Kinds = list[tuple[int, Parts]]  # objects and arrays, each by the schemas that apply
 
 
 class Lowering:
@@ -84,8 +84,8 @@ class Lowering:
         self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
-        self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
-        self._composites = 0
+        self._pending: list[tuple[Rule, Kinds]] = []
+        self._composites: dict[Any, tuple[Node, Kinds]] = {}
 
     # Which values.
 
@@ -112,10 +112,10 @@ class Lowering:
         found = self._done.get(id(schema))
         if found is not None:
             return found
-        live = schema.keys() - ANNOTATIONS
+        live = schema.keys() & KEYWORDS
         if type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
-        elif live == _REF:
+        elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
@@ -139,15 +139,9 @@ class Lowering:
             return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
         if name == "string" and live == _ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
-        if live <= SCALAR_KEYWORDS and not self._is_special(schema):
+        if live <= SCALAR_KEYWORDS and not is_special(schema):
             return self._scalar(schema, live, where)
         return None
-
-    def _is_special(self, schema: dict[str, Any]) -> bool:
-        """Whether the schema has a spelling of old drafts, or a format that the reader has to note."""
-        if type(schema.get("exclusiveMinimum")) is bool or type(schema.get("exclusiveMaximum")) is bool:
-            return True
-        return "format" in schema and (type(schema["format"]) is not str or schema["format"] in UNSUPPORTED)
 
     def _scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""
@@ -195,7 +189,7 @@ class Lowering:
     def union(self, branches: Iterable[Facts]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
         ways: list[Node] = []
-        composite: list[tuple[int, Parts]] = []
+        composite: Kinds = []
         for facts in branches:
             if facts.values is not None:
                 ways += self.literals(facts)
@@ -215,14 +209,17 @@ class Lowering:
             return ways[0]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
-    def _composite(self, kinds: list[tuple[int, Parts]]) -> Node:
-        self._composites += 1
-        if self._composites > MAX_COMPOSITES:
-            problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
-            raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
-        rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
-        self._pending.append((rule, kinds))
-        return Call(rule)
+    def _composite(self, kinds: Kinds) -> Node:
+        """The rule of some objects and arrays, the same for all values to which the same schemas apply."""
+        key = tuple([(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
+        if key not in self._composites:
+            if len(self._composites) >= MAX_COMPOSITES:
+                problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
+                raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
+            rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
+            self._pending.append((rule, kinds))
+            self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
+        return self._composites[key][0]
 
     # Single values.
 
@@ -323,13 +320,20 @@ class Lowering:
         It gives what the general way gives, in a third of the time.
         """
         declared, required = schema.get("properties"), schema.get("required")
-        if not declared or type(declared) is not dict or type(required) is not list or schema.keys() - _CLOSED_OBJECT:
+        if not declared or type(declared) is not dict or type(required) is not list:
             return None
         if not all(type(name) is str for name in required):
             return None  # the general way tells what is wrong with it
-        needed = set(required)
+        needed, others = set(required), (schema.keys() & KEYWORDS) - _OBJECT
         closed = schema["additionalProperties"] is False if "additionalProperties" in schema else self.strict
-        if not closed or not needed or not needed <= declared.keys() or self.free_order or self.pieces.excludes:
+        if (
+            others
+            or not closed
+            or not needed
+            or not needed <= declared.keys()
+            or self.free_order
+            or self.pieces.excludes
+        ):
             return None
         ws, comma, colon = self.pieces.ws, self.pieces.comma, self.pieces.colon
         at = (where, "properties")

@@ -29,7 +29,6 @@ from .own import (
     TAIL,
     Closing,
     Negated,
-    Own,
     Tail,
 )
 from .pointers import Where, render
@@ -57,8 +56,19 @@ _OBJECT_KEYWORDS: frozenset[Any] = frozenset(
 _ARRAY_KEYWORDS: frozenset[Any] = frozenset(
     "items prefixItems minItems maxItems contains minContains maxContains uniqueItems".split()
 ) | {SOME_ITEM, TAIL}
-_ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _OLD = frozenset(("additionalItems", "dependencies"))
+_MEMBERS, _ITEMS, _REFERENCE, _CHOICE = "members", "items", "reference", "choice"
+_KINDS: dict[Any, str] = {
+    **dict.fromkeys(_OBJECT_KEYWORDS, _MEMBERS),
+    **dict.fromkeys(_ARRAY_KEYWORDS, _ITEMS),
+    **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), _REFERENCE),
+    **dict.fromkeys(("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas", EITHER), _CHOICE),
+}
+# They say something about the value; those that nobody knows say nothing.
+KEYWORDS = frozenset(
+    (*HANDLERS, *_KINDS, *_OLD, "allOf", "not", "then", "else", "unevaluatedProperties", "unevaluatedItems")
+) | {MADE, PREFIX_AT, DEPENDENT_AT}
+_ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
@@ -225,11 +235,13 @@ class Reader:
                 handler(facts, value, where)
                 if keyword == "format" and value in UNSUPPORTED:
                     self.widen(where, "format", f"no automaton can tell what is a valid {value}")
-            elif keyword in _OBJECT_KEYWORDS:
+                continue
+            kind = _KINDS.get(keyword)
+            if kind is _MEMBERS:
                 members = True
-            elif keyword in _ARRAY_KEYWORDS:
+            elif kind is _ITEMS:
                 items = True
-            elif keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            elif kind is _REFERENCE:
                 follow = self._follow(schema, keyword, task)
                 if follow is None:
                     return (where, keyword)
@@ -237,10 +249,10 @@ class Reader:
             elif keyword == "allOf":
                 parts = enumerate(schemas(value, keyword, where))
                 branch.todo += reversed([task.part(part, ((where, "allOf"), i)) for i, part in parts])
+            elif kind is _CHOICE:
+                branch.choices += [(task, arms) for arms in self._arms(schema, keyword, task)]
             elif keyword == "not":
                 branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
-            else:
-                branch.choices += ((task, arms) for arms in self._arms(schema, keyword, task))
         unevaluated = not schema.keys().isdisjoint(("unevaluatedProperties", "unevaluatedItems"))
         if members or "unevaluatedProperties" in schema:
             facts.objects += ((schema, where),)
@@ -297,8 +309,6 @@ class Reader:
         """The choices that a keyword asks for."""
         if keyword is EITHER:
             return [schema[EITHER]]
-        if isinstance(keyword, Own) or keyword not in ("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas"):
-            return []
         where = task.where
         if keyword.startswith("dependent"):
             return self._dependent(schema, keyword, where)

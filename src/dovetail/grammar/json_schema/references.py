@@ -225,10 +225,15 @@ def _dictionaries(value: Any) -> Iterator[dict[Any, Any]]:
 
 def _has_names(root: Any) -> bool:
     """Whether something in the document but itself has a name of its own; a property called `id` is no name."""
-    for found in _dictionaries(root):
-        for name in found.keys() & _NAMES:
-            if isinstance(found[name], str | bool) and (found is not root or name not in ("$id", "id")):
-                return True
+    pending = [root]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, dict):
+            for name in () if found.keys().isdisjoint(_NAMES) else found.keys() & _NAMES:
+                if isinstance(found[name], str | bool) and (found is not root or name not in ("$id", "id")):
+                    return True
+            found = found.values()
+        pending += [value for value in found if isinstance(value, (dict, list))]
     return False
 
 
