@@ -225,6 +225,14 @@ def test_an_unanchored_search_with_a_lookahead_stays_small() -> None:
     assert accepts(node, b"xxab" + b"c" * 11 + b"1xx")
 
 
+def test_an_anchor_at_the_edge_of_what_is_repeated_needs_no_automaton() -> None:
+    for pattern in (r"^(?:/?[a-z]+(?:/|$))+$", r"(?:(?:^|,)[a-z]+)*$"):
+        node = regex.search(pattern)
+        assert not any(isinstance(part, ir.Call) for part in ir.walk(node))
+        for text in ("", "a", "/a", "/a/b", "a,b", "a//b", "a/", ",a", "a,", "1,a", "a/1"):
+            assert (re.search(pattern, text) is not None) == accepts(node, text.encode()), text
+
+
 ATOMS = st.sampled_from(["a", "b", "1", " ", ".", "[ab]", "[^a]", r"\w", r"\W", "a{2}"])
 LOOKS = st.sampled_from([r"\b", "(?<=a)", "(?<!b)", "(?<=[ab]1)", "(?<!a.)", "^", "$"])
 PATTERNS = st.recursive(

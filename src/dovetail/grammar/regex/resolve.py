@@ -131,6 +131,10 @@ def _trimmed(node: Syntax, left: bool, right: bool) -> Syntax:
             return node if all(map(is_, options, parts)) else Or(options)
         case Rep(body, low, 1):
             return Rep(_trimmed(body, left, right), low, 1)
+        case Rep(_, 0 | 1, None) if syntax.asserts(node) and (left or right):
+            split = _split(node, end=right)
+            other = node if _is_nothing(split[0]) else syntax.union(*split)
+            return _trimmed(other, left, False) if right and left else other
         case Cat(parts):
             trimmed = list(parts)
             for index in range(len(trimmed)):
@@ -157,6 +161,12 @@ def _split(node: Syntax, end: bool) -> tuple[Syntax, Syntax]:
         case Rep(body, low, 1):
             anchored, free = _split(body, end)
             return anchored, free if low else syntax.union(free, syntax.EMPTY)
+        case Rep(body, 0 | 1 as low, None) if syntax.asserts(body):
+            # Only the outermost time can stand at the edge.
+            anchored, free = _split(body, end)
+            if _is_nothing(free):
+                return anchored, syntax.NOTHING if low else syntax.EMPTY
+            return _beside(anchored, Rep(free, 0, None), end), Rep(free, low, None)
         case Cat(parts) if parts:
             first, rest = (parts[-1], parts[:-1]) if end else (parts[0], parts[1:])
             anchored, free = _split(first, end)
