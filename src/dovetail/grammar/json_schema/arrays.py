@@ -8,13 +8,14 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import AnyOrder, Node, Seq, alt, is_nothing
+from dovetail.grammar.ir import EMPTY, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, is_nothing, optional
 
 from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
 from .pointers import Where
 from .reading import Reader
 from .states import States, Steps
+from .text import Pieces, concat
 
 MAX_STATES = 2_000
 MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
@@ -178,3 +179,24 @@ def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
         others = tuple((item, False) for item in items[:index] + items[index + 1 :])
         ways.append(Seq((first, AnyOrder(others, None, between, close, started=True))))
     return alt(*ways)
+
+
+def more(pieces: Pieces, item: Node, low: int, high: int | None) -> Node:
+    """More items with their commas; where they are counted, they get a rule of their own."""
+    if high is not None and high <= 0:
+        return EMPTY
+    body = Seq((*pieces.comma, item, *pieces.ws))
+    if low == 0 and high is None:
+        return Repeat(body, 0, None)
+    return Repeat(Call(Rule("item", body)), low, high)
+
+
+def listed(pieces: Pieces, first: list[Node], tail: Node, low: int) -> Node:
+    """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
+    node = tail
+    for index in range(len(first) - 1, -1, -1):
+        comma = pieces.comma if index else ()
+        node = concat(*comma, first[index], *pieces.ws, node)
+        if index >= low:
+            node = optional(node)
+    return node

@@ -25,12 +25,11 @@ from dovetail.grammar.ir import (
     alt,
     is_nothing,
     lit,
-    optional,
 )
 
 from . import numbers, text
 from .admission import admits, without_sure
-from .arrays import Counting, Items, can_tell_apart, distinct, items
+from .arrays import Counting, Items, can_tell_apart, distinct, items, listed, more
 from .facts import (
     ARRAY,
     OBJECT,
@@ -50,7 +49,7 @@ from .reading import KEYWORDS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
-from .text import COMMA, QUOTE, Pieces, concat
+from .text import QUOTE, Pieces, concat
 from .values import all_strings, identity, is_speakable
 from .ways import Ambiguity, simplified
 
@@ -60,6 +59,7 @@ _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
 _ENUM = {"type", "enum"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
+_MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
@@ -113,8 +113,14 @@ class Lowering:
         if found is not None:
             return found
         live = schema.keys() & KEYWORDS
-        if type(name) is str and name in TYPES:
+        if not live:
+            found = self.pieces.value
+        elif type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
+        elif len(live) == 1 and all_strings(name) and TYPES.keys() >= set(schema["type"]):
+            found = self._typed_any(schema["type"])
+        elif len(live) == 1 and all_strings(schema.get("enum")):
+            found = self.quoted(schema["enum"])
         elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
@@ -129,12 +135,16 @@ class Lowering:
         self._done[id(schema)] = found
         return found
 
+    def _typed_any(self, names: list[str]) -> Node:
+        kinds = dict.fromkeys(name for name in names if name != "integer" or "number" not in names)
+        return alt(*[self.pieces.by_type[kind] for kind in kinds])
+
     def _typed(self, name: str, schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
         """A value of one type with the keywords that are common for it; None where there are others."""
         if len(live) == 1:
             return self.pieces.by_type[name]
         if name == "object":
-            return self._composite([(OBJECT, ((schema, where),))]) if live <= _OBJECT else None
+            return self._composite([(OBJECT, ((schema, where),))]) if live <= _MEMBERS else None
         if name == "array":
             return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
         if name == "string" and live == _ENUM and all_strings(schema["enum"]):
@@ -474,27 +484,10 @@ class Lowering:
             high = len(prefix) if high is None else min(high, len(prefix))
         if high is not None and low > high:
             return NOTHING
-        tail = self._tail(rest, max(low - max(len(prefix), 1), 0), None if high is None else high - max(len(prefix), 1))
+        tail = more(
+            self.pieces, rest, max(low - max(len(prefix), 1), 0), None if high is None else high - max(len(prefix), 1)
+        )
         inside: Node = EMPTY
         if high is None or high > 0:
-            inside = self._sequence(prefix[:high] or [rest], tail, low)
+            inside = listed(self.pieces, prefix[:high] or [rest], tail, low)
         return Seq((_FIRST, *self.pieces.ws, inside, _LAST))
-
-    def _tail(self, item: Node, low: int, high: int | None) -> Node:
-        """More items with their commas; where they are counted, they get a rule of their own."""
-        if high is not None and high <= 0:
-            return EMPTY
-        body = Seq((COMMA, *self.pieces.ws, item, *self.pieces.ws))
-        if low == 0 and high is None:
-            return Repeat(body, 0, None)
-        return Repeat(Call(Rule("item", body)), low, high)
-
-    def _sequence(self, first: list[Node], tail: Node, low: int) -> Node:
-        """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
-        node = tail
-        for index in range(len(first) - 1, -1, -1):
-            comma = self.pieces.comma if index else ()
-            node = concat(*comma, first[index], *self.pieces.ws, node)
-            if index >= low:
-                node = optional(node)
-        return node
