@@ -225,10 +225,10 @@ class Reader:
 
     def _keywords(self, branch: _Branch, task: Task) -> Where | None:
         facts, where = branch.facts, task.where
-        schema = self.modern(task.schema, where)
-        if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
+        schema = self._modern.get(id(task.schema)) or self.modern(task.schema, where)
+        members, items = "unevaluatedProperties" in schema, "unevaluatedItems" in schema
+        if members or items:
             task.under = (*task.under, id(schema))
-        members = items = False
         for keyword, value in schema.items():
             handler = HANDLERS.get(keyword)
             if handler is not None:
@@ -253,14 +253,13 @@ class Reader:
                 branch.choices += [(task, arms) for arms in self._arms(schema, keyword, task)]
             elif keyword == "not":
                 branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
-        unevaluated = not schema.keys().isdisjoint(("unevaluatedProperties", "unevaluatedItems"))
-        if members or "unevaluatedProperties" in schema:
+        if members:
             facts.objects += ((schema, where),)
             _note_members(facts, schema)
-        if items or "unevaluatedItems" in schema:
+        if items:
             facts.arrays += ((schema, where),)
             facts.note_items(schema)
-        if members or items or unevaluated:
+        if task.under and (members or items):
             facts.within += tuple((owner, schema) for owner in task.under)
         return None
 
