@@ -159,8 +159,8 @@ class Facts:
             return None if self.values is None else id(self.values)
         return tuple(map(identity, self.values))
 
-    def signature(self) -> Hashable:
-        """The same for facts that say the same, as far as that is cheap to see."""
+    def signature(self, divided: bool = True) -> Hashable:
+        """The same for facts that say the same, unless `divided` but for divisors, as far as that is cheap to see."""
         return (
             self.types,
             self.integer,
@@ -169,7 +169,7 @@ class Facts:
             tuple(map(identity, self.banned)),
             self.minimum,
             self.maximum,
-            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]),
+            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]) if divided else None,
             self.low,
             self.high,
             self.pattern_texts(),

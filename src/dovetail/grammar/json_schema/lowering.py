@@ -46,7 +46,7 @@ from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import KEYWORDS, Reader
-from .scalars import scalars
+from .scalars import scalars, uncovered
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
 from .text import QUOTE, Pieces, concat
@@ -196,11 +196,11 @@ class Lowering:
         ways = [self._single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
-    def union(self, branches: Iterable[Facts]) -> Node:
+    def union(self, branches: list[Facts]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
         ways: list[Node] = []
         composite: Kinds = []
-        for facts in branches:
+        for facts in uncovered(branches):
             if facts.values is not None:
                 ways += self.literals(facts)
                 continue
