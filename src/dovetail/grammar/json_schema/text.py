@@ -27,7 +27,6 @@ from dovetail.grammar.ir import (
     Spellings,
     Without,
     alt,
-    complement,
     optional,
     seq,
     star,
@@ -41,7 +40,10 @@ DEFAULT_WHITESPACE = 20
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT))
 UNESCAPED = Chars(_RAW)
 _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
+_SHORT_SORTED = [(chr(code), letter) for letter, code in sorted((letter, code) for code, letter in _SHORT.items())]
+_HEXADECIMAL = [(int(chr(code), 16), code) for code in (*range(0x30, 0x3A), *range(0x41, 0x47), *range(0x61, 0x67))]
 _ASCII: Ranges = ((0, 0x7F),)
+_BEYOND_ASCII: Ranges = ((0x80, MAX_CODE_POINT),)
 _PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # without those
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
 BACKSLASH = Lit(b"\\")
@@ -167,8 +169,25 @@ class _Others(dict[str, Rule]):
     """The escapes, without their backslash, of all characters but some letters; made when first needed."""
 
     def __missing__(self, letters: str) -> Rule:
-        self[letters] = Rule("escape", alt(*escapes(complement((ord(char), ord(char)) for char in letters).ranges)))
+        # By hexadecimal digits: every object with other keys than its own asks for another set of letters.
+        left = [0xFFFF] * 8
+        for char in letters:
+            left[ord(char) >> 4] &= ~(1 << (ord(char) & 15))
+        whole = sum(1 << high for high, lows in enumerate(left) if lows == 0xFFFF)
+        digits: list[Node] = [Seq((_hexadecimal(whole), _hexadecimal(0xFFFF)))] if whole else []
+        digits += [
+            Seq((_hexadecimal(1 << high), _hexadecimal(lows))) for high, lows in enumerate(left) if 0 < lows < 0xFFFF
+        ]
+        short = tuple([(ord(code), ord(code)) for char, code in _SHORT_SORTED if char not in letters])
+        found = (Seq((Lit(b"u00"), alt(*digits))), *escapes(_BEYOND_ASCII))
+        self[letters] = Rule("escape", Alt((Chars(short), *found) if short else found))
         return self[letters]
+
+
+@lru_cache(maxsize=4096)
+def _hexadecimal(digits: int) -> Node:
+    """One hexadecimal digit of those whose bits are in `digits`, in either case."""
+    return Chars(tuple([(code, code) for digit, code in _HEXADECIMAL if digits >> digit & 1]))
 
 
 class _Escapes(Spellings):
