@@ -17,7 +17,6 @@ from dovetail.grammar.ir import (
     Call,
     Lit,
     Node,
-    Repeat,
     Rule,
     Seq,
     Spelled,
@@ -43,6 +42,7 @@ from .facts import (
 )
 from .keys import json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
+from .plain import OBJECT_KEYWORDS, plain_object
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import KEYWORDS, Reader
@@ -58,8 +58,7 @@ _FIRST, _LAST = Lit(b"["), Lit(b"]")
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
 _ENUM = {"type", "enum"}
-_OBJECT = {"type", "properties", "required", "additionalProperties"}
-_MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
+_MEMBERS = OBJECT_KEYWORDS | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
@@ -94,7 +93,7 @@ class Lowering:
         if len(nodes) == 1:
             schema, where = nodes[0]
             if type(schema) is dict:
-                return self._single(schema, where)
+                return self.single(schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
@@ -104,7 +103,7 @@ class Lowering:
             self._kept.append(nodes)  # so that no other schema gets the same identity
         return found
 
-    def _single(self, schema: dict[str, Any], where: Where) -> Node:
+    def single(self, schema: dict[str, Any], where: Where) -> Node:
         """The same for one schema; the common ones are known at a glance."""
         name = schema.get("type")
         if len(schema) == 1 + ("description" in schema) and type(name) is str and name in TYPES:
@@ -125,7 +124,7 @@ class Lowering:
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
-                return self._single(target, place)
+                return self.single(target, place)
         elif live == _ANY_OF:
             found = self._simple_union(schema["anyOf"], where)
         if found is None:
@@ -193,7 +192,7 @@ class Lowering:
             return None
         if sum(arm["type"] in _COMPOSITE for arm in arms) > 1:
             return None
-        ways = [self._single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
+        ways = [self.single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def union(self, branches: list[Facts]) -> Node:
@@ -322,50 +321,7 @@ class Lowering:
         return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
 
     def _object(self, parts: Parts) -> Node:
-        return (self._plain_object(*parts[0]) if len(parts) == 1 else None) or self._objects([parts])
-
-    def _plain_object(self, schema: dict[str, Any], where: Where) -> Node | None:
-        """The object of most tools: closed, its keys declared in one schema, some required; None where it is another.
-
-        It gives what the general way gives, in a third of the time.
-        """
-        declared, required = schema.get("properties"), schema.get("required")
-        if not declared or type(declared) is not dict or type(required) is not list:
-            return None
-        if not all(type(name) is str for name in required):
-            return None  # the general way tells what is wrong with it
-        needed, others = set(required), (schema.keys() & KEYWORDS) - _OBJECT
-        closed = schema["additionalProperties"] is False if "additionalProperties" in schema else self.strict
-        if (
-            others
-            or not closed
-            or not needed
-            or not needed <= declared.keys()
-            or self.free_order
-            or self.pieces.excludes
-        ):
-            return None
-        ws, comma, colon = self.pieces.ws, self.pieces.comma, self.pieces.colon
-        at = (where, "properties")
-        parts: list[Node] = [_OPEN, *ws]
-        needs: list[Node] = []
-        anchored = False
-        for name, node in declared.items():
-            if type(node) is not dict or is_nothing(value := self._single(node, (at, name))):
-                return None
-            key = text.quoted(name)
-            # Before the first required member the comma follows, after it the comma leads.
-            if name in needed:
-                needs.append(value)
-                parts += (*comma, key, colon, value, *ws) if anchored else (key, colon, value, *ws)
-                anchored = True
-            elif anchored:
-                parts.append(Repeat(Seq((*comma, key, colon, value, *ws)), 0, 1))
-            else:
-                parts.append(Repeat(Seq((key, colon, value, *ws, *comma)), 0, 1))
-        parts.append(_CLOSE)
-        self.needs.add(needs)
-        return Seq(tuple(parts))
+        return (plain_object(self, *parts[0]) if len(parts) == 1 else None) or self._objects([parts])
 
     def _objects(self, several: list[Parts]) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
@@ -389,8 +345,8 @@ class Lowering:
         names = [name for name, _, _ in shape.declared]
         # Where the member is written several times, it is a rule of its own.
         once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self._extra(names, shape.extra, once) if shape.extra else ()
-        witnesses = [self._extra(names, [witness], False) for witness in shape.witnesses]
+        extra = self.extra(names, shape.extra, once) if shape.extra else ()
+        witnesses = [self.extra(names, [witness], False) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
         group: Group | None = Group(members, extra, witnesses)
@@ -416,7 +372,7 @@ class Lowering:
         found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
         return None if found is None else max(found - len(shape.witnesses), 0)
 
-    def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
+    def extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
         ways: list[Node] = []
         for group in groups:
