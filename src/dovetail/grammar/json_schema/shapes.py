@@ -149,8 +149,11 @@ class _Members:
         self._patterns: dict[str, list[Located]] = {}
         self._closings: list[Closing] = []
         self._demands: list[Property] = []
+        self._own: list[tuple[dict[str, Any], Where]] = []  # what each part declares
         for schema, where in parts:
-            own = mapping(schema, "patternProperties", where)
+            if "properties" in schema:
+                self._own.append((mapping(schema, "properties", where), (where, "properties")))
+            own = mapping(schema, "patternProperties", where) if "patternProperties" in schema else {}
             for pattern, inner in own.items():
                 place = (inner, ((where, "patternProperties"), pattern))
                 self._patterns.setdefault(pattern, []).append(place)
@@ -171,10 +174,11 @@ class _Members:
         self._allowed = self._allowed_names()
 
     def properties(self, found: dict[str, bool]) -> Properties:
-        matched = {name: self._matched(name) for name in found}
+        told = self._languages or self._allowed
+        matched = {name: self._matched(name) for name in found} if told else dict.fromkeys(found, frozenset[str]())
         declared = [(name, self._declared(name, matched[name]), required) for name, required in found.items()]
         demands = [Demand(demand, self._reader) for demand in self._demands]
-        if not self._languages and not self._allowed:
+        if not told:
             nodes = self._closed_by(None, frozenset())
             extra = [] if nodes is None else [Extra(None, nodes)]
             return Properties(declared, extra, demands=demands)
@@ -243,10 +247,9 @@ class _Members:
         if matched is None:
             return [(False, ())]
         nodes: list[Located] = []
-        for schema, where in self._parts:
-            declared = mapping(schema, "properties", where)
+        for declared, at in self._own:
             if name in declared:
-                nodes.append((declared[name], ((where, "properties"), name)))
+                nodes.append((declared[name], (at, name)))
         nodes += (place for pattern in matched for place in self._patterns[pattern])
         closed = self._closed_by(name, matched)
         return [(False, ())] if closed is None else [*nodes, *closed]
