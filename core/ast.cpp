@@ -111,8 +111,9 @@ bool Ast::leaves_plainly(const Node &n, const Place &place) const {
     for (const auto &[low, high] : lists(n).plain) {
         if (high >= 0x80 && (std::max(low, 0x80u) < 0xD800 || high > 0xDFFF)) return true;
         for (uint32_t c = low; c <= std::min(high, 0x7Fu); ++c) {
-            const auto is_fork = [&](const Place::Fork &fork) { return fork.letter.raw && fork.letter.raw == c; };
-            if (c != n.slot && std::none_of(place.forks.begin(), place.forks.end(), is_fork)) return true;
+            const auto is_fork = [&](const Fork &fork) { return fork.letter.raw && fork.letter.raw == c; };
+            const std::span<const Fork> forks = lists(n).forks(place);
+            if (c != n.slot && std::none_of(forks.begin(), forks.end(), is_fork)) return true;
         }
     }
     return false;
@@ -127,11 +128,12 @@ void Ast::read_trie(Node &n, CodeReader &in) {
     lists.trie.resize(in.count());
     for (Place &place : lists.trie) {
         place.listed = in.byte() != 0;
-        place.forks.resize(in.count());
-        for (Place::Fork &fork : place.forks) {
-            fork.letter.raw = in.byte();
-            fork.letter.slot = in.number32();
-            fork.place = in.number32();
+        place.first = static_cast<uint32_t>(lists.all_forks.size());
+        place.count = in.count();
+        for (uint32_t k = 0; k < place.count; ++k) {
+            const uint8_t raw = in.byte();
+            const uint32_t slot = in.number32();
+            lists.all_forks.push_back({{raw, slot}, in.number32()});
         }
         place.others = in.number32();
     }

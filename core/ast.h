@@ -25,16 +25,18 @@ struct Ast {
         uint32_t slot;  // what follows the lead byte otherwise
     };
     /// One place in a trie of listed texts, with what goes on from there.
+    struct Fork {
+        Letter letter;
+        uint32_t place;
+    };
     struct Place {
-        struct Fork {
-            Letter letter;
-            uint32_t place;
-        };
         bool listed;
-        uint32_t others;  // the slot for the spellings of all other characters
-        std::vector<Fork> forks;
+        uint32_t others;        // the slot for the spellings of all other characters
+        uint32_t first, count;  // forks
     };
     struct Lists {
+        std::span<const Fork> forks(const Place &place) const { return {all_forks.data() + place.first, place.count}; }
+
         std::vector<std::string_view> names;  // Branch: captures; Without, Text: excludes
         std::vector<std::string_view> stops;  // Text
         std::vector<Arm> arms;                // Branch
@@ -42,6 +44,7 @@ struct Ast {
         std::vector<bool> required;           // AnyOrder
         std::vector<Range> plain;             // Unlisted: what may stand raw
         std::vector<Place> trie;              // Unlisted: children first
+        std::vector<Fork> all_forks;          // Unlisted
     };
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
@@ -150,7 +153,7 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         std::vector<bool> places;
         for (const Ast::Place &at : ast.lists(n).trie) {
             bool found = (end && !at.listed) || (tail && (ast.leaves_plainly(n, at) || callee(at.others, Counter{}).productive));
-            for (const auto &[letter, place] : at.forks)
+            for (const auto &[letter, place] : ast.lists(n).forks(at))
                 found = found || (places[place] && (letter.raw || callee(letter.slot, Counter{}).productive));
             places.push_back(found);
         }

@@ -199,7 +199,9 @@ void Automaton::expand_now(DState &d) {
         switch (s.kind) {
         case Nfa::Range: edges.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
         case Nfa::Bytes: edges.insert(edges.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
+        case Nfa::Place: nfa_.each_plain(nfa_.places[s.a], [&](const ByteEdge &e) { edges.push_back(e); }); break;
         case Nfa::Call:
+        case Nfa::Escape:
         case Nfa::Spell: calls.push_back(d.set[i]); break;
         case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
         case Nfa::NewKey:
@@ -304,18 +306,25 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
             if (a.arms[i].trailing != b.arms[i].trailing) return false;
         return true;
     };
-    for (uint32_t state : calls) {
-        const Nfa::State &s = nfa_.states[state];
-        const NfaCall &call = s.kind == Nfa::Spell ? nfa_.spellers[s.a] : nfa_.calls[s.a];
+    auto group = [&](const NfaCall &call, size_t exits) -> std::vector<std::vector<uint32_t>> & {
         auto at = std::find_if(groups.begin(), groups.end(), [&](const Group &g) { return same(*g.call, call); });
         if (at == groups.end()) at = groups.insert(groups.end(), Group{&call, {}});
-        if (at->targets.size() < call.arms.size()) at->targets.resize(call.arms.size());
+        if (at->targets.size() < exits) at->targets.resize(exits);
+        return at->targets;
+    };
+    auto spell = [&](uint32_t speller, uint32_t to) { group(nfa_.spellers[speller], 1)[0].push_back(to); };
+    for (uint32_t state : calls) {
+        const Nfa::State &s = nfa_.states[state];
         if (s.kind == Nfa::Spell) {
-            at->targets.resize(std::max<size_t>(at->targets.size(), 1));
-            at->targets[0].push_back(s.b);
+            spell(s.a, s.b);
+        } else if (s.kind == Nfa::Escape) {
+            nfa_.each_spelling(nfa_.places[s.a], spell);
+        } else {
+            const NfaCall &call = nfa_.calls[s.a];
+            auto &targets = group(call, call.arms.size());
+            for (size_t i = 0; i < call.arms.size(); ++i)
+                if (call.arms[i].to != kNone) targets[i].push_back(call.arms[i].to);
         }
-        for (size_t i = 0; i < call.arms.size(); ++i)
-            if (call.arms[i].to != kNone) at->targets[i].push_back(call.arms[i].to);
     }
     for (const Group &g : groups) {
         auto site = std::make_unique<CallSite>();

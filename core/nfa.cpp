@@ -16,7 +16,8 @@ size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
                    bounds.size() * sizeof(Counter) + counter_live.size() / 8;
     for (const std::vector<bool> &set : sets) bytes += sizeof(set) + set.size() / 8;
-    bytes += spellers.size() * sizeof(NfaCall);
+    bytes += spellers.size() * sizeof(NfaCall) + places.size() * sizeof(NfaPlace) + forks.size() * sizeof(NfaFork);
+    for (const NfaTrie &t : tries) bytes += sizeof(NfaTrie) + t.plain.size() * sizeof(ByteEdge);
     for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
     return bytes;
@@ -136,7 +137,9 @@ template <class Passes> void spread(const Nfa &nfa, Passes passes, std::vector<b
 /// follows them, those of free text before it: a sweep each way does nearly all, and only loops ask for more.
 template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, Holds holds, Passes passes) {
     constexpr int kSweeps = 2;
-    std::vector<bool> marked(nfa.states.size());
+    const uint32_t n = static_cast<uint32_t>(nfa.states.size());
+    std::vector<bool> marked(n);
+    uint32_t others = n;
     bool changed = true;
     for (int sweep = 0; changed && sweep < kSweeps; ++sweep) {
         changed = false;
@@ -144,10 +147,12 @@ template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, 
             if (marked[s]) return;
             bool mark = holds(nfa.states[s]);
             if (!mark && passes(nfa.states[s])) nfa.successors(s, [&](uint32_t to) { mark = mark || marked[to]; });
-            if (mark) marked[s] = changed = true;
+            if (!mark) return;
+            marked[s] = changed = true;
+            --others;
         };
-        const uint32_t n = static_cast<uint32_t>(nfa.states.size());
         for (uint32_t s = 0; s < n; ++s) look(s);
+        if (others == 0) return marked;
         for (uint32_t s = n; s-- > 0;) look(s);
     }
     if (changed) spread(nfa, passes, marked);
@@ -163,6 +168,12 @@ std::vector<bool> live_states(const Nfa &nfa) {
 void trim(Nfa &nfa) {
     const std::vector<bool> live = live_states(nfa);
     if (std::find(live.begin(), live.end(), false) == live.end()) return;
+    const auto cut = [&](uint32_t &to) {
+        if (to != kNone && !live[to]) to = kNone;
+    };
+    for (NfaFork &fork : nfa.forks) cut(fork.to);
+    for (NfaTrie &trie : nfa.tries) cut(trie.tail);
+    for (NfaPlace &place : nfa.places) cut(place.escape);
     for (Nfa::State &s : nfa.states) {
         if (s.kind == Nfa::Bytes) {
             uint32_t kept = s.a;
@@ -175,8 +186,7 @@ void trim(Nfa &nfa) {
                 if (live[nfa.outs[i]]) nfa.outs[kept++] = nfa.outs[i];
             s.b = kept - s.a;
         } else if (s.kind == Nfa::Call) {
-            for (NfaCall::Arm &arm : nfa.calls[s.a].arms)
-                if (arm.to != kNone && !live[arm.to]) arm.to = kNone;
+            for (NfaCall::Arm &arm : nfa.calls[s.a].arms) cut(arm.to);
         }
     }
 }

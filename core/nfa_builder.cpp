@@ -302,9 +302,7 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
             nfa_.calls.push_back({callee, Counter{kUnbounded, 0}, {}, {{next, 0}}});
             otherwise = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
         } else if (callee->productive[0]) {
-            const auto [it, fresh] = spellers_.try_emplace(callee, static_cast<uint32_t>(nfa_.spellers.size()));
-            if (fresh) nfa_.spellers.push_back({callee, Counter{kUnbounded, 0}, {}, {}});
-            otherwise = add(Nfa::Spell, it->second, next);
+            otherwise = add(Nfa::Spell, speller(callee), next);
         }
         if (otherwise != kDead && callee->nullable[0]) otherwise = split({otherwise, next});
         if (otherwise == kDead && !letter.raw) return kDead;
@@ -316,44 +314,59 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
     return literal(n.text, false, next);
 }
 
+uint32_t NfaBuilder::speller(Rule *callee) {
+    if (!callee->productive[0]) return kNone;
+    const auto [it, fresh] = spellers_.try_emplace(callee, static_cast<uint32_t>(nfa_.spellers.size()));
+    if (fresh) nfa_.spellers.push_back({callee, Counter{kUnbounded, 0}, {}, {}});
+    return it->second;
+}
+
 uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     const Ast::Lists &lists = ast.lists(n);
-    const auto lead = static_cast<uint8_t>(n.slot);
     const uint32_t tail = node(rule, ast, ast.kids(n)[0], next), end = node(rule, ast, ast.kids(n)[1], next);
-    std::array<bool, 128> plain{};
-    Ranges beyond;
-    for (const auto &[low, high] : lists.plain) {
-        for (uint32_t c = low; c <= std::min(high, 127u); ++c) plain[c] = c != lead;
-        if (high >= 128) beyond.emplace_back(std::max(low, 128u), high);
-    }
-    std::vector<ByteEdge> wide;
-    if (tail != kDead && !beyond.empty()) wide = wide_chars(std::move(beyond), tail);
-    std::vector<uint32_t> begins, escapes, ways;
-    std::vector<ByteEdge> edges;
+    NfaTrie trie{static_cast<uint8_t>(n.slot), tail, {}};
+    if (tail != kDead) add_plain(lists.plain, trie);
+    nfa_.tries.push_back(std::move(trie));
+    std::vector<uint32_t> begins;
+    begins.reserve(lists.trie.size());
     for (const Ast::Place &place : lists.trie) {
-        std::array<bool, 128> leaves = plain;
-        edges.clear();
-        escapes.clear();
-        for (const auto &[letter, at] : place.forks) {
-            if (letter.raw) leaves[letter.raw] = false;
-            if (letter.raw && begins[at] != kDead) edges.push_back({letter.raw, letter.raw, begins[at]});
-            escapes.push_back(plain_call(rule.calls[letter.slot], {kUnbounded, 0}, begins[at]));
+        NfaPlace made{static_cast<uint32_t>(nfa_.tries.size() - 1), static_cast<uint32_t>(nfa_.forks.size()), place.count,
+                        speller(rule.calls[place.others]), kDead};
+        std::vector<uint32_t> unescaped;  // what follows where another spelling is empty
+        const auto note = [&](uint32_t slot, uint32_t to) {
+            if (to != kDead && rule.calls[slot]->productive[0] && rule.calls[slot]->nullable[0]) unescaped.push_back(to);
+        };
+        for (const auto &[letter, at] : lists.forks(place)) {
+            nfa_.forks.push_back({letter.raw, speller(rule.calls[letter.slot]), begins[at]});
+            note(letter.slot, begins[at]);
         }
-        escapes.push_back(plain_call(rule.calls[place.others], {kUnbounded, 0}, tail));
-        for (size_t c = 0; c < 128 && tail != kDead; ++c) {
-            const auto byte = static_cast<uint8_t>(c);
-            if (!leaves[c]) continue;
-            if (!edges.empty() && edges.back().to == tail && edges.back().high + 1 == byte) edges.back().high = byte;
-            else edges.push_back({byte, byte, tail});
-        }
-        edges.insert(edges.end(), wide.begin(), wide.end());
-        const uint32_t escaped = split(escapes);
-        if (escaped != kDead) edges.push_back({lead, lead, escaped});
-        ways.assign(1, bytes(edges));
-        if (!place.listed) ways.push_back(end);
-        begins.push_back(split(ways));
+        note(place.others, tail);
+        const auto index = static_cast<uint32_t>(nfa_.places.size());
+        bool spelled = false;
+        nfa_.places.push_back(made);
+        nfa_.each_spelling(made, [&](uint32_t, uint32_t) { spelled = true; });
+        if (spelled) unescaped.push_back(add(Nfa::Escape, index));
+        nfa_.places[index].escape = split(unescaped);
+        begins.push_back(split({add(Nfa::Place, index), place.listed ? kDead : end}));
     }
     return begins.back();
+}
+
+/// The characters that may stand as they are.
+void NfaBuilder::add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie) {
+    Ranges beyond;
+    for (const auto &[low, high] : ranges) {
+        for (uint32_t c = low; c <= std::min(high, 0x7Fu); ++c) {
+            const auto byte = static_cast<uint8_t>(c);
+            if (byte == trie.lead) continue;
+            if (!trie.plain.empty() && trie.plain.back().high + 1 == byte) trie.plain.back().high = byte;
+            else trie.plain.push_back({byte, byte, trie.tail});
+        }
+        if (high >= 0x80) beyond.emplace_back(std::max(low, 0x80u), high);
+    }
+    if (beyond.empty()) return;
+    const std::vector<ByteEdge> &wide = wide_chars(std::move(beyond), trie.tail);
+    trie.plain.insert(trie.plain.end(), wide.begin(), wide.end());
 }
 
 uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
@@ -485,6 +498,8 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
         }
         case Nfa::NewKey:
         case Nfa::Spell:
+        case Nfa::Place:
+        case Nfa::Escape:
         case Nfa::Call: throw InputError("excluded strings need a body without calls and tokens");
         }
     }

@@ -53,6 +53,8 @@ class NfaBuilder {
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t lone_member(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t close);
     uint32_t plain_call(Rule *callee, Counter bounds, uint32_t next);
+    uint32_t speller(Rule *callee);
+    void add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie);
     uint32_t unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t tokens(const Ast &ast, const Ast::Node &n, uint32_t next);
@@ -60,7 +62,7 @@ class NfaBuilder {
 
     Nfa &nfa_;
     std::unordered_map<const Rule *, uint32_t> spellers_;
-    // The same class or call before the same state is made once: tries of keys have one at every node.
+    // The same class or call before the same state is made once.
     std::map<std::pair<uint32_t, Ranges>, std::vector<ByteEdge>> wide_;
     std::map<std::tuple<const Rule *, uint32_t, uint32_t, uint32_t>, uint32_t> calls_;
     const Vocab &vocab_;

@@ -158,7 +158,7 @@ class Facts {
             if (n.op != Code::Unlisted) continue;
             for (const Ast::Place &place : ast.lists(n).trie) {
                 check(place.others, false, {kUnbounded, 0});
-                for (const Ast::Place::Fork &fork : place.forks) check(fork.letter.slot, false, {kUnbounded, 0});
+                for (const Ast::Fork &fork : ast.lists(n).forks(place)) check(fork.letter.slot, false, {kUnbounded, 0});
             }
         }
     }

@@ -30,6 +30,8 @@ bool takes_any(const DState &d, const Loops &loops) {
     throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
 }
 
+uint64_t hash_of(const Frame *frame) { return frame ? frame->hash : 0; }
+
 /// Known to do nothing but take bytes.
 bool is_plain(const DState &d) { return d.expanded && d.plain && !d.counter_live && !d.counts_tokens; }
 
@@ -60,6 +62,7 @@ void Walker::begin(MaskParts &out) {
     steps_ = 0;
     sharing_ = true;
     chains_.clear();
+    ways_.clear();
     reaches_.clear();
 }
 
@@ -67,8 +70,9 @@ void Walker::walk_all(const Config &top, MaskParts &out) {
     begin(out);
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
     if (is_plain(*top.d) && leap(0, 0, {top.d, {}, nullptr, nullptr})) return;
+    const bool plain = is_plain(*top.d);
     Run run;
-    top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
+    top.d->each_range([&](uint8_t low, uint8_t high, DState *to) {
         for (int b = low; b <= high; ++b) {
             const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
             if (node == kNone) continue;
@@ -76,7 +80,7 @@ void Walker::walk_all(const Config &top, MaskParts &out) {
                 share(run.chain, node);
                 continue;
             }
-            enter(node, 0);
+            if (!plain || !hand_over_again(levels_[0].tops[0], to, node)) enter(node, 0);
             run = run_;
         }
     });
@@ -132,6 +136,8 @@ bool Walker::enter(uint32_t node, size_t level) {
         // Even a small subtree is worth it, because its siblings follow at once.
         whole = false;
         run_.to = from.tops[0].d->next(at.byte);
+        if (at.byte < 0x80 && is_plain(*from.tops[0].d))
+            ways_.push_back({run_.to, hash_of(from.tops[0].parent), run_.home, run_.at, run_.chain});
     } else if (sharing_ && !leaf && from.tops.size() == 1 && exits_.empty() && to.tops[0].d->owner != from.tops[0].d->owner && join(to, node)) {
         whole = false;
     } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), [&](const Config &c) { return covers(c, node); }) ||
@@ -192,6 +198,8 @@ bool Walker::leap(uint32_t node, size_t level, const Config &top) {
         if (!top.d->next(nodes[*way].byte)) continue;
         if (last != kNone && nodes[last].end == *way && vocab_.depth(last) == vocab_.depth(*way) && goes_on(run, top.d, *way)) {
             share(run.chain, *way);
+        } else if (hand_over_again(top, top.d->next(nodes[*way].byte), *way)) {
+            run = run_;
         } else {
             levels_[level].tops.assign(1, top);
             enter(*way, level);
@@ -217,6 +225,9 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
             run.to = nullptr;
         } else if (run.to == to && goes_on(run, top.d, c)) {
             share(run.chain, c);
+            all = false;
+        } else if (hand_over_again(top, to, c)) {
+            run = run_;
             all = false;
         } else if (!is_plain(*to)) {
             levels_[level].tops.assign(1, top);
@@ -277,8 +288,22 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     const uint32_t chain = chain_of(*home, through, c.parent, size >= kWorthMaking);
     if (chain == kNone) return false;
     share(chain, node);
-    run_ = {nullptr, from, state, chain};
+    run_ = {nullptr, from, state, home, chain};
     return true;
+}
+
+/// The same for a byte that leads a plain stack to where another byte has led it.
+bool Walker::hand_over_again(const Config &top, const DState *to, uint32_t node) {
+    for (const Way &way : ways_) {
+        if (way.to != to || way.callers != hash_of(top.parent)) continue;
+        const std::string_view path = vocab_.path(node);
+        const DState *from = way.home->follow(path.substr(0, path.size() - 1));
+        if (!from || from->next(vocab_.nodes()[node].byte) != way.at) continue;
+        share(way.chain, node);
+        run_ = {to, from, way.at, way.home, way.chain};
+        return true;
+    }
+    return false;
 }
 
 /// The same where a call has led elsewhere, as behind the end of a string: known masks may have come to the same stacks.

@@ -105,9 +105,18 @@ class Walker {
   private:
     /// Siblings that lead to the state where the last one was handed over are handed over with it.
     struct Run {
-        DState *to = nullptr;                          // where the only stack goes
+        const DState *to = nullptr;                   // where the only stack goes
         const DState *from = nullptr, *at = nullptr;  // how the known mask gets there by the same byte
+        DState *home = nullptr;
         uint32_t chain = kNone;
+    };
+    /// Where a byte led that was handed over: later nodes by which the same stack comes there are handed over at once.
+    struct Way {
+        const DState *to;
+        uint64_t callers;  // their hash
+        DState *home;
+        const DState *at;
+        uint32_t chain;
     };
     /// The masks of one stack, its top in a state that has a mask of its own.
     struct Chain {
@@ -148,6 +157,7 @@ class Walker {
     bool leap(uint32_t node, size_t level, const Config &top);
     bool covers(const Config &c, uint32_t node);
     bool hand_over(const Config &c, uint32_t node);
+    bool hand_over_again(const Config &top, const DState *to, uint32_t node);
     bool join(const Stacks &stacks, uint32_t node);
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
     void share(uint32_t chain, uint32_t node);
@@ -171,6 +181,7 @@ class Walker {
     uint64_t steps_ = 0;
     bool sharing_ = true;
     std::vector<Chain> chains_;  // that this walk has asked for
+    std::vector<Way> ways_;
     std::unordered_map<Spots, Reach, SpotsHash> reaches_;
     Stacks joined_[2];
     Stacks alone_;

@@ -77,3 +77,13 @@ def test_a_class_of_characters_is_known_in_all_spellings(low: int, size: int, co
     if not 0xD800 <= code <= 0xDFFF and not surrogates_alone:
         node = ir.Rule("root", text.spell(((low, high),)))
         assert (low <= code <= high) == accepts(node, spelling(chr(code), way))
+
+
+@given(
+    letters=st.frozensets(st.characters(max_codepoint=0x7F)),
+    char=st.characters(max_codepoint=0x9F) | st.characters(exclude_categories=["Cs"]),
+    way=st.integers(1, 3),
+)
+def test_escapes_of_other_characters_leave_out_the_letters_alone(letters: frozenset[str], char: str, way: int) -> None:
+    others = ir.Rule("root", ir.Call(text.ESCAPES.others["".join(sorted(letters))]))
+    assert accepts(others, spelling(char, way)[1:]) == (char not in letters)

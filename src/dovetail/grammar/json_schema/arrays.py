@@ -181,8 +181,8 @@ def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
     return alt(*ways)
 
 
-def more(pieces: Pieces, item: Node, low: int, high: int | None) -> Node:
-    """More items with their commas; where they are counted, they get a rule of their own."""
+def more_items(item: Node, low: int, high: int | None, pieces: Pieces) -> Node:
+    """Items with their commas; where they are counted, they get a rule of their own."""
     if high is not None and high <= 0:
         return EMPTY
     body = Seq((*pieces.comma, item, *pieces.ws))
@@ -191,7 +191,7 @@ def more(pieces: Pieces, item: Node, low: int, high: int | None) -> Node:
     return Repeat(Call(Rule("item", body)), low, high)
 
 
-def listed(pieces: Pieces, first: list[Node], tail: Node, low: int) -> Node:
+def in_sequence(first: list[Node], tail: Node, low: int, pieces: Pieces) -> Node:
     """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
     node = tail
     for index in range(len(first) - 1, -1, -1):

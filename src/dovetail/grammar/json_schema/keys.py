@@ -15,6 +15,8 @@ from dovetail.grammar.ir import (
     Lit,
     Node,
     Rule,
+    Seq,
+    Spelled,
     Unlisted,
     Without,
     alt,
@@ -110,6 +112,14 @@ def json_key(names: Sequence[str], pieces: text.Pieces) -> Node:
         # No excluded word can begin before the key leaves the declared names.
         return concat(QUOTE, other_keys(names, Alphabet(QUOTE, partial(_guarded_leave, pieces.excludes), text.spell)))
     return concat(QUOTE, Without(other_keys(names, _SHORT), pieces.excludes), QUOTE)
+
+
+def declared_member(name: str, value: Node, pieces: text.Pieces) -> tuple[Node, ...]:
+    """A declared key with its value, in whatever spelling; members whose values are common share their ends."""
+    end = pieces.key_ends.get(id(value))
+    if end is not None and name.isascii():
+        return Seq((QUOTE, Spelled(name, text.ESCAPES))), end.declared
+    return text.quoted(name), pieces.colon, value, *pieces.ws
 
 
 def other_member(names: Sequence[str], end: KeyEnd) -> Node:

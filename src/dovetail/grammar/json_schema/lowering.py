@@ -19,7 +19,6 @@ from dovetail.grammar.ir import (
     Node,
     Rule,
     Seq,
-    Spelled,
     Without,
     alt,
     is_nothing,
@@ -28,7 +27,7 @@ from dovetail.grammar.ir import (
 
 from . import numbers, text
 from .admission import admits, without_sure
-from .arrays import Counting, Items, can_tell_apart, distinct, items, listed, more
+from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -40,9 +39,9 @@ from .facts import (
     is_special,
     read_scalar,
 )
-from .keys import json_key, other_member, quoted_member
+from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
-from .plain import OBJECT_KEYWORDS, plain_object
+from .plain import in_any_order, in_order, read_plain
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import KEYWORDS, Reader
@@ -57,8 +56,11 @@ _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 _FIRST, _LAST = Lit(b"["), Lit(b"]")
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
-_ENUM = {"type", "enum"}
-_MEMBERS = OBJECT_KEYWORDS | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
+_ONE_OF = {"oneOf"}
+_ENUM = {"enum"}
+_TYPE_ENUM = {"type", "enum"}
+_OBJECT = {"type", "properties", "required", "additionalProperties"}
+_MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
@@ -93,7 +95,7 @@ class Lowering:
         if len(nodes) == 1:
             schema, where = nodes[0]
             if type(schema) is dict:
-                return self.single(schema, where)
+                return self._single(schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
@@ -103,7 +105,7 @@ class Lowering:
             self._kept.append(nodes)  # so that no other schema gets the same identity
         return found
 
-    def single(self, schema: dict[str, Any], where: Where) -> Node:
+    def _single(self, schema: dict[str, Any], where: Where) -> Node:
         """The same for one schema; the common ones are known at a glance."""
         name = schema.get("type")
         if len(schema) == 1 + ("description" in schema) and type(name) is str and name in TYPES:
@@ -112,31 +114,21 @@ class Lowering:
         if found is not None:
             return found
         live = schema.keys() & KEYWORDS
-        if not live:
-            found = self.pieces.value
-        elif type(name) is str and name in TYPES:
+        if type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
-        elif len(live) == 1 and all_strings(name) and TYPES.keys() >= set(schema["type"]):
-            found = self._typed_any(schema["type"])
-        elif len(live) == 1 and all_strings(schema.get("enum")):
-            found = self.quoted(schema["enum"])
         elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
-                return self.single(target, place)
-        elif live == _ANY_OF:
-            found = self._simple_union(schema["anyOf"], where)
+                return self._single(target, place)
+        else:
+            found = self._untyped(schema, live, where)
         if found is None:
             found = self.union(self.reader.read(((schema, where),)))
         if is_nothing(found):
             self.impossible.append(where)
         self._done[id(schema)] = found
         return found
-
-    def _typed_any(self, names: list[str]) -> Node:
-        kinds = dict.fromkeys(name for name in names if name != "integer" or "number" not in names)
-        return alt(*[self.pieces.by_type[kind] for kind in kinds])
 
     def _typed(self, name: str, schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
         """A value of one type with the keywords that are common for it; None where there are others."""
@@ -146,16 +138,43 @@ class Lowering:
             return self._composite([(OBJECT, ((schema, where),))]) if live <= _MEMBERS else None
         if name == "array":
             return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
-        if name == "string" and live == _ENUM and all_strings(schema["enum"]):
+        if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
         if live <= SCALAR_KEYWORDS and not is_special(schema):
             return self._scalar(schema, live, where)
         return None
 
+    def _untyped(self, schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+        """The same for a value that says no type, or several."""
+        if not live:
+            return self.pieces.value
+        if live == _ENUM and all_strings(schema["enum"]):
+            return self.quoted(schema["enum"])
+        if live in (_ANY_OF, _ONE_OF):
+            return self._simple_union(schema, next(iter(live)), where)
+        names = schema.get("type")
+        if type(names) is list and names and all(type(name) is str and name in TYPES for name in names):
+            return self._several(names, schema, live, where)
+        return None
+
+    def _several(self, names: list[str], schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+        """A value of one of these types; what else is said is about at most one of them."""
+        composite = [name for name in names if name in _COMPOSITE]
+        if len(live) > 1 and not composite:
+            return self._typed("", schema, live, where)
+        by_type = {name: self.pieces.by_type[name] for name in names if name != "integer" or "number" not in names}
+        if len(live) > 1:
+            found = self._typed(composite[0], schema, live, where) if len(composite) == 1 else None
+            if found is None:
+                return None
+            by_type[composite[0]] = found
+        return alt(*by_type.values())
+
     def _scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""
         shared = self.pieces.scalars
-        key = tuple([(word, value, type(value)) for word, value in schema.items() if word in live])
+        spread = ((word, value, type(value)) for word, value in schema.items() if word in live)
+        key = tuple([(word, tuple(value) if kind is list else value, kind) for word, value, kind in spread])
         try:
             found = shared.get(key)
         except TypeError:
@@ -184,15 +203,19 @@ class Lowering:
                 return shared[name]
         return self._composite([(ARRAY, ((schema, where),))])
 
-    def _simple_union(self, arms: Any, where: Where) -> Node | None:
+    def _simple_union(self, schema: dict[str, Any], keyword: str, where: Where) -> Node | None:
         """One of several values with a type of their own, at most one of which is an object or array."""
+        arms = schema[keyword]
         if type(arms) is not list or not arms:
             return None
         if not all(type(arm) is dict and type(arm.get("type")) is str for arm in arms):
             return None
-        if sum(arm["type"] in _COMPOSITE for arm in arms) > 1:
+        names = [arm["type"] for arm in arms]
+        if sum(name in _COMPOSITE for name in names) > 1:
             return None
-        ways = [self.single(arm, ((where, "anyOf"), index)) for index, arm in enumerate(arms)]
+        if keyword == "oneOf" and (len({*names}) < len(names) or ("integer" in names and "number" in names)):
+            return None
+        ways = [self._single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def union(self, branches: list[Facts]) -> Node:
@@ -315,13 +338,27 @@ class Lowering:
             if any(word in plain for word in self.pieces.excludes):
                 return None
             return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
-        end = self.pieces.key_ends.get(id(value))
-        if end is not None and key.isascii():
-            return Member((Seq((QUOTE, Spelled(key, text.ESCAPES))), end.declared), required)
-        return Member((text.quoted(key), self.pieces.colon, value, *self.pieces.ws), required)
+        return Member(declared_member(key, value, self.pieces), required)
 
     def _object(self, parts: Parts) -> Node:
-        return (plain_object(self, *parts[0]) if len(parts) == 1 else None) or self._objects([parts])
+        return (self._plain_object(*parts[0]) if len(parts) == 1 else None) or self._objects([parts])
+
+    def _plain_object(self, schema: dict[str, Any], where: Where) -> Node | None:
+        """The object of most schemas; None where it is another."""
+        plain = None if self.pieces.excludes else read_plain(schema, self.strict)
+        if plain is None:
+            return None
+        at = (where, "properties")
+        values: list[Node] = []
+        for name, node in plain.declared.items():
+            if type(node) is not dict or is_nothing(value := self._single(node, (at, name))):
+                return None
+            values.append(value)
+        found = (in_any_order if self.free_order else in_order)(plain, values, self.pieces)
+        if found is not None:
+            needed = plain.needed
+            self.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in needed])
+        return found
 
     def _objects(self, several: list[Parts]) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
@@ -345,8 +382,8 @@ class Lowering:
         names = [name for name, _, _ in shape.declared]
         # Where the member is written several times, it is a rule of its own.
         once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self.extra(names, shape.extra, once) if shape.extra else ()
-        witnesses = [self.extra(names, [witness], False) for witness in shape.witnesses]
+        extra = self._extra(names, shape.extra, once) if shape.extra else ()
+        witnesses = [self._extra(names, [witness], False) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
         group: Group | None = Group(members, extra, witnesses)
@@ -372,7 +409,7 @@ class Lowering:
         found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
         return None if found is None else max(found - len(shape.witnesses), 0)
 
-    def extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
+    def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
         ways: list[Node] = []
         for group in groups:
@@ -440,10 +477,9 @@ class Lowering:
             high = len(prefix) if high is None else min(high, len(prefix))
         if high is not None and low > high:
             return NOTHING
-        tail = more(
-            self.pieces, rest, max(low - max(len(prefix), 1), 0), None if high is None else high - max(len(prefix), 1)
-        )
+        before = max(len(prefix), 1)
+        tail = more_items(rest, max(low - before, 0), None if high is None else high - before, self.pieces)
         inside: Node = EMPTY
         if high is None or high > 0:
-            inside = listed(self.pieces, prefix[:high] or [rest], tail, low)
+            inside = in_sequence(prefix[:high] or [rest], tail, low, self.pieces)
         return Seq((_FIRST, *self.pieces.ws, inside, _LAST))

@@ -218,22 +218,19 @@ def _dictionaries(value: Any) -> Iterator[dict[Any, Any]]:
         current = pending.pop()
         if isinstance(current, dict):
             yield current
-            pending.extend(current.values())
+            pending += current.values()
         elif isinstance(current, list):
-            pending.extend(current)
+            pending += current
 
 
 def _has_names(root: Any) -> bool:
-    """Whether something in the document but itself has a name of its own; a property called `id` is no name."""
-    pending = [root]
-    while pending:
-        found = pending.pop()
-        if isinstance(found, dict):
-            for name in () if found.keys().isdisjoint(_NAMES) else found.keys() & _NAMES:
-                if isinstance(found[name], str | bool) and (found is not root or name not in ("$id", "id")):
-                    return True
-            found = found.values()
-        pending += [value for value in found if isinstance(value, (dict, list))]
+    """Whether something in the document but itself has a name of its own."""
+    for found in _dictionaries(root):
+        if not _NAMES.isdisjoint(found):
+            names = _NAMES if found is not root else _NAMES - {"$id", "id"}
+            # A property may be called id: then a schema stands there.
+            if any(name in found and not isinstance(found[name], dict) for name in names):
+                return True
     return False
 
 

@@ -20,7 +20,7 @@ MAX_CLASSES = 64
 _MANY_CLASSES = 8  # from here on those that no key is in are struck out early
 MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
-_UNCOMMON: frozenset[Any] = frozenset(
+UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
 )
 
@@ -90,7 +90,7 @@ class Properties:
 def properties(parts: tuple[Located, ...], reader: Reader, strict: bool | None = None) -> Properties:
     """The members of an object; a strict reader closes it when it declares properties and nothing is said of others."""
     strict = reader.strict if strict is None else strict
-    if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
+    if len(parts) == 1 and parts[0][0].keys().isdisjoint(UNCOMMON):
         return _common(*parts[0], strict)
     key = (strict, *[id(schema) for schema, _ in parts])
     known = reader.shapes.get(key)

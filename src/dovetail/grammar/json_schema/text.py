@@ -27,6 +27,7 @@ from dovetail.grammar.ir import (
     Spellings,
     Without,
     alt,
+    chars,
     optional,
     seq,
     star,
@@ -40,12 +41,11 @@ DEFAULT_WHITESPACE = 20
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT))
 UNESCAPED = Chars(_RAW)
 _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
-_SHORT_SORTED = [(chr(code), letter) for letter, code in sorted((letter, code) for code, letter in _SHORT.items())]
-_HEXADECIMAL = [(int(chr(code), 16), code) for code in (*range(0x30, 0x3A), *range(0x41, 0x47), *range(0x61, 0x67))]
 _ASCII: Ranges = ((0, 0x7F),)
-_BEYOND_ASCII: Ranges = ((0x80, MAX_CODE_POINT),)
 _PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # without those
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
+_BEYOND_ASCII: Ranges = ((0x80, MAX_CODE_POINT),)
+_ALL_DIGITS = 0xFFFF  # a bit for each hexadecimal one
 BACKSLASH = Lit(b"\\")
 QUOTE = Lit(b'"')
 NEW_KEY = NewKey()  # of which there are infinitely many, whatever comes first
@@ -89,18 +89,18 @@ def digit_blocks(low: int, high: int, base: int, count: int) -> Iterator[tuple[t
             yield ((last, last), *rest)
 
 
+_HEX = [*enumerate("0123456789ABCDEF"), *enumerate("abcdef", 10)]
+
+
 @cache
-def _nibble(low: int, high: int) -> Node:
-    """One hexadecimal digit out of low..high, in either case."""
-    ranges: list[tuple[int, int]] = []
-    if low <= 9:
-        ranges.append((0x30 + low, 0x30 + min(high, 9)))
-    if high >= 10:
-        first = max(low, 10) - 10
-        ranges += [(0x41 + first, 0x41 + high - 10), (0x61 + first, 0x61 + high - 10)]
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return Lit(bytes([ranges[0][0]]))
-    return Chars(tuple(ranges))
+def _nibble(digits: int) -> Node:
+    """One hexadecimal digit of those whose bits are set, in either case."""
+    found = chars((ord(letter), ord(letter)) for digit, letter in _HEX if digits >> digit & 1)
+    return one(found.ranges)
+
+
+def _between(low: int, high: int) -> Node:
+    return _nibble((2 << high) - (1 << low))
 
 
 def concat(*parts: Node) -> Node:
@@ -118,7 +118,7 @@ def concat(*parts: Node) -> Node:
 @lru_cache(maxsize=4096)
 def _unit(low: int, high: int) -> Node:
     """`u` and four hexadecimal digits that denote low..high."""
-    blocks = [concat(*(_nibble(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)]
+    blocks = [concat(*(_between(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)]
     return concat(Lit(b"u"), alt(*blocks))
 
 
@@ -169,25 +169,17 @@ class _Others(dict[str, Rule]):
     """The escapes, without their backslash, of all characters but some letters; made when first needed."""
 
     def __missing__(self, letters: str) -> Rule:
-        # By hexadecimal digits: every object with other keys than its own asks for another set of letters.
-        left = [0xFFFF] * 8
-        for char in letters:
-            left[ord(char) >> 4] &= ~(1 << (ord(char) & 15))
-        whole = sum(1 << high for high, lows in enumerate(left) if lows == 0xFFFF)
-        digits: list[Node] = [Seq((_hexadecimal(whole), _hexadecimal(0xFFFF)))] if whole else []
-        digits += [
-            Seq((_hexadecimal(1 << high), _hexadecimal(lows))) for high, lows in enumerate(left) if 0 < lows < 0xFFFF
-        ]
-        short = tuple([(ord(code), ord(code)) for char, code in _SHORT_SORTED if char not in letters])
-        found = (Seq((Lit(b"u00"), alt(*digits))), *escapes(_BEYOND_ASCII))
-        self[letters] = Rule("escape", Alt((Chars(short), *found) if short else found))
+        # Most objects have letters of their own, so this is no place for the general way.
+        rows = [_ALL_DIGITS] * 8
+        for code in letters.encode():
+            rows[code >> 4] ^= 1 << (code & 15)
+        whole = sum(1 << row for row in range(8) if rows[row] == _ALL_DIGITS)
+        cut = ((1 << row, digits) for row, digits in enumerate(rows) if 0 < digits < _ALL_DIGITS)
+        units = [Seq((_nibble(row), _nibble(digits))) for row, digits in ((whole, _ALL_DIGITS), *cut) if row]
+        short = [(ord(letter), ord(letter)) for code, letter in _SHORT.items() if chr(code) not in letters]
+        ways = (chars(short), Seq((Lit(b"u00"), alt(*units))), *escapes(_BEYOND_ASCII))
+        self[letters] = Rule("escape", Alt(ways))
         return self[letters]
-
-
-@lru_cache(maxsize=4096)
-def _hexadecimal(digits: int) -> Node:
-    """One hexadecimal digit of those whose bits are in `digits`, in either case."""
-    return Chars(tuple([(code, code) for digit, code in _HEXADECIMAL if digits >> digit & 1]))
 
 
 class _Escapes(Spellings):
