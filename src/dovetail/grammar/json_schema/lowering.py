@@ -86,6 +86,7 @@ class Lowering:
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, Kinds]] = []
+        self._key_ends: dict[int, tuple[Node, text.KeyEnd]] = {}
         self._composites: dict[Any, tuple[Node, Kinds]] = {}
 
     # Which values.
@@ -420,12 +421,18 @@ class Lowering:
             if group.keys is None and self.pieces.excludes:
                 ways.append(concat(json_key(names, self.pieces), text.NEW_KEY, *behind))
                 continue
-            end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
+            end = self.pieces.key_ends.get(id(value)) or self._key_end(value)
             ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))
         if not ways:
             return ()
         member = alt(*ways)
         return (member,) if once else (Call(Rule("member", member)),)
+
+    def _key_end(self, value: Node) -> text.KeyEnd:
+        found = self._key_ends.get(id(value))
+        if found is None:  # the value keeps its identity
+            found = self._key_ends[id(value)] = value, text.key_end(self.pieces.colon, value, *self.pieces.ws)
+        return found[1]
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted
 
@@ -20,18 +21,31 @@ def grows(language: Node) -> bool:
     Where it says no, that may not be so: it goes by the form of the language.
     """
     rules = [Rule("keys", language)]
-    endless = _endless(rules)
-    return all(_told(rule.body, endless, [])[:2] == (True, True) for rule in rules)
+    told, endless = _endless(rules)
+    if len(endless) < len(rules):
+        told = [_told(rule.body, endless, []) for rule in rules]
+    return all(one.infinite and one.everywhere for one in told)
 
 
-def _endless(rules: list[Rule]) -> set[int]:
-    """The rules from which a loop can be reached; those that are called come to `rules` as well."""
+class _Told(NamedTuple):
+    """Of a node: it loops itself, its texts can go on for ever, infinitely many do so from every place, it has any."""
+
+    loops: bool
+    infinite: bool
+    everywhere: bool
+    solid: bool
+
+
+def _endless(rules: list[Rule]) -> tuple[list[_Told], set[int]]:
+    """What is told of rules where all go on for ever, and which do; those that are called come to `rules` as well."""
+    told: list[_Told] = []
     callers: dict[int, list[int]] = {id(rules[0]): []}
     waiting: dict[int, int] = {}
     loops: set[int] = set()
     for rule in rules:
         calls: list[Rule] = []
-        if _told(rule.body, set(), calls)[0]:
+        told.append(_told(rule.body, None, calls))
+        if told[-1].loops:
             loops.add(id(rule))
         waiting[id(rule)] = len(calls)
         for callee in calls:
@@ -49,42 +63,43 @@ def _endless(rules: list[Rule]) -> set[int]:
             waiting[caller] -= 1
             if not waiting[caller] and caller not in loops:
                 pending.append(caller)
-    return waiting.keys() - finite
+    return told, waiting.keys() - finite
 
 
-def _told(node: Node, endless: set[int], calls: list[Rule]) -> tuple[bool, bool, bool]:
-    """Whether texts of `node` can go on for ever, infinitely many do so from every place in it, it has a character.
+_NEVER, _CHARACTER = _Told(False, False, False, False), _Told(False, False, False, True)
+_EMPTY, _ALWAYS = _Told(False, False, True, False), _Told(True, True, True, True)
 
-    The rules that it calls come to `calls`.
-    """
+
+def _told(node: Node, endless: set[int] | None, calls: list[Rule]) -> _Told:
+    """What is told of a node whose callees in `endless` go on for ever, or all; they come to `calls`."""
     match node:
         case Seq(parts):
-            infinite = solid = False
+            loops = infinite = solid = False
             everywhere = True
             for part in reversed(parts):
-                loops, goes_on, some = _told(part, endless, calls)
-                everywhere = everywhere and (goes_on or infinite)
-                infinite = infinite or loops
-                solid = solid or some
-            return infinite, everywhere, solid
+                one = _told(part, endless, calls)
+                everywhere = everywhere and (one.everywhere or infinite)
+                loops, infinite, solid = loops or one.loops, infinite or one.infinite, solid or one.solid
+            return _Told(loops, infinite, everywhere, solid)
         case Call(rule):
             calls.append(rule)
-            return id(rule) in endless, True, True  # its rule is looked at by itself
+            return _Told(False, endless is None or id(rule) in endless, True, True)  # its rule is looked at by itself
         case Lit(data):
-            return False, not data, bool(data)
+            return _CHARACTER if data else _EMPTY
         case Chars():
-            return False, False, True
+            return _CHARACTER
         case Alt(parts):
             told = [_told(part, endless, calls) for part in parts]
-            return any(one[0] for one in told), all(one[1] for one in told), any(one[2] for one in told)
+            loops, infinite = any(one.loops for one in told), any(one.infinite for one in told)
+            return _Told(loops, infinite, all(one.everywhere for one in told), any(one.solid for one in told))
         case Repeat(body, _, high):
-            infinite, everywhere, solid = _told(body, endless, calls)
-            loops = high is None and solid
-            return infinite or loops, everywhere or loops, solid
+            one = _told(body, endless, calls)
+            again = high is None and one.solid
+            return _Told(one.loops or again, one.infinite or again, one.everywhere or again, one.solid)
         case Unlisted():
-            return True, True, True
+            return _ALWAYS
         case _:
-            return False, False, False
+            return _NEVER
 
 
 def number_of_keys(languages: Iterable[Node | None], enough: int) -> int | None:
