@@ -1,6 +1,7 @@
 #include "nfa.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "nfa_builder.h"
 
@@ -164,6 +165,11 @@ std::vector<bool> live_states(const Nfa &nfa) {
         nfa, [](const Nfa::State &s) { return s.kind == Nfa::Accept; }, [](const Nfa::State &) { return true; });
 }
 
+[[maybe_unused]] bool is_live(const Nfa &nfa) {
+    const std::vector<bool> live = live_states(nfa);
+    return std::find(live.begin(), live.end(), false) == live.end();
+}
+
 /// Cuts the edges into states that cannot reach an end, so that no walk enters a dead end.
 void trim(Nfa &nfa) {
     const std::vector<bool> live = live_states(nfa);
@@ -210,6 +216,7 @@ bool can_match(const Rule &rule, const Ast &ast, uint32_t node, const Vocab &voc
 
 Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
     Nfa nfa;
+    bool may_dead_end = true;
     if (!rule.left_group.empty()) {
         nfa.start = SpineBuilder(nfa, vocab, rule).build();
     } else {
@@ -219,9 +226,11 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
         if (root.op == Code::Text) nfa.start = build.free_text(root, ast.lists(root));
         else if (root.op == Code::AnyOrder) nfa.start = build.any_order(rule, ast, root, build.accept(0));
         else nfa.start = build.node(rule, ast, ast.root, build.accept(0));
+        may_dead_end = root.op == Code::Text || build.may_dead_end();
     }
     if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();
-    trim(nfa);
+    if (may_dead_end) trim(nfa);
+    else assert(is_live(nfa));
     find_counter_live(nfa, rule.counts_tokens);
     return nfa;
 }

@@ -54,6 +54,7 @@ void NfaBuilder::fill_split(uint32_t state, const std::vector<uint32_t> &outs) {
     for (uint32_t o : outs)
         if (o != kDead) nfa_.outs.push_back(o);
     nfa_.states[state].b = static_cast<uint32_t>(nfa_.outs.size()) - nfa_.states[state].a;
+    may_dead_end_ = may_dead_end_ || nfa_.states[state].b == 0;
 }
 
 uint32_t NfaBuilder::token(std::vector<uint32_t> ids, bool exclude, uint32_t to) {
@@ -238,7 +239,10 @@ uint32_t NfaBuilder::count(const Rule &rule, const Ast &ast, const Ast::Node &n,
     });
     const uint32_t head = reserve_split();
     const uint32_t body = node(rule, ast, ast.kids(n)[0], head);
-    if (body == kDead && n.op == Code::Count) return n.bounds.need == 0 ? next : kDead;
+    if (body == kDead && n.op == Code::Count) {
+        may_dead_end_ = true;  // the split that was reserved
+        return n.bounds.need == 0 ? next : kDead;
+    }
     fill_split(head, {body == kDead ? kDead : add(Nfa::Tick, body), add(Nfa::Leave, next, nullable)});
     if (n.op == Code::CountParam) return head;
     nfa_.bounds.push_back(n.bounds);
@@ -287,6 +291,7 @@ uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node
     // Where nothing else may come between, a separator must be followed by a member that was not there yet.
     if (extra == kDead) more = guarded(Nfa::Room, live, more);
     const uint32_t end = guarded(Nfa::All, ast.lists(n).required, close);
+    may_dead_end_ = may_dead_end_ || end == kDead;
     fill_split(again, {end, more});
     return split({end, n.flag ? more : choice});
 }
@@ -326,6 +331,8 @@ uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node 
     const uint32_t tail = node(rule, ast, ast.kids(n)[0], next), end = node(rule, ast, ast.kids(n)[1], next);
     NfaTrie trie{static_cast<uint8_t>(n.slot), tail, {}};
     if (tail != kDead) add_plain(lists.plain, trie);
+    // Characters beyond ASCII are no forks, so that places that take some lead on.
+    may_dead_end_ = may_dead_end_ || trie.plain.empty() || trie.plain.back().high < 0x80;
     nfa_.tries.push_back(std::move(trie));
     std::vector<uint32_t> begins;
     begins.reserve(lists.trie.size());
@@ -421,6 +428,7 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
     NfaBuilder sub(inner, vocab_, true, kMaxExcludedStates);
     const uint32_t start = sub.node(rule, ast, ast.kids(n)[0], sub.accept(0));
     if (start == kDead) return kDead;
+    may_dead_end_ = true;
     const StringSet bad(ast.lists(n).names);
     if (bad.hit(0)) return kDead;  // the empty string is excluded: nothing is without it
     std::unordered_map<uint64_t, uint32_t> made;

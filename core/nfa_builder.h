@@ -40,6 +40,8 @@ class NfaBuilder {
     uint32_t free_text(const Ast::Node &node, const Ast::Lists &lists);
     /// A whole rule of members in any order.
     uint32_t any_order(const Rule &rule, const Ast &ast, const Ast::Node &node, uint32_t next);
+    /// Whether some state may reach no end. Nearly all are made before one that is known to reach it.
+    bool may_dead_end() const { return may_dead_end_; }
     /// One node of a rule's tree.
     uint32_t node(const Rule &rule, const Ast &ast, uint32_t at, uint32_t next);
 
@@ -68,6 +70,7 @@ class NfaBuilder {
     const Vocab &vocab_;
     const bool unroll_;
     const uint32_t limit_;  // states
+    bool may_dead_end_ = false;
 };
 
 }  // namespace dovetail

@@ -44,7 +44,6 @@ _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0
 _ASCII: Ranges = ((0, 0x7F),)
 _PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # without those
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
-_BEYOND_ASCII: Ranges = ((0x80, MAX_CODE_POINT),)
 _ALL_DIGITS = 0xFFFF  # a bit for each hexadecimal one
 BACKSLASH = Lit(b"\\")
 QUOTE = Lit(b'"')
@@ -165,6 +164,12 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
+@cache
+def _beyond_ascii() -> Node:
+    """The escapes of characters beyond ASCII, the same for all letters: a call keeps the automata of the others small."""
+    return Call(Rule("escape", alt(*escapes(((0x80, MAX_CODE_POINT),)))))
+
+
 class _Others(dict[str, Rule]):
     """The escapes, without their backslash, of all characters but some letters; made when first needed."""
 
@@ -177,8 +182,7 @@ class _Others(dict[str, Rule]):
         cut = ((1 << row, digits) for row, digits in enumerate(rows) if 0 < digits < _ALL_DIGITS)
         units = [Seq((_nibble(row), _nibble(digits))) for row, digits in ((whole, _ALL_DIGITS), *cut) if row]
         short = [(ord(letter), ord(letter)) for code, letter in _SHORT.items() if chr(code) not in letters]
-        ways = (chars(short), Seq((Lit(b"u00"), alt(*units))), *escapes(_BEYOND_ASCII))
-        self[letters] = Rule("escape", Alt(ways))
+        self[letters] = Rule("escape", Alt((chars(short), Seq((Lit(b"u00"), alt(*units))), _beyond_ascii())))
         return self[letters]
 
 
