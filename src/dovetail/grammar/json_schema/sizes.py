@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted
 
@@ -24,28 +23,25 @@ def grows(language: Node) -> bool:
     told, endless = _endless(rules)
     if len(endless) < len(rules):
         told = [_told(rule.body, endless, []) for rule in rules]
-    return all(one.infinite and one.everywhere for one in told)
+    return all(one & _GROWS == _GROWS for one in told)
 
 
-class _Told(NamedTuple):
-    """Of a node: it loops itself, its texts can go on for ever, infinitely many do so from every place, it has any."""
-
-    loops: bool
-    infinite: bool
-    everywhere: bool
-    solid: bool
+# What is told of a node: it loops itself, its texts can go on for ever, infinitely many do so from every place in it,
+# it has a character.
+_LOOPS, _INFINITE, _EVERYWHERE, _SOLID = 1, 2, 4, 8
+_GROWS = _INFINITE | _EVERYWHERE
 
 
-def _endless(rules: list[Rule]) -> tuple[list[_Told], set[int]]:
+def _endless(rules: list[Rule]) -> tuple[list[int], set[int]]:
     """What is told of rules where all go on for ever, and which do; those that are called come to `rules` as well."""
-    told: list[_Told] = []
+    told: list[int] = []
     callers: dict[int, list[int]] = {id(rules[0]): []}
     waiting: dict[int, int] = {}
     loops: set[int] = set()
     for rule in rules:
         calls: list[Rule] = []
         told.append(_told(rule.body, None, calls))
-        if told[-1].loops:
+        if told[-1] & _LOOPS:
             loops.add(id(rule))
         waiting[id(rule)] = len(calls)
         for callee in calls:
@@ -66,40 +62,38 @@ def _endless(rules: list[Rule]) -> tuple[list[_Told], set[int]]:
     return told, waiting.keys() - finite
 
 
-_NEVER, _CHARACTER = _Told(False, False, False, False), _Told(False, False, False, True)
-_EMPTY, _ALWAYS = _Told(False, False, True, False), _Told(True, True, True, True)
-
-
-def _told(node: Node, endless: set[int] | None, calls: list[Rule]) -> _Told:
+def _told(node: Node, endless: set[int] | None, calls: list[Rule]) -> int:
     """What is told of a node whose callees in `endless` go on for ever, or all; they come to `calls`."""
     match node:
         case Seq(parts):
-            loops = infinite = solid = False
-            everywhere = True
+            told, everywhere = 0, _EVERYWHERE
             for part in reversed(parts):
                 one = _told(part, endless, calls)
-                everywhere = everywhere and (one.everywhere or infinite)
-                loops, infinite, solid = loops or one.loops, infinite or one.infinite, solid or one.solid
-            return _Told(loops, infinite, everywhere, solid)
+                if not (one & _EVERYWHERE or told & _INFINITE):
+                    everywhere = 0
+                told |= one
+            return told & ~_EVERYWHERE | everywhere
         case Call(rule):
-            calls.append(rule)
-            return _Told(False, endless is None or id(rule) in endless, True, True)  # its rule is looked at by itself
+            calls.append(rule)  # which is looked at by itself
+            return _EVERYWHERE | _SOLID | (_INFINITE if endless is None or id(rule) in endless else 0)
         case Lit(data):
-            return _CHARACTER if data else _EMPTY
+            return _SOLID if data else _EVERYWHERE
         case Chars():
-            return _CHARACTER
+            return _SOLID
         case Alt(parts):
-            told = [_told(part, endless, calls) for part in parts]
-            loops, infinite = any(one.loops for one in told), any(one.infinite for one in told)
-            return _Told(loops, infinite, all(one.everywhere for one in told), any(one.solid for one in told))
+            told, everywhere = 0, _EVERYWHERE
+            for part in parts:
+                one = _told(part, endless, calls)
+                told |= one
+                everywhere &= one
+            return told & ~_EVERYWHERE | everywhere
         case Repeat(body, _, high):
             one = _told(body, endless, calls)
-            again = high is None and one.solid
-            return _Told(one.loops or again, one.infinite or again, one.everywhere or again, one.solid)
+            return one | _LOOPS | _GROWS if high is None and one & _SOLID else one
         case Unlisted():
-            return _ALWAYS
+            return _LOOPS | _GROWS | _SOLID
         case _:
-            return _NEVER
+            return 0
 
 
 def number_of_keys(languages: Iterable[Node | None], enough: int) -> int | None:

@@ -7,6 +7,7 @@ its counts stay counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
@@ -83,7 +84,8 @@ class Product:
                 if target not in numbers:
                     numbers[target] = len(numbers)
                     pending.append(target)
-                found.edges[number].extend((symbol, numbers[target]) for symbol in _bits(mask))
+                at = numbers[target]
+                found.edges[number] += [(symbol, at) for symbol in _bits(mask)]
             if len(numbers) > MAX_STATES or self._work > MAX_WORK:
                 raise LimitError(
                     "the patterns need too many states together", "", "use smaller limits or fewer patterns"
@@ -198,5 +200,6 @@ class Product:
         return any(map(self._terms.is_universal, threads))
 
 
-def _bits(mask: int) -> list[int]:
-    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+@lru_cache(maxsize=4096)
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple([bit for bit in range(mask.bit_length()) if mask >> bit & 1])
