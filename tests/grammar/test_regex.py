@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dovetail import engine
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir, regex
 from tests.oracles import accepts
@@ -351,6 +352,7 @@ DISTINCT = [
     (["^a.*"], ["^b", "^(?:c|d)$"], ["b", "cd"], 4),
     ([], ["^(?:id|kind|size)$", "^name$"], ["id", "x" * 200, "y" * 200], 1),
     ([], ["^_"], ["alpha", "beta" * 50], 20),
+    ([], [r"^[\ud7fe-\ue001]$"], ["a"], 99),
 ]
 
 
@@ -368,3 +370,12 @@ def test_patterns_that_exclude_each_other_and_words_are_not_multiplied(
         elif not isinstance(node, ir.Unlisted):
             pending += ir.children(node)
     assert count <= most
+
+
+def test_words_that_would_be_long_are_not_written_out() -> None:
+    long = "^(?:(?:(?:a{200}){200}){200}){200}$"
+    with pytest.raises(LimitError):
+        regex.language([], [long])
+    node = regex.language(["^b"], [long, "^" + "c" * 10_000], words=["bc", "b" * 300])
+    rule = ir.Rule("root", node)
+    assert [True, False, False] == [engine.accepts(rule, text) for text in (b"b" * 299, b"b" * 300, b"bc")]

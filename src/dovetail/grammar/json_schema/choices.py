@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.errors import LimitError
 
-from .facts import Facts, Located
+from .facts import ANY_TYPE, Facts, Located
 from .pointers import render
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Arm = list[Located]  # schemas that hold together
 
 MAX_NESTED = 40
+MAX_CONTEXTS = 8  # in which the arms of one choice are compared
 
 
 class OneOf:
@@ -38,7 +39,7 @@ class OneOf:
         """Each arm, with the negations of those that may hold beside it for a value of which `facts` are known."""
         if self._is_open:
             return self._plain  # what is compared leads back to this choice
-        key = (facts.types, facts.needed & self._names)
+        key = self._key(facts)
         found = self._known.get(key)
         if found is None:
             if self._reader.nested >= MAX_NESTED:
@@ -48,11 +49,16 @@ class OneOf:
             self._is_open = True
             if self._branches is None:
                 self._branches = self._read()
-                key = (facts.types, facts.needed & self._names)
+                key = self._key(facts)
             found = self._known[key] = self._compared(self._branches, *key)
             self._is_open = False
             self._reader.nested -= 1
         return found
+
+    def _key(self, facts: Facts) -> tuple[int, frozenset[str]]:
+        """What matters of `facts`; where arms were compared often enough, nothing does."""
+        key = (facts.types, facts.needed & self._names)
+        return key if key in self._known or len(self._known) < MAX_CONTEXTS else (ANY_TYPE, frozenset())
 
     def _read(self) -> list[list[Facts]]:
         branches: list[list[Facts]] = []

@@ -23,7 +23,9 @@ def sifted(wanted: Sequence[Syntax], barred: Sequence[Syntax]) -> tuple[Sequence
     words: dict[str, None] = {}
     for pattern in _options(barred):
         if isinstance(pattern, Words):
-            words |= dict.fromkeys(word for word in pattern.words if not heads or not _excluded(from_text(word), heads))
+            kept = [word for word in pattern.words if not heads or not _excluded(from_text(word), heads)]
+            words |= dict.fromkeys(word for word in kept if len(word) <= MAX_LENGTH)
+            left += [from_text(word) for word in kept if len(word) > MAX_LENGTH]
         elif not _excluded(pattern, heads):
             found = _words(pattern)
             if found is None:
@@ -49,16 +51,18 @@ def _words(node: Syntax) -> set[str] | None:
     """All texts of a pattern, or None where they are many or long."""
     match node:
         case ir.Chars(ranges):
-            count = sum(high - low + 1 for low, high in ranges)
-            return {chr(code) for low, high in ranges for code in range(low, high + 1)} if count <= MAX_WORDS else None
-        case Cat(parts):
+            if sum(high - low + 1 for low, high in ranges) > MAX_WORDS:
+                return None
+            codes = (code for low, high in ranges for code in range(low, high + 1))
+            return {chr(code) for code in codes if not 0xD800 <= code <= 0xDFFF}
+        case Cat(parts) if len(parts) <= MAX_LENGTH:
             found = {""}
             for part in parts:
                 more = _words(part)
                 if more is None or len(found) * len(more) > MAX_WORDS:
                     return None
                 found = {first + second for first, second in product(found, more)}
-            return found if max(map(len, found), default=0) <= MAX_LENGTH else None
+            return found if _longest(found) <= MAX_LENGTH else None
         case Or(parts):
             found = set()
             for part in parts:
@@ -69,11 +73,15 @@ def _words(node: Syntax) -> set[str] | None:
             return found
         case Rep(body, low, high) if high is not None and high <= MAX_LENGTH:
             once = _words(body)
-            if once is None or (len(once) > 1 and len(once) ** high > MAX_WORDS):
+            if once is None or _longest(once) * high > MAX_LENGTH or (len(once) > 1 and len(once) ** high > MAX_WORDS):
                 return None
             return {"".join(parts) for times in range(low, high + 1) for parts in product(once, repeat=times)}
         case _:
             return None
+
+
+def _longest(words: set[str]) -> int:
+    return max(map(len, words), default=0)
 
 
 def _head(node: Syntax) -> list[Ranges]:
