@@ -182,7 +182,7 @@ template <class World> class Mover {
             const CallSite &site = *extra.calls[i];
             Frame *parent = c.parent;
             if (!site.tail) parent = frames_.make(make_frame(c.parent, &site, c.counter));
-            pending_.push_back({site.callee->entry(), site.init, parent, world_.opened(site, c.marks)});
+            pending_.push_back({site.entry(), site.init, parent, world_.opened(site, c.marks)});
         }
         if (extra.behind_key && world_.key_ended(extra.key_grows))
             pending_.push_back({extra.behind_key, c.counter, c.parent, c.marks});
