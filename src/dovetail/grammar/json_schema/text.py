@@ -166,7 +166,7 @@ def one(ranges: Ranges) -> Node:
 
 @cache
 def _beyond_ascii() -> Node:
-    """The escapes of characters beyond ASCII, the same for all letters: a call keeps the automata of the others small."""
+    """The escapes of characters beyond ASCII, the same for all letters: a call keeps the others small."""
     return Call(Rule("escape", alt(*escapes(((0x80, MAX_CODE_POINT),)))))
 
 
