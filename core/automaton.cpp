@@ -130,6 +130,17 @@ DState *Automaton::closed(const std::vector<uint32_t> &targets) {
     return closure_.empty() ? nullptr : intern(closure_, false);
 }
 
+DState &Automaton::add_state() {
+    if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
+    DState &d = states_.emplace_back();
+    d.place = static_cast<uint32_t>(states_.size() - 1);
+    d.id = store_.next_id();
+    d.owner = this;
+    d.counts_tokens = rule_.counts_tokens;
+    d.keeps_set = rule_.keeps_set;
+    return d;
+}
+
 DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
     const bool lone = set.size() == 1 && !entry;
     if (lone) {
@@ -140,15 +151,9 @@ DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
         const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
         if (it != interned_.end()) return it->second;
     }
-    if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
-    DState &d = states_.emplace_back();
-    d.place = static_cast<uint32_t>(states_.size() - 1);
-    d.id = store_.next_id();
-    d.owner = this;
+    DState &d = add_state();
     d.set_size = static_cast<uint32_t>(set.size());
     d.entry = entry;
-    d.counts_tokens = rule_.counts_tokens;
-    d.keeps_set = rule_.keeps_set;
     if (lone) {
         d.lone = set[0];
         d.set = &d.lone;
@@ -208,6 +213,7 @@ void Automaton::expand_now(DState &d) {
         d.expanded = true;
         return;
     }
+    if (d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape && expand_escape(d)) return;
     for (uint32_t i = 0; i < d.set_size; ++i) {
         const Nfa::State &s = nfa_.states[d.set[i]];
         switch (s.kind) {
@@ -340,25 +346,28 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
                 if (call.arms[i].to != kNone) targets[i].push_back(call.arms[i].to);
         }
     }
-    for (const Group &g : groups) {
-        auto site = std::make_unique<CallSite>();
-        site->id = store_.next_id();
-        site->callee = &store_.automaton(*g.call->callee);
-        site->keeps_set = rule_.keeps_set;
-        site->measured = d.measured;
-        site->room = nfa_.room;
-        site->init = g.call->init;
-        for (const std::string &name : g.call->captures) site->captures.push_back(store_.name_id(name));
-        for (size_t i = 0; i < g.targets.size(); ++i) {
-            const uint32_t trailing = i < g.call->arms.size() ? g.call->arms[i].trailing : 0;
-            site->returns.push_back({g.targets[i].empty() ? nullptr : closed(g.targets[i]), trailing});
-        }
-        const DState *back = site->returns.empty() ? nullptr : site->returns[0].state;
-        site->tail = site->captures.empty() && g.call->callee->single_exit && back && back->set_size == 1 &&
-                     nfa_.states[back->set[0]].kind == Nfa::Accept && nfa_.states[back->set[0]].a == 0;
-        account(sizeof(CallSite) + site->returns.size() * sizeof(CallSite::Return));
-        d.extra->calls.push_back(std::move(site));
+    for (const Group &g : groups) add_site(d, *g.call, g.targets);
+}
+
+void Automaton::add_site(DState &d, const NfaCall &call, const std::vector<std::vector<uint32_t>> &targets, DState *from) {
+    auto site = std::make_unique<CallSite>();
+    site->id = store_.next_id();
+    site->callee = &store_.automaton(*call.callee);
+    site->from = from;
+    site->keeps_set = rule_.keeps_set;
+    site->measured = d.measured;
+    site->room = nfa_.room;
+    site->init = call.init;
+    for (const std::string &name : call.captures) site->captures.push_back(store_.name_id(name));
+    for (size_t i = 0; i < targets.size(); ++i) {
+        const uint32_t trailing = i < call.arms.size() ? call.arms[i].trailing : 0;
+        site->returns.push_back({targets[i].empty() ? nullptr : closed(targets[i]), trailing});
     }
+    const DState *back = site->returns.empty() ? nullptr : site->returns[0].state;
+    site->tail = site->captures.empty() && call.callee->single_exit && back && back->set_size == 1 &&
+                 nfa_.states[back->set[0]].kind == Nfa::Accept && nfa_.states[back->set[0]].a == 0;
+    account(sizeof(CallSite) + site->returns.size() * sizeof(CallSite::Return));
+    d.extra->calls.push_back(std::move(site));
 }
 
 const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {

@@ -28,6 +28,7 @@ struct CallSite {
     };
     uint64_t id;
     Automaton *callee;
+    DState *from = nullptr;  // where the callee begins, if its first byte was read already
     Counter init;
     bool keeps_set;  // the caller does
     bool measured;   // the caller is, see DState
@@ -35,6 +36,8 @@ struct CallSite {
     bool tail;  // nothing is left to do after the call: the frame need not be kept
     std::vector<uint32_t> captures;
     std::vector<Return> returns;
+
+    DState *entry() const;
 };
 
 struct TokenEdge {
@@ -188,6 +191,9 @@ class Automaton {
     void expand_row(DState &d, std::vector<ByteEdge> edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
+    bool expand_escape(DState &d);
+    void add_site(DState &d, const NfaCall &call, const std::vector<std::vector<uint32_t>> &targets, DState *from = nullptr);
+    DState &add_state();
     std::vector<Resolved> resolve_now(DState &d, Counter c);
     Loops &known_loops(DState &d);
     template <class Arrives> uint64_t looping_leads(DState &d, const Arrives &arrives);
@@ -215,6 +221,8 @@ class Automaton {
     DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
     size_t bytes_ = 0;
 };
+
+inline DState *CallSite::entry() const { return from ? from : callee->entry(); }
 
 template <class Visit> void DState::each_range(Visit visit) const {
     if (!dense) {

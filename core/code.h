@@ -61,6 +61,7 @@ struct RuleCode {
     std::string code;
     std::vector<uint32_t> calls;
     Rule *known = nullptr;
+    uint32_t held = 0;  // the place of its unit in Program::held
 };
 
 /// A whole grammar; rule 0 is the root and `init` are the bounds for its CountParam.

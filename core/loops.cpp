@@ -192,7 +192,7 @@ const Lift &Automaton::lift(DState &d, std::string_view bytes) {
         DState *entered = at;
         for (const CallSite *site = lone_call(*at); site && sites.size() < kDepth; site = entered->owner->lone_call(*entered)) {
             sites.push_back(site);
-            entered = site->callee->entry();
+            entered = site->entry();
         }
         if (!sites.empty()) {
             DState *home = entered->owner->home(), *same = home ? home->follow(bytes) : nullptr;

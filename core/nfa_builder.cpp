@@ -123,11 +123,25 @@ uint32_t NfaBuilder::chars(std::span<const Ast::Range> ranges, uint32_t next) {
     return bytes(edges);
 }
 
+/// All characters beyond ASCII: what most strings take.
+std::vector<ByteEdge> NfaBuilder::all_wide_chars(uint32_t next) {
+    const uint32_t one = range(0x80, 0xBF, next), two = range(0x80, 0xBF, one), three = range(0x80, 0xBF, two);
+    return {{0xC2, 0xDF, one},
+            {0xE0, 0xE0, range(0xA0, 0xBF, one)},
+            {0xE1, 0xEC, two},
+            {0xED, 0xED, range(0x80, 0x9F, one)},
+            {0xEE, 0xEF, two},
+            {0xF0, 0xF0, range(0x90, 0xBF, two)},
+            {0xF1, 0xF3, three},
+            {0xF4, 0xF4, range(0x80, 0x8F, two)}};
+}
+
 /// Characters beyond ASCII.
 const std::vector<ByteEdge> &NfaBuilder::wide_chars(Ranges ranges, uint32_t next) {
     const auto [known, fresh] = wide_.try_emplace({next, std::move(ranges)});
     std::vector<ByteEdge> &edges = known->second;
     if (!fresh) return edges;
+    if (known->first.second == Ranges{{0x80, 0xD7FF}, {0xE000, 0x10FFFF}}) return edges = all_wide_chars(next);
     static constexpr struct { uint32_t low, high; int more; uint8_t lead; } kForms[] = {
         {0x80, 0x7FF, 1, 0xC0}, {0x800, 0xD7FF, 2, 0xE0}, {0xE000, 0xFFFF, 2, 0xE0}, {0x10000, 0x10FFFF, 3, 0xF0}};
     std::map<std::pair<int, Ranges>, uint32_t> memo;

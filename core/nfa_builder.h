@@ -51,6 +51,7 @@ class NfaBuilder {
     using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
 
     uint32_t continuation(const Ranges &ranges, int bytes, uint32_t next, std::map<std::pair<int, Ranges>, uint32_t> &memo);
+    std::vector<ByteEdge> all_wide_chars(uint32_t next);
     const std::vector<ByteEdge> &wide_chars(Ranges ranges, uint32_t next);
     uint32_t repeat(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);

@@ -192,7 +192,7 @@ template <class World> class Mover {
             const DState *back = d->measured && counter.left ? site.returns[0].state : nullptr;
             if (back && back->fewest >= counter.left) continue;
             Frame *frame = site.tail ? parent : frames_.make(make_frame(parent, &site, counter));
-            pending_.emplace_back(site.callee->entry(), site.init, frame, world_.opened(site, marks));
+            pending_.emplace_back(site.entry(), site.init, frame, world_.opened(site, marks));
         }
         if (extra.behind_key && world_.key_ended(extra.key_grows)) pending_.emplace_back(extra.behind_key, counter, parent, marks);
         for (size_t i = extra.exits.size(); i-- > 0;) leave(extra.exits[i], parent, marks, out);

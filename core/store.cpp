@@ -290,12 +290,11 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
     std::vector<RuleCode> &rules = program.rules;
     std::vector<Rule *> made(rules.size(), nullptr);
     std::vector<uint32_t> place(rules.size(), kNone);
-    std::shared_ptr<Unit> unit;
-    std::unordered_map<const Unit *, std::shared_ptr<Unit>> held;
-    for (std::shared_ptr<Unit> &known : program.held) held.emplace(known.get(), std::move(known));
+    std::vector<std::shared_ptr<Unit>> units(rules.size());  // of `made`
     for (std::vector<uint32_t> &component : components(rules)) {
         if (Rule *known = rules[component[0]].known) {
             made[component[0]] = known;
+            units[component[0]] = std::move(program.held[rules[component[0]].held]);
             continue;
         }
         order_by_first_call(component, rules, place);
@@ -307,11 +306,11 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
             for (uint32_t callee : rules[r].calls) {
                 const bool inside = !made[callee];
                 append_number(key, inside ? uint64_t{place[callee]} << 1 : made[callee]->id << 1 | 1);
-                if (!inside) callees.push_back(held.at(made[callee]->unit));
+                if (!inside) callees.push_back(units[callee]);
             }
         }
         const auto known = interned_.find(key);
-        unit = known == interned_.end() ? nullptr : known->second.lock();
+        std::shared_ptr<Unit> unit = known == interned_.end() ? nullptr : known->second.lock();
         if (!unit) {
             unit = std::shared_ptr<Unit>(new Unit, UnitDeleter{this});
             std::sort(callees.begin(), callees.end());
@@ -333,22 +332,24 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
         } else {
             for (size_t i = 0; i < component.size(); ++i) made[component[i]] = unit->rules[i].get();
         }
-        held[unit.get()] = unit;
+        for (uint32_t r : component) units[r] = unit;
     }
     if (made[0]->keeps_set && !(program.init == Counter{}))
         throw InputError("members in any order are called with bounds");
     if (!made[0]->matches(program.init))
         throw InputError("the grammar matches nothing, not even the empty string");
     if (places) {
-        for (Rule *rule : made) places->push_back({rule, held.at(rule->unit)});
+        places->resize(rules.size());
+        for (size_t i = 0; i < rules.size(); ++i)
+            if (!rules[i].known) (*places)[i] = {made[i], units[i]};
     }
     auto grammar = std::make_shared<Grammar>();
     grammar->store = shared_from_this();
-    grammar->unit = unit;
+    grammar->unit = units[0];
     grammar->root = made[0];
     grammar->init = program.init;
-    grammar->ends_keys = unit->ends_keys;
-    grammar->bounds_keys = unit->bounds_keys;
+    grammar->ends_keys = units[0]->ends_keys;
+    grammar->bounds_keys = units[0]->bounds_keys;
     return grammar;
 }
 

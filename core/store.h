@@ -41,7 +41,7 @@ class Store : public std::enable_shared_from_this<Store> {
     Store(Vocab vocab, size_t cache_bytes);
     ~Store();
 
-    /// `places` gets what each rule of the program has become.
+    /// `places` gets what each rule of the program has become that was not known.
     std::shared_ptr<Grammar> compile(Program program, std::vector<KnownRule> *places = nullptr);
     /// Lets go of units that nobody else may hold any more.
     void release(std::vector<std::shared_ptr<Unit>> units);

@@ -27,6 +27,7 @@ struct Draft {
     std::string code;
     std::vector<Gap> gaps;
     Rule *known = nullptr;        // instead of all that
+    uint32_t held = 0;            // where it is kept alive
     Counter init{kUnbounded, 0};  // what callers pass
     size_t weight = 0;            // states, roughly
     int counts = 0;               // Count nodes
@@ -94,6 +95,7 @@ class Encoder {
         if (!compiled || compiled->store != &store_) return false;
         std::shared_ptr<Unit> unit = compiled->known.unit.lock();
         if (!unit) return false;
+        draft.held = static_cast<uint32_t>(held_.size());
         held_.push_back(std::move(unit));
         draft.known = compiled->known.rule;
         draft.init = compiled->init;
@@ -594,6 +596,8 @@ class Encoder {
             const Draft &d = drafts_[i];
             RuleCode &out = program.rules[i];
             out.known = d.known;
+            out.held = d.held;
+            if (d.known) continue;
             CodeWriter w(out.code);
             size_t from = 0;
             out.code.reserve(d.code.size() + 4 * d.gaps.size());

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dovetail import engine
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir, regex
 from tests.oracles import accepts
@@ -225,6 +226,14 @@ def test_an_unanchored_search_with_a_lookahead_stays_small() -> None:
     assert accepts(node, b"xxab" + b"c" * 11 + b"1xx")
 
 
+def test_an_anchor_at_the_edge_of_what_is_repeated_needs_no_automaton() -> None:
+    for pattern in (r"^(?:/?[a-z]+(?:/|$))+$", r"(?:(?:^|,)[a-z]+)*$"):
+        node = regex.search(pattern)
+        assert not any(isinstance(part, ir.Call) for part in ir.walk(node))
+        for text in ("", "a", "/a", "/a/b", "a,b", "a//b", "a/", ",a", "a,", "1,a", "a/1"):
+            assert (re.search(pattern, text) is not None) == accepts(node, text.encode()), text
+
+
 ATOMS = st.sampled_from(["a", "b", "1", " ", ".", "[ab]", "[^a]", r"\w", r"\W", "a{2}"])
 LOOKS = st.sampled_from([r"\b", "(?<=a)", "(?<!b)", "(?<=[ab]1)", "(?<!a.)", "^", "$"])
 PATTERNS = st.recursive(
@@ -316,3 +325,57 @@ def test_lengths_beside_patterns_agree_with_python(patterns: list[str], low: int
     for text in texts:
         fits = low <= len(text) <= low + more and all(re.fullmatch(pattern, text) for pattern in patterns)
         assert fits == accepts(node, text.encode()), text
+
+
+KEYS = st.lists(
+    st.sampled_from(["^a", "^(?:a|b1)$", "a1", "^(ab|b)", "b$", "^[ab]$", "^ab1(?: .*)?$", "^b{1,2}$", "^1+"])
+)
+WORDS = st.lists(st.text("ab1 \0é", max_size=3), max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(wanted=KEYS, barred=KEYS, words=WORDS, texts=TEXTS)
+def test_barred_words_and_patterns_agree_with_python(
+    wanted: list[str], barred: list[str], words: list[str], texts: list[str]
+) -> None:
+    node = regex.language(wanted, barred, words=words)
+    again = regex.intersect(node, barred=[regex.complement(node)])
+    for text in (*texts, *words, "a", "b1", "ab", "bb"):
+        fits = text not in words and all(re.search(one, text) for one in wanted)
+        fits = fits and not any(re.search(one, text) for one in barred)
+        assert fits == accepts(node, text.encode()) == accepts(again, text.encode()), text
+
+
+DISTINCT = [
+    # patterns that are wanted, and barred ones, words among them, that say nothing or little beside these
+    (["^http://a/x$"], ["^http://a/y", "^https"], [], 2),
+    (["^a.*"], ["^b", "^(?:c|d)$"], ["b", "cd"], 4),
+    ([], ["^(?:id|kind|size)$", "^name$"], ["id", "x" * 200, "y" * 200], 1),
+    ([], ["^_"], ["alpha", "beta" * 50], 20),
+    ([], [r"^[\ud7fe-\ue001]$"], ["a"], 99),
+]
+
+
+@pytest.mark.parametrize(("wanted", "barred", "words", "most"), DISTINCT)
+def test_patterns_that_exclude_each_other_and_words_are_not_multiplied(
+    wanted: list[str], barred: list[str], words: list[str], most: int
+) -> None:
+    pending = [regex.language(wanted, barred, words=words)]
+    count = 0
+    while pending:
+        node = pending.pop()
+        count += 1
+        if isinstance(node, ir.Call):
+            pending.append(node.rule.body)
+        elif not isinstance(node, ir.Unlisted):
+            pending += ir.children(node)
+    assert count <= most
+
+
+def test_words_that_would_be_long_are_not_written_out() -> None:
+    long = "^(?:(?:(?:a{200}){200}){200}){200}$"
+    with pytest.raises(LimitError):
+        regex.language([], [long])
+    node = regex.language(["^b"], [long, "^" + "c" * 10_000], words=["bc", "b" * 300])
+    rule = ir.Rule("root", node)
+    assert [True, False, False] == [engine.accepts(rule, text) for text in (b"b" * 299, b"b" * 300, b"bc")]

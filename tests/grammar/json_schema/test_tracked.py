@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import dovetail as dt
 from dovetail.engine import accepts
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
@@ -50,3 +51,24 @@ def test_a_number_is_accepted_exactly_when_all_demands_hold(
         assume(False)
         raise
     assert wanted == (node != ir.NOTHING and accepts(ir.Rule("root", node), text))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    number=st.integers(-60, 60),
+    arms=st.lists(
+        st.tuples(st.sampled_from([2, 3, 4, 6, 10, 2.5, 7.5]), st.booleans(), st.sampled_from([None, 5, 10]))
+    ),
+)
+def test_a_union_of_multiples_is_any_of_them(number: int, arms: list[tuple[float, bool, int | None]]) -> None:
+    assume(arms)
+    schemas = []
+    for divisor, holds, low in arms:
+        one = {"multipleOf": divisor} if holds else {"not": {"multipleOf": divisor}}
+        schemas.append(one if low is None else {**one, "minimum": low})
+    fits = any(
+        (Decimal(number) % Decimal(str(divisor)) == 0) == holds and (low is None or number >= low)
+        for divisor, holds, low in arms
+    )
+    schema = {"type": "integer", "anyOf": schemas}
+    assert fits == dt.accepts({"type": "json_schema", "json_schema": schema}, str(number))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dovetail as dt
+from dovetail.grammar.json_schema.choices import MAX_CONTEXTS
 from dovetail.grammar.json_schema.reading import Reader
 from dovetail.grammar.json_schema.shapes import properties, variants
 from dovetail.grammar.json_schema.ways import simplified
@@ -45,6 +46,40 @@ def test_ways_become_fewer_where_one_covers_another_or_one_key_tells_them_apart(
     branches: list[Any], free: int, ordered: int
 ) -> None:
     assert (free, ordered) == (ways(branches, True), ways(branches, False))
+
+
+KINDS = [{"properties": {"kind": {"const": kind}}} for kind in "abc"]
+
+CHOICES: list[tuple[dict[str, Any], int]] = [
+    # what stands around a oneOf of KINDS, and the branches that are left: three where the arms exclude each other
+    ({"type": "object", "required": ["kind"]}, 3),
+    ({"allOf": [{"type": "object"}, {"required": ["kind"]}]}, 3),
+    ({"type": "string"}, 0),
+]
+
+
+@pytest.mark.parametrize(("around", "branches"), CHOICES)
+def test_arms_that_the_schema_around_them_tells_apart_are_a_plain_choice(around: dict[str, Any], branches: int) -> None:
+    for schema in ({**around, "oneOf": KINDS}, {"oneOf": KINDS, **around}, {"allOf": [{"oneOf": KINDS}, around]}):
+        assert len(Reader(schema).read(((schema, ()),))) == branches
+
+
+def test_arms_are_compared_in_a_few_contexts_only() -> None:
+    # Beyond these they are compared without one, which is exact as well.
+    names = [f"k{index}" for index in range(MAX_CONTEXTS + 4)]
+    arms = [{"properties": {name: {"const": 1} for name in names}}, {"properties": {"k0": {"const": 2}}}]
+    schema = {"type": "object", "anyOf": [{"required": [name]} for name in names], "oneOf": arms}
+    fmt = {"type": "json_schema", "json_schema": schema, "strict": False}
+    for name in (names[1], names[-1]):
+        values = [{"k0": 1, name: 1}, {"k0": 2, name: 3}, {"k0": 3, name: 1}, {name: 3}, {name: 1}]
+        assert [True, True, False, True, False] == [dt.accepts(fmt, json.dumps(value)) for value in values]
+
+
+def test_arms_that_are_told_apart_by_a_key_are_none_where_it_may_be_absent() -> None:
+    schema = {"type": "object", "properties": {"x": TEXT}, "oneOf": KINDS}
+    fmt = {"type": "json_schema", "json_schema": schema, "strict": False}
+    texts = {'{"kind": "a"}': True, '{"kind": "d"}': False, '{"x": ""}': False, "{}": False}
+    assert {text: dt.accepts(fmt, text) for text in texts} == texts
 
 
 PART = {

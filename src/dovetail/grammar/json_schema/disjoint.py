@@ -6,13 +6,14 @@ from itertools import combinations, permutations
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Lit
+from dovetail.grammar.regex import intersect
 
 from . import strings
 from .admission import admits
-from .facts import NUMBER, OBJECT, STRING, Facts, Located
+from .facts import ANY_TYPE, NUMBER, OBJECT, STRING, Facts, Located
 from .pointers import render
 from .reading import Reader
-from .shapes import Properties, meet, properties
+from .shapes import Properties, properties
 from .values import identity
 
 MAX_PAIRS = 20_000
@@ -20,8 +21,13 @@ MAX_DEPTH = 4
 MAX_PATTERN = 400
 
 
-def rivals(reader: Reader, arms: list[Located], branches: list[list[Facts]]) -> list[set[int]]:
-    """For each arm, read into `branches`, the others that may hold beside it."""
+def rivals(
+    reader: Reader, arms: list[Located], branches: list[list[Facts]], types: int, needed: frozenset[str]
+) -> list[set[int]]:
+    """For each arm, read into `branches`, the others that may hold beside it.
+
+    The value has one of `types`, and if it is an object, it has the keys `needed`.
+    """
     if len(arms) * len(arms) > MAX_PAIRS:
         where = render(arms[0][1])
         raise LimitError(f"oneOf has {len(arms)} branches, too many to compare", where, "use anyOf")
@@ -30,16 +36,23 @@ def rivals(reader: Reader, arms: list[Located], branches: list[list[Facts]]) -> 
     # alone to say: then the two ways to compare differ.
     for left, right in permutations(range(len(arms)), 2) if reader.strict else combinations(range(len(arms)), 2):
         pairs = ((one, other) for one in branches[left] for other in branches[right])
-        if not all(disjoint(reader, one, other, 0) for one, other in pairs):
+        if not all(disjoint(reader, one, other, 0, types, needed) for one, other in pairs):
             found[left].add(right)
             if not reader.strict:
                 found[right].add(left)
     return found
 
 
-def disjoint(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
+def disjoint(
+    reader: Reader,
+    left: Facts,
+    right: Facts,
+    depth: int,
+    types: int = ANY_TYPE,
+    needed: frozenset[str] = frozenset(),
+) -> bool:
     """Whether no value keeps to both, False where that is not certain; only objects of `left` may be closed."""
-    common = left.types & right.types
+    common = left.types & right.types & types
     if not common:
         return True
     if left.values is not None and right.values is not None:
@@ -51,7 +64,7 @@ def disjoint(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
         return _apart(left, right) or _apart(right, left)
     if common == STRING:
         return _strings(left, right)
-    return common == OBJECT and depth < MAX_DEPTH and _objects(reader, left, right, depth)
+    return common == OBJECT and depth < MAX_DEPTH and _objects(reader, left, right, depth, needed)
 
 
 def _strings(left: Facts, right: Facts) -> bool:
@@ -79,12 +92,12 @@ def _apart(left: Facts, right: Facts) -> bool:
     return high < low or (high == low and (open_above or open_below))
 
 
-def _objects(reader: Reader, left: Facts, right: Facts, depth: int) -> bool:
+def _objects(reader: Reader, left: Facts, right: Facts, depth: int, needed: frozenset[str]) -> bool:
     """Whether a key that one demands cannot be in the other, or not with such a value, or no key can be in both."""
     ours, theirs = properties(left.objects, reader), properties(right.objects, reader, strict=False)
     for mine, others in ((ours, theirs), (theirs, ours)):
         for name, nodes, required in mine.declared:
-            if required and _differ(reader, nodes, others.nodes(name), depth):
+            if (required or name in needed) and _differ(reader, nodes, others.nodes(name), depth):
                 return True
     return max(ours.low, theirs.low) > 0 and not _share_a_key(ours, theirs)
 
@@ -103,4 +116,4 @@ def _share_a_key(left: Properties, right: Properties) -> bool:
     if any(left.nodes(name) is not None for name, _, _ in right.declared):
         return True
     pairs = ((one.keys, other.keys) for one in left.extra for other in right.extra)
-    return any(one is None or other is None or meet(one, other) != NOTHING for one, other in pairs)
+    return any(one is None or other is None or intersect(one, other) != NOTHING for one, other in pairs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
-from .formats import FORMATS
+from .formats import FORMATS, UNSUPPORTED
 from .own import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES, SOME_ITEM
 from .pointers import Where, located, render
 from .values import check_depth, identity
@@ -85,8 +85,27 @@ class Facts:
     def copy(self) -> Facts:
         """The same facts, to go on from."""
         new = Facts.__new__(Facts)
-        for name in Facts.__slots__:  # ten times as fast as the copy module
-            setattr(new, name, getattr(self, name))
+        # One by one: branches are copied more often than anything else is done with them.
+        new.types = self.types
+        new.integer = self.integer
+        new.fraction = self.fraction
+        new.values = self.values
+        new.banned = self.banned
+        new.minimum = self.minimum
+        new.maximum = self.maximum
+        new.divisors = self.divisors
+        new.low = self.low
+        new.high = self.high
+        new.patterns = self.patterns
+        new.barred = self.barred
+        new.objects = self.objects
+        new.arrays = self.arrays
+        new.fewest = self.fewest
+        new.most = self.most
+        new.needed = self.needed
+        new.absent = self.absent
+        new.closed = self.closed
+        new.within = self.within
         return new
 
     def strike(self) -> None:
@@ -140,8 +159,8 @@ class Facts:
             return None if self.values is None else id(self.values)
         return tuple(map(identity, self.values))
 
-    def signature(self) -> Hashable:
-        """The same for facts that say the same, as far as that is cheap to see."""
+    def signature(self, divided: bool = True) -> Hashable:
+        """The same for facts that say the same, unless `divided` but for divisors, as far as that is cheap to see."""
         return (
             self.types,
             self.integer,
@@ -150,7 +169,7 @@ class Facts:
             tuple(map(identity, self.banned)),
             self.minimum,
             self.maximum,
-            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]),
+            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]) if divided else None,
             self.low,
             self.high,
             self.pattern_texts(),
@@ -356,6 +375,13 @@ HANDLERS: dict[Any, Callable[[Facts, Any, Where], None]] = {
 }
 
 SCALAR_KEYWORDS = frozenset(word for word in HANDLERS if isinstance(word, str)) - {"enum", "const"}
+
+
+def is_special(schema: dict[Any, Any]) -> bool:
+    """Whether a schema has a spelling of old drafts, or a format that has to be noted."""
+    if type(schema.get("exclusiveMinimum")) is bool or type(schema.get("exclusiveMaximum")) is bool:
+        return True
+    return "format" in schema and (type(schema["format"]) is not str or schema["format"] in UNSUPPORTED)
 
 
 def read_scalar(schema: dict[Any, Any], live: set[str], where: Where) -> Facts:

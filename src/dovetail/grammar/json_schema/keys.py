@@ -133,7 +133,7 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
 
 def quoted_member(language: Node, end: KeyEnd) -> Node:
     """A JSON string that denotes a text of `language`, with what follows it."""
-    return concat(QUOTE, closed(language, end if grows(language) else end._replace(quote=end.few)))
+    return concat(QUOTE, closed(language, end.quote if grows(language) else end.few, end.inside))
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

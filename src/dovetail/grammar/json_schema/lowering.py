@@ -36,16 +36,16 @@ from .facts import (
     TYPES,
     Facts,
     Located,
+    is_special,
     read_scalar,
 )
-from .formats import UNSUPPORTED
 from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
 from .plain import in_any_order, in_order, read_plain
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import KEYWORDS, Reader
-from .scalars import scalars
+from .scalars import scalars, uncovered
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
 from .text import QUOTE, Pieces, concat
@@ -60,6 +60,7 @@ _ONE_OF = {"oneOf"}
 _ENUM = {"enum"}
 _TYPE_ENUM = {"type", "enum"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
+_MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
@@ -67,6 +68,7 @@ _COMPOSITE = ("object", "array")
 _FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
+Kinds = list[tuple[int, Parts]]  # objects and arrays, each by the schemas that apply
 
 
 class Lowering:
@@ -83,8 +85,9 @@ class Lowering:
         self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
-        self._pending: list[tuple[Rule, list[tuple[int, Parts]]]] = []
-        self._composites = 0
+        self._pending: list[tuple[Rule, Kinds]] = []
+        self._key_ends: dict[int, tuple[Node, text.KeyEnd]] = {}
+        self._composites: dict[Any, tuple[Node, Kinds]] = {}
 
     # Which values.
 
@@ -114,7 +117,7 @@ class Lowering:
         live = schema.keys() & KEYWORDS
         if type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
-        elif live == _REF:
+        elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
@@ -133,12 +136,12 @@ class Lowering:
         if len(live) == 1:
             return self.pieces.by_type[name]
         if name == "object":
-            return self._composite([(OBJECT, ((schema, where),))]) if live <= _OBJECT else None
+            return self._composite([(OBJECT, ((schema, where),))]) if live <= _MEMBERS else None
         if name == "array":
             return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
         if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
-        if live <= SCALAR_KEYWORDS and not self._is_special(schema):
+        if live <= SCALAR_KEYWORDS and not is_special(schema):
             return self._scalar(schema, live, where)
         return None
 
@@ -167,12 +170,6 @@ class Lowering:
                 return None
             by_type[composite[0]] = found
         return alt(*by_type.values())
-
-    def _is_special(self, schema: dict[str, Any]) -> bool:
-        """Whether the schema has a spelling of old drafts, or a format that the reader has to note."""
-        if type(schema.get("exclusiveMinimum")) is bool or type(schema.get("exclusiveMaximum")) is bool:
-            return True
-        return "format" in schema and (type(schema["format"]) is not str or schema["format"] in UNSUPPORTED)
 
     def _scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""
@@ -222,11 +219,11 @@ class Lowering:
         ways = [self._single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
-    def union(self, branches: Iterable[Facts]) -> Node:
+    def union(self, branches: list[Facts]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
         ways: list[Node] = []
-        composite: list[tuple[int, Parts]] = []
-        for facts in branches:
+        composite: Kinds = []
+        for facts in uncovered(branches):
             if facts.values is not None:
                 ways += self.literals(facts)
                 continue
@@ -245,14 +242,17 @@ class Lowering:
             return ways[0]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
-    def _composite(self, kinds: list[tuple[int, Parts]]) -> Node:
-        self._composites += 1
-        if self._composites > MAX_COMPOSITES:
-            problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
-            raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
-        rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
-        self._pending.append((rule, kinds))
-        return Call(rule)
+    def _composite(self, kinds: Kinds) -> Node:
+        """The rule of some objects and arrays, the same for all values to which the same schemas apply."""
+        key = tuple([(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
+        if key not in self._composites:
+            if len(self._composites) >= MAX_COMPOSITES:
+                problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
+                raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
+            rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
+            self._pending.append((rule, kinds))
+            self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
+        return self._composites[key][0]
 
     # Single values.
 
@@ -421,12 +421,18 @@ class Lowering:
             if group.keys is None and self.pieces.excludes:
                 ways.append(concat(json_key(names, self.pieces), text.NEW_KEY, *behind))
                 continue
-            end = self.pieces.key_ends.get(id(value)) or text.key_end(*behind)
+            end = self.pieces.key_ends.get(id(value)) or self._key_end(value)
             ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))
         if not ways:
             return ()
         member = alt(*ways)
         return (member,) if once else (Call(Rule("member", member)),)
+
+    def _key_end(self, value: Node) -> text.KeyEnd:
+        found = self._key_ends.get(id(value))
+        if found is None:  # the value keeps its identity
+            found = self._key_ends[id(value)] = value, text.key_end(self.pieces.colon, value, *self.pieces.ws)
+        return found[1]
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)

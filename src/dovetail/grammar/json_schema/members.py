@@ -163,23 +163,25 @@ class _Counting:
         steps: Steps[_State] = []
         if group.high is None or state.number < group.high:
             lead = self._comma if state.number else ()
-            reached = min(state.number + 1, self._most)
-            steps += (((*lead, *parts), following._replace(number=reached)) for parts, following in self._next(state))
+            steps += [((*lead, *parts), following) for parts, following in self._next(state)]
         return not self._needed & ~state.past and not state.waiting and state.number >= group.low, steps
 
     def _next(self, state: _State) -> list[tuple[Parts, _State]]:
-        """The members that may come, with what is past then."""
+        """The members that may come, with the state behind them."""
         found: list[tuple[Parts, _State]] = []
+        past, _, waiting, beside = state
+        number = min(state.number + 1, self._most)
         for index, member in enumerate(self._group.members):
             bit = 1 << index
             before = bit - 1  # in order, those before it are past as well
-            if not state.past & bit and (self._free or not self._needed & before & ~state.past):
-                found.append((member.parts, state._replace(past=state.past | bit | (0 if self._free else before))))
-        if self._free or not self._needed & ~state.past:
-            then = state if self._free else state._replace(past=(1 << len(self._group.members)) - 1)
+            if not past & bit and (self._free or not self._needed & before & ~past):
+                gone = past | bit | (0 if self._free else before)
+                found.append((member.parts, _State(gone, number, waiting, beside)))
+        if self._free or not self._needed & ~past:
+            gone = past if self._free else (1 << len(self._group.members)) - 1
             most = self._group.others
-            if self._group.extra and (most is None or state.beside < most):
-                found.append((self._group.extra, then._replace(beside=state.beside + (most is not None))))
+            if self._group.extra and (most is None or beside < most):
+                found.append((self._group.extra, _State(gone, number, waiting, beside + (most is not None))))
             witnesses = self._group.witnesses
-            found += ((witnesses[index], then._replace(waiting=state.waiting - {index})) for index in state.waiting)
+            found += [(witnesses[one], _State(gone, number, waiting - {one}, beside)) for one in waiting]
         return found

@@ -69,48 +69,59 @@ def _is_written(value: Node, unmet: dict[int, list[list[Node]]]) -> bool:
 
 def prune(root: Node) -> Node:
     """`root` without the branches that match nothing."""
-    rules = composed(root)
-    empty = {id(rule) for rule in rules}
-    growing = bool(rules)
+    calls, holed = _called(root)
+    inside = _reached(calls)
+    empty = set(inside)
+    growing = bool(empty)
     while growing:
         # Rules are found before those that they call, so that one round from the end mostly does.
         fruitful = 0
-        for rule in reversed(rules):
-            if id(rule) in empty and _fruitful(rule.body, empty):
-                empty.discard(id(rule))
+        for key, (rule, _, _) in reversed(inside.items()):
+            if key in empty and _fruitful(rule.body, empty):
+                empty.discard(key)
                 fruitful += 1
         growing = bool(fruitful and empty)
     if not empty and _fruitful(root, empty):
         return root  # what is dead inside of a rule the core leaves out itself
-    for rule in rules:
-        if id(rule) not in empty and _has_waste(rule.body, empty):
+    for key, (rule, called, hole) in inside.items():
+        if key not in empty and (hole or any(id(one) in empty for one in called)):
             rule.body = _pruned(rule.body, empty)
-    return _pruned(root, empty) if _has_waste(root, empty) else root
+    return _pruned(root, empty) if holed or any(id(one) in empty for one in calls) else root
 
 
 def composed(root: Node) -> list[Rule]:
     """The rules that `root` can reach, those of scalars and spellings left aside: they match something."""
-    found: dict[int, Rule] = {}
-    pending: list[Node] = [root]
+    return [rule for rule, _, _ in _reached(_called(root)[0]).values()]
+
+
+def _reached(calls: list[Rule]) -> dict[int, tuple[Rule, list[Rule], bool]]:
+    """The rules that some rules can reach, with what is told of their bodies."""
+    found: dict[int, tuple[Rule, list[Rule], bool]] = {}
+    pending = list(calls)
     while pending:
-        node = pending.pop()
-        if isinstance(node, Call):
-            if id(node.rule) not in found and node.rule.name not in _SCALARS:
-                found[id(node.rule)] = node.rule
-                pending.append(node.rule.body)
-        else:
-            pending.extend(_parts(node))
-    return list(found.values())
+        rule = pending.pop()
+        if id(rule) not in found:
+            called, hole = _called(rule.body)
+            found[id(rule)] = rule, called, hole
+            pending += called
+    return found
 
 
-def _has_waste(node: Node, empty: set[int]) -> bool:
+def _called(node: Node) -> tuple[list[Rule], bool]:
+    """The rules that a node calls, scalars left aside, and whether something in it matches nothing."""
+    found: list[Rule] = []
+    hole = False
     pending = [node]
     while pending:
         part = pending.pop()
-        if is_nothing(part) or (isinstance(part, Call) and id(part.rule) in empty):
-            return True
-        pending.extend(_parts(part))
-    return False
+        if isinstance(part, Call):
+            if part.rule.name not in _SCALARS:
+                found.append(part.rule)
+        elif is_nothing(part):
+            hole = True
+        else:
+            pending += _parts(part)
+    return found, hole
 
 
 def _parts(node: Node) -> tuple[Node, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
+from .choices import Arm, OneOf
 from .facts import HANDLERS, OBJECT, Facts, Located, mapping, names, schemas
 from .formats import UNSUPPORTED
 from .negation import alternatives, negated
@@ -28,21 +29,19 @@ from .own import (
     TAIL,
     Closing,
     Negated,
-    Own,
     Tail,
 )
 from .pointers import Where, render
 from .references import References
 
 Above = dict[int, int]  # the schemas that led here, with the number of choices made before each
-Arm = list[Located]  # schemas that hold together
+Choice = list[Arm] | OneOf
 _Unevaluated = tuple[Any, Where, list[dict[Any, Any]]]  # the schema, its place, the parts
 Under = tuple[int, ...]  # the schemas with unevaluated members that this one is a part of
 
 MAX_BRANCHES = 20_000
 MAX_REFERENCES = 1_000
 MAX_WORK = 200_000  # schemas applied and carried along in all branches of one document
-MAX_NESTED = 40
 _NEGATION_COST = 5
 MAX_SUBSETS = 6
 
@@ -57,17 +56,19 @@ _OBJECT_KEYWORDS: frozenset[Any] = frozenset(
 _ARRAY_KEYWORDS: frozenset[Any] = frozenset(
     "items prefixItems minItems maxItems contains minContains maxContains uniqueItems".split()
 ) | {SOME_ITEM, TAIL}
-_ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _OLD = frozenset(("additionalItems", "dependencies"))
-# What says something about the value; of other words nothing is known.
-KEYWORDS: frozenset[Any] = frozenset(HANDLERS).union(
-    _OBJECT_KEYWORDS,
-    _ARRAY_KEYWORDS,
-    _ONE_WAY,
-    _OLD,
-    "$ref $dynamicRef $recursiveRef allOf anyOf oneOf not if then else dependentRequired dependentSchemas".split(),
-    (PREFIX_AT, DEPENDENT_AT, EITHER, MADE),
-)
+_MEMBERS, _ITEMS, _REFERENCE, _CHOICE = "members", "items", "reference", "choice"
+_KINDS: dict[Any, str] = {
+    **dict.fromkeys(_OBJECT_KEYWORDS, _MEMBERS),
+    **dict.fromkeys(_ARRAY_KEYWORDS, _ITEMS),
+    **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), _REFERENCE),
+    **dict.fromkeys(("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas", EITHER), _CHOICE),
+}
+# They say something about the value; those that nobody knows say nothing.
+KEYWORDS = frozenset(
+    (*HANDLERS, *_KINDS, *_OLD, "allOf", "not", "then", "else", "unevaluatedProperties", "unevaluatedItems")
+) | {MADE, PREFIX_AT, DEPENDENT_AT}
+_ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
@@ -93,7 +94,7 @@ class _Branch:
 
     __slots__ = ("choices", "facts", "todo")
 
-    def __init__(self, facts: Facts, todo: list[Task], choices: list[tuple[Task, list[Arm]]]) -> None:
+    def __init__(self, facts: Facts, todo: list[Task], choices: list[tuple[Task, Choice]]) -> None:
         self.facts = facts
         self.todo = todo
         self.choices = choices
@@ -101,7 +102,7 @@ class _Branch:
     def key(self) -> Any:
         """Equal for branches from which the same follows."""
         todo = frozenset((id(task.schema), task.under) for task in self.todo)
-        return self.facts.signature(), todo, tuple(id(arms) for _, arms in self.choices)
+        return self.facts.signature(), todo, tuple(id(choice) for _, choice in self.choices)
 
 
 class Reader:
@@ -114,8 +115,8 @@ class Reader:
         self.findings: dict[tuple[str, str], str] = {}
         self._modern: dict[int, dict[Any, Any]] = {}
         self._negations: dict[int, list[Located]] = {}
-        self._choices: dict[tuple[int, Any, bool], list[Arm]] = {}
-        self._compared: dict[tuple[int, Any, bool], list[bool]] = {}  # choices whose arms are being read: met again?
+        self._choices: dict[tuple[int, Any, bool], Choice] = {}
+        self.nested = 0  # of how many choices the arms are being compared
         self._wrapped: dict[int, Any] = {}
         self._work = 0
         self._kept: list[Any] = []
@@ -179,9 +180,11 @@ class Reader:
             elif not branch.facts.types:
                 continue
             elif branch.choices:
+                choice = branch.choices[0][1]
+                arms = choice.arms(branch.facts) if isinstance(choice, OneOf) else choice
                 # The alternatives of negations multiply with each other more than unions do, and are larger.
-                cost = _NEGATION_COST if _is_negation(branch.choices[0][1]) else 1
-                for arm in reversed(_choose(branch)):
+                cost = _NEGATION_COST if _is_negation(arms) else 1
+                for arm in reversed(_choose(branch, arms)):
                     key = arm.key()
                     if key not in known:
                         known.add(key)
@@ -222,21 +225,23 @@ class Reader:
 
     def _keywords(self, branch: _Branch, task: Task) -> Where | None:
         facts, where = branch.facts, task.where
-        schema = self.modern(task.schema, where)
-        if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
+        schema = self._modern.get(id(task.schema)) or self.modern(task.schema, where)
+        members, items = "unevaluatedProperties" in schema, "unevaluatedItems" in schema
+        if members or items:
             task.under = (*task.under, id(schema))
-        members = items = False
         for keyword, value in schema.items():
             handler = HANDLERS.get(keyword)
             if handler is not None:
                 handler(facts, value, where)
                 if keyword == "format" and value in UNSUPPORTED:
                     self.widen(where, "format", f"no automaton can tell what is a valid {value}")
-            elif keyword in _OBJECT_KEYWORDS:
+                continue
+            kind = _KINDS.get(keyword)
+            if kind is _MEMBERS:
                 members = True
-            elif keyword in _ARRAY_KEYWORDS:
+            elif kind is _ITEMS:
                 items = True
-            elif keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            elif kind is _REFERENCE:
                 follow = self._follow(schema, keyword, task)
                 if follow is None:
                     return (where, keyword)
@@ -244,18 +249,17 @@ class Reader:
             elif keyword == "allOf":
                 parts = enumerate(schemas(value, keyword, where))
                 branch.todo += reversed([task.part(part, ((where, "allOf"), i)) for i, part in parts])
+            elif kind is _CHOICE:
+                branch.choices += [(task, arms) for arms in self._arms(schema, keyword, task)]
             elif keyword == "not":
                 branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
-            else:
-                branch.choices += ((task, arms) for arms in self._arms(schema, keyword, task))
-        unevaluated = not schema.keys().isdisjoint(("unevaluatedProperties", "unevaluatedItems"))
-        if members or "unevaluatedProperties" in schema:
+        if members:
             facts.objects += ((schema, where),)
             _note_members(facts, schema)
-        if items or "unevaluatedItems" in schema:
+        if items:
             facts.arrays += ((schema, where),)
             facts.note_items(schema)
-        if members or items or unevaluated:
+        if task.under and (members or items):
             facts.within += tuple((owner, schema) for owner in task.under)
         return None
 
@@ -300,20 +304,16 @@ class Reader:
             found.append(({"type": "string", MADE: True}, where))
         return found
 
-    def _arms(self, schema: dict[Any, Any], keyword: Any, task: Task) -> list[list[Arm]]:
+    def _arms(self, schema: dict[Any, Any], keyword: Any, task: Task) -> Sequence[Choice]:
         """The choices that a keyword asks for."""
         if keyword is EITHER:
             return [schema[EITHER]]
-        if isinstance(keyword, Own) or keyword not in ("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas"):
-            return []
         where = task.where
         if keyword.startswith("dependent"):
             return self._dependent(schema, keyword, where)
         if keyword == "if" and not task.under and "then" not in schema and "else" not in schema:
             return []
         key = (id(schema), keyword, bool(task.under))
-        if key in self._compared:
-            self._compared[key].append(True)
         if key not in self._choices:
             if keyword == "if":
                 self._choices[key] = self._conditional(schema, where)
@@ -322,10 +322,13 @@ class Reader:
                 places = [(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
                 self._choices[key] = [[one] for one in places]
                 if keyword == "oneOf":
-                    self._choices[key] = self._one_of(places, key)
+                    self._choices[key] = OneOf(self, places)
                 elif task.under and len(arms) > 1:
                     self._choices[key] = self._subsets(places)
-        return [self._choices[key]]
+        found = self._choices[key]
+        if isinstance(found, OneOf):
+            found.met = True
+        return [found]
 
     def _subsets(self, arms: Arm) -> list[Arm]:
         """Every choice of arms that hold while the others fail: so it is known which have looked at a member."""
@@ -338,25 +341,6 @@ class Reader:
             for chosen in combinations(range(len(arms)), size)
         ]
 
-    def _one_of(self, places: Arm, key: tuple[int, Any, bool]) -> list[Arm]:
-        """Each arm, with the negations of those that may hold beside it."""
-        from .disjoint import rivals  # which reads the members of the arms in turn
-
-        if len(self._compared) >= MAX_NESTED:
-            problem = f"oneOf stands inside of oneOf more than {MAX_NESTED} times"
-            raise LimitError(problem, render(places[0][1]), "flatten the choices, or use anyOf")
-        branches: list[list[Facts]] = []
-        for place in places:
-            # An arm that leads back to this choice adds nothing to it, so there is nothing to compare.
-            self._compared[key] = []
-            found = self.read((place,))
-            branches.append([] if self._compared.pop(key) else found)
-        against = rivals(self, places, branches)
-        return [
-            [place, *((self.negated(places[other][0]), places[other][1]) for other in sorted(against[index]))]
-            for index, place in enumerate(places)
-        ]
-
     def _conditional(self, schema: dict[Any, Any], where: Where) -> list[Arm]:
         test = (schema["if"], (where, "if"))
         then, other = schema.get("then", True), schema.get("else", True)
@@ -365,8 +349,8 @@ class Reader:
             [(self.negated(test[0]), test[1]), (other, (where, "else"))],
         ]
 
-    def _dependent(self, schema: dict[Any, Any], keyword: str, where: Where) -> list[list[Arm]]:
-        found: list[list[Arm]] = []
+    def _dependent(self, schema: dict[Any, Any], keyword: str, where: Where) -> list[Choice]:
+        found: list[Choice] = []
         at = (where, schema.get(DEPENDENT_AT, keyword))
         for name, value in mapping(schema, keyword, where).items():
             key = (id(schema), (keyword, name), False)
@@ -400,9 +384,9 @@ def _circular(where: Where) -> SchemaError:
     return SchemaError("this $ref leads back to itself and describes no value", render(where), "break the cycle")
 
 
-def _choose(branch: _Branch) -> list[_Branch]:
+def _choose(branch: _Branch, arms: list[Arm]) -> list[_Branch]:
     """One branch for each arm of the choice that came first."""
-    task, arms = branch.choices[0]
+    task = branch.choices[0][0]
     branches = []
     for arm in arms:
         tasks = [task.part(schema, where, 1) for schema, where in reversed(arm)]

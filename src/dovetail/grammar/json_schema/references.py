@@ -90,7 +90,7 @@ class References:
     def _resolve(self, schema: dict[Any, Any], keyword: str, reference: str, where: Where) -> tuple[Any, Where]:
         self._index()
         home = self._home.get(id(schema)) or self._resources[_base(self._root)]
-        uri, fragment = urldefrag(_joined(home.uri, reference))
+        uri, fragment = _parted(home.uri, reference)
         resource = self._resource(uri, reference, where)
         found = self._in_resource(resource, fragment, reference, where)
         name = _RECURSIVE if keyword == "$recursiveRef" else fragment
@@ -151,7 +151,7 @@ class References:
         name = schema.get("id" if home.draft <= 4 else "$id")
         alone = "$ref" in schema and home.draft <= 7  # its siblings say nothing
         if isinstance(name, str) and not alone:
-            uri, fragment = urldefrag(_joined(home.uri, name))
+            uri, fragment = _parted(home.uri, name)
             if fragment and not name.partition("#")[0]:
                 home.anchors[fragment] = schema, where
             elif uri != home.uri or schema is not home.root:
@@ -251,9 +251,10 @@ def _deep_copy(value: Any, copies: dict[int, Any]) -> Any:
     return holder[0]
 
 
-def _joined(base: str, reference: str) -> str:
+def _parted(base: str, reference: str) -> tuple[str, str]:
+    """The resource that a reference in `base`, which has no fragment, leads to, and the place in it."""
     # urljoin knows no relative references to identifiers such as urn:uuid:...
-    return base + reference if reference.startswith("#") else urljoin(base, reference)
+    return (base, reference[1:]) if reference.startswith("#") else urldefrag(urljoin(base, reference))
 
 
 def _base(root: Any) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from dovetail.errors import LimitError
@@ -24,16 +23,6 @@ MAX_VARIANTS = 256
 UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
 )
-
-
-@lru_cache(maxsize=4096)
-def _meet(nodes: tuple[Node, ...], barred: tuple[Node, ...]) -> Node:
-    return regex.intersect(*nodes, barred=barred)
-
-
-def meet(*nodes: Node, barred: Iterable[Node] = ()) -> Node:
-    """The keys that all of `nodes` match and none of `barred`; the branches of a schema ask for the same ones often."""
-    return _meet(nodes, tuple(barred))
 
 
 @dataclass(slots=True)
@@ -68,7 +57,7 @@ class Demand:
         barred = [*self._others, *(lit(name) for name in self._wanted.names)]
         if not barred and not self._matched:
             return None
-        return meet(*(self._matched or [regex_any()]), barred=barred)
+        return regex.intersect(*(self._matched or [regex_any()]), barred=barred)
 
 
 def regex_any() -> Node:
@@ -160,8 +149,11 @@ class _Members:
         self._patterns: dict[str, list[Located]] = {}
         self._closings: list[Closing] = []
         self._demands: list[Property] = []
+        self._own: list[tuple[dict[str, Any], Where]] = []  # what each part declares
         for schema, where in parts:
-            own = mapping(schema, "patternProperties", where)
+            if "properties" in schema:
+                self._own.append((mapping(schema, "properties", where), (where, "properties")))
+            own = mapping(schema, "patternProperties", where) if "patternProperties" in schema else {}
             for pattern, inner in own.items():
                 place = (inner, ((where, "patternProperties"), pattern))
                 self._patterns.setdefault(pattern, []).append(place)
@@ -182,10 +174,11 @@ class _Members:
         self._allowed = self._allowed_names()
 
     def properties(self, found: dict[str, bool]) -> Properties:
-        matched = {name: self._matched(name) for name in found}
+        told = self._languages or self._allowed
+        matched = {name: self._matched(name) for name in found} if told else dict.fromkeys(found, frozenset[str]())
         declared = [(name, self._declared(name, matched[name]), required) for name, required in found.items()]
         demands = [Demand(demand, self._reader) for demand in self._demands]
-        if not self._languages and not self._allowed:
+        if not told:
             nodes = self._closed_by(None, frozenset())
             extra = [] if nodes is None else [Extra(None, nodes)]
             return Properties(declared, extra, demands=demands)
@@ -205,6 +198,8 @@ class _Members:
         asked: frozenset[str] = frozenset()
         for pattern in self._languages:
             asked |= {pattern}
+            if any(schema is False for schema, _ in self._patterns[pattern]):
+                continue  # no key that it matches can be there
             found += [matched | {pattern} for matched in found]
             if len(found) > _MANY_CLASSES:
                 found = [matched for matched in found if self._keys(matched, asked) != NOTHING]
@@ -218,7 +213,7 @@ class _Members:
         barred = [language for pattern, language in self._languages.items() if pattern in asked - matched]
         if names:
             barred.append(alt(*map(lit, names)))
-        return wanted[0] if len(wanted) == 1 and not barred else meet(*wanted, barred=barred)
+        return wanted[0] if len(wanted) == 1 and not barred else regex.intersect(*wanted, barred=barred)
 
     def _check_size(self, extra: list[Extra]) -> None:
         if len(extra) > _MANY_CLASSES:
@@ -252,10 +247,9 @@ class _Members:
         if matched is None:
             return [(False, ())]
         nodes: list[Located] = []
-        for schema, where in self._parts:
-            declared = mapping(schema, "properties", where)
+        for declared, at in self._own:
             if name in declared:
-                nodes.append((declared[name], ((where, "properties"), name)))
+                nodes.append((declared[name], (at, name)))
         nodes += (place for pattern in matched for place in self._patterns[pattern])
         closed = self._closed_by(name, matched)
         return [(False, ())] if closed is None else [*nodes, *closed]
@@ -323,7 +317,7 @@ def _met(shape: Properties, demand: Demand, choice: _Choice) -> Iterator[_Choice
     for group, extra in enumerate(shape.extra):
         keys = _common_keys(extra.keys, wanted)
         if extra.keys is None and keys is not None and shape.declared:
-            keys = meet(keys, barred=[lit(name) for name, _, _ in shape.declared])
+            keys = regex.intersect(keys, barred=[lit(name) for name, _, _ in shape.declared])
         if keys != NOTHING:
             yield replace(choice, beside=(*choice.beside, (group, keys, nodes)))
 
@@ -331,7 +325,7 @@ def _met(shape: Properties, demand: Demand, choice: _Choice) -> Iterator[_Choice
 def _common_keys(left: Node | None, right: Node | None) -> Node | None:
     if left is None or right is None:
         return right if left is None else left
-    return meet(left, right)
+    return regex.intersect(left, right)
 
 
 def _variant(shape: Properties, choice: _Choice) -> Properties:

@@ -3,75 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import islice
 
-from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, reachable, walk
+from dovetail.grammar.ir import Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted
+
+from .memory import by_identity
 
 _MAX_KEYS = 1_000  # that are counted
 _MAX_DEPTH = 100  # of languages whose texts are counted
 
 
-@lru_cache(maxsize=4096)
+@by_identity(4096)
 def grows(language: Node) -> bool:
     """Whether every beginning of a text of this regular language is the beginning of infinitely many.
 
     Where it says no, that may not be so: it goes by the form of the language.
     """
-    rules = reachable(Rule("keys", language))
-    endless = _endless(rules)
-    return all(_infinite(rule.body, endless) and _goes_on(rule.body, False, endless) for rule in rules)
+    rules = [Rule("keys", language)]
+    told, endless = _endless(rules)
+    if len(endless) < len(rules):
+        told = [_told(rule.body, endless, []) for rule in rules]
+    return all(one & _GROWS == _GROWS for one in told)
 
 
-def _endless(rules: list[Rule]) -> set[int]:
-    """The rules from which a loop can be reached."""
-    called = {id(rule): [node.rule for node in walk(rule.body) if isinstance(node, Call)] for rule in rules}
-    waiting = {key: len(callees) for key, callees in called.items()}
-    callers: dict[int, list[int]] = {}
-    for key, callees in called.items():
-        for callee in callees:
-            callers.setdefault(id(callee), []).append(key)
+# What is told of a node: it loops itself, its texts can go on for ever, infinitely many do so from every place in it,
+# it has a character.
+_LOOPS, _INFINITE, _EVERYWHERE, _SOLID = 1, 2, 4, 8
+_GROWS = _INFINITE | _EVERYWHERE
+
+
+def _endless(rules: list[Rule]) -> tuple[list[int], set[int]]:
+    """What is told of rules where all go on for ever, and which do; those that are called come to `rules` as well."""
+    told: list[int] = []
+    callers: dict[int, list[int]] = {id(rules[0]): []}
+    waiting: dict[int, int] = {}
+    loops: set[int] = set()
+    for rule in rules:
+        calls: list[Rule] = []
+        told.append(_told(rule.body, None, calls))
+        if told[-1] & _LOOPS:
+            loops.add(id(rule))
+        waiting[id(rule)] = len(calls)
+        for callee in calls:
+            if id(callee) not in callers:
+                callers[id(callee)] = []
+                rules.append(callee)
+            callers[id(callee)].append(id(rule))
     # From the leaves upwards: what does not loop itself and calls nothing that loops.
     finite: set[int] = set()
-    pending = [id(rule) for rule in rules if not called[id(rule)] and not _infinite(rule.body, set())]
-    bodies = {id(rule): rule.body for rule in rules}
+    pending = [key for key, calls_left in waiting.items() if not calls_left and key not in loops]
     while pending:
         key = pending.pop()
         finite.add(key)
-        for caller in callers.get(key, ()):
+        for caller in callers[key]:
             waiting[caller] -= 1
-            if not waiting[caller] and not _infinite(bodies[caller], set()):
+            if not waiting[caller] and caller not in loops:
                 pending.append(caller)
-    return bodies.keys() - finite
+    return told, waiting.keys() - finite
 
 
-def _infinite(node: Node, endless: set[int]) -> bool:
-    return any(_loops(part) or (isinstance(part, Call) and id(part.rule) in endless) for part in walk(node))
-
-
-def _loops(node: Node) -> bool:
-    if not isinstance(node, Repeat) or node.high is not None:
-        return False
-    return any(isinstance(part, Chars | Call) or (isinstance(part, Lit) and part.data) for part in walk(node.body))
-
-
-def _goes_on(node: Node, after: bool, endless: set[int]) -> bool:
-    """Whether infinitely many texts go on from every place in `node`; `after`: they do from its end."""
+def _told(node: Node, endless: set[int] | None, calls: list[Rule]) -> int:
+    """What is told of a node whose callees in `endless` go on for ever, or all; they come to `calls`."""
     match node:
         case Seq(parts):
+            told, everywhere = 0, _EVERYWHERE
             for part in reversed(parts):
-                if not _goes_on(part, after, endless):
-                    return False
-                after = after or _infinite(part, endless)
-            return True
+                one = _told(part, endless, calls)
+                if not (one & _EVERYWHERE or told & _INFINITE):
+                    everywhere = 0
+                told |= one
+            return told & ~_EVERYWHERE | everywhere
+        case Call(rule):
+            calls.append(rule)  # which is looked at by itself
+            return _EVERYWHERE | _SOLID | (_INFINITE if endless is None or id(rule) in endless else 0)
+        case Lit(data):
+            return _SOLID if data else _EVERYWHERE
+        case Chars():
+            return _SOLID
         case Alt(parts):
-            return all(_goes_on(part, after, endless) for part in parts)
-        case Repeat(body):
-            return _goes_on(body, after or _loops(node), endless)
-        case Call():
-            return True  # its rule is looked at by itself
+            told, everywhere = 0, _EVERYWHERE
+            for part in parts:
+                one = _told(part, endless, calls)
+                told |= one
+                everywhere &= one
+            return told & ~_EVERYWHERE | everywhere
+        case Repeat(body, _, high):
+            one = _told(body, endless, calls)
+            return one | _LOOPS | _GROWS if high is None and one & _SOLID else one
+        case Unlisted():
+            return _LOOPS | _GROWS | _SOLID
         case _:
-            return after or node == Lit(b"")
+            return 0
 
 
 def number_of_keys(languages: Iterable[Node | None], enough: int) -> int | None:

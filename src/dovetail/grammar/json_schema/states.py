@@ -27,13 +27,13 @@ class States(Generic[S]):
         live = _live(graph)
         if state not in live:
             return NOTHING
-        rules = {one: Rule(self._name, EMPTY) for one in live}
-        for one, rule in rules.items():
+        calls = {one: Call(Rule(self._name, EMPTY)) for one in live}
+        for one, call in calls.items():
             ends, steps = graph[one]
             ways: list[Node] = [close] if ends else []
-            ways += (Seq((*parts, Call(rules[reached]))) for parts, reached in steps if reached in live)
-            rule.body = alt(*ways)
-        return rules[state].body
+            ways += [Seq((*parts, calls[reached])) for parts, reached in steps if reached in live]
+            call.rule.body = alt(*ways)
+        return calls[state].rule.body
 
     def _graph(self, state: S) -> dict[S, tuple[bool, Steps[S]]]:
         graph: dict[S, tuple[bool, Steps[S]]] = {}

@@ -25,13 +25,15 @@ from dovetail.grammar.ir import (
     Seq,
     Spelled,
     Text,
+    Unlisted,
     Without,
     alt,
     walk,
 )
 
 from . import text
-from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, KeyEnd, Ranges, concat
+from .memory import by_identity
+from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
 
 MAX_PATTERNS = 100
 ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
@@ -64,7 +66,7 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
         language = regex.restrict(language, text.UNESCAPED)
         inside = concat(language, QUOTE)
     else:
-        inside = closed(language, KeyEnd(QUOTE, text.STRING_TAIL))
+        inside = closed(language, QUOTE, text.STRING_TAIL)
     return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, inside)))
 
 
@@ -129,6 +131,9 @@ def _ends(node: Node, word: str, starts: frozenset[int]) -> frozenset[int]:
             return _repeated(body, low, high, word, starts)
         case Call(rule):
             return _ends(rule.body, word, starts)
+        case Unlisted(words):
+            ends = ((start, end) for start in starts for end in range(start, len(word) + 1))
+            return frozenset(end for start, end in ends if word[start:end] not in words)
         case _:
             raise LimitError("the pattern is too large to try a word", "", "simplify the pattern")
 
@@ -147,11 +152,13 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
     return found | starts if turn < low and starts == before else found
 
 
-@lru_cache(maxsize=1024)
-@lru_cache(maxsize=1024)
-def closed(language: Node, end: KeyEnd) -> Node:
-    """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end."""
-    return regex.closed(language, _SPELLING, end.quote, end.inside)
+@by_identity(1024)
+def closed(language: Node, end: Node, inside: Node) -> Node:
+    """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end.
+
+    Where any text may follow, it goes on with `inside`.
+    """
+    return regex.closed(language, _SPELLING, end, inside)
 
 
 @lru_cache(maxsize=4096)
@@ -166,7 +173,7 @@ def _spell_text(word: str) -> Node:
     return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
 
 
-_SPELLING = regex.Spelling(_spell, _spell_text)
+_SPELLING = regex.Spelling(_spell, _spell_text, ESCAPES)
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

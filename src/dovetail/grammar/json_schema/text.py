@@ -166,8 +166,14 @@ def one(ranges: Ranges) -> Node:
 
 @cache
 def _beyond_ascii() -> Node:
-    """The escapes of characters beyond ASCII, the same for all letters: a call keeps the automata of the others small."""
+    """The escapes of characters beyond ASCII, the same for all letters: a call keeps the others small."""
     return Call(Rule("escape", alt(*escapes(((0x80, MAX_CODE_POINT),)))))
+
+
+@cache
+def _short(letters: str) -> Node:
+    """What is behind the backslash in escapes of two letters, but for those of `letters`."""
+    return chars((ord(letter), ord(letter)) for code, letter in _SHORT.items() if chr(code) not in letters)
 
 
 class _Others(dict[str, Rule]):
@@ -181,8 +187,8 @@ class _Others(dict[str, Rule]):
         whole = sum(1 << row for row in range(8) if rows[row] == _ALL_DIGITS)
         cut = ((1 << row, digits) for row, digits in enumerate(rows) if 0 < digits < _ALL_DIGITS)
         units = [Seq((_nibble(row), _nibble(digits))) for row, digits in ((whole, _ALL_DIGITS), *cut) if row]
-        short = [(ord(letter), ord(letter)) for code, letter in _SHORT.items() if chr(code) not in letters]
-        self[letters] = Rule("escape", Alt((chars(short), Seq((Lit(b"u00"), alt(*units))), _beyond_ascii())))
+        short = _short("".join([chr(code) for code in _SHORT if chr(code) in letters]))
+        self[letters] = Rule("escape", Alt((short, Seq((Lit(b"u00"), alt(*units))), _beyond_ascii())))
         return self[letters]
 
 

@@ -13,19 +13,24 @@ from math import gcd, lcm
 from typing import Any, Protocol
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Lit, Node, Rule, Seq, alt
+from dovetail.grammar.ir import NOTHING, Call, Node, Rule, is_nothing
+from dovetail.grammar.regex import Automaton, to_node
 
 MAX_STATES = 20_000
 MAX_REMAINDERS = 5_000
 
 Bound = tuple[Decimal, bool]
 Divisor = tuple[Decimal, bool]  # whether it must divide the number, or must not
-State = tuple[str, tuple[Any, ...]]  # where in the number, and the state of each demand
+State = tuple[str, tuple[int, ...]]  # where in the number, and the state of each demand
 
 # Behind the sign, a leading zero, digits, the point, and digits behind the point.
 _SIGN, _ZERO, _WHOLE, _POINT, _FRACTION = "sign", "zero", "whole", "point", "fraction"
 _ENDS = (_ZERO, _WHOLE, _FRACTION)
 _DIGITS = "0123456789"
+_ALPHABET: list[tuple[tuple[int, int], ...]] = [((ord(char), ord(char)),) for char in _DIGITS + ".-"]
+_DOT, _MINUS = 10, 11  # among these
+
+FAILED = -1
 
 # The state of a demand that holds whatever follows; None is that of one that cannot hold any more.
 _SETTLED = "settled"
@@ -36,8 +41,14 @@ class Demand(Protocol):
 
     start: Any
 
-    def step(self, state: Any, char: str) -> Any:
-        """The state after one more character."""
+    def sign(self, state: Any) -> Any:
+        """The state after a minus."""
+
+    def point(self, state: Any) -> Any:
+        """The state after the point."""
+
+    def digits(self, state: Any) -> list[Any]:
+        """The states after each digit."""
 
     def holds(self, state: Any) -> bool:
         """Whether a number that ends here is admitted."""
@@ -63,17 +74,20 @@ class _Multiple:
         self._alike: dict[Any, Any] = {}
         self.start: Any = (-1, 0)
 
-    def step(self, state: Any, char: str) -> Any:
-        if char == "-":
-            return state
+    def sign(self, state: Any) -> Any:
+        return state
+
+    def point(self, state: Any) -> Any:
+        return self._state(0, state[1])
+
+    def digits(self, state: Any) -> list[Any]:
         places, remainder = state
-        if char == ".":
-            return self._state(0, remainder)
         if places == self._places:
             # One more digit is too fine for any multiple.
-            return state if char == "0" else None if self._strict else _SETTLED
+            return [state, *[None if self._strict else _SETTLED] * 9]
         after = places + 1 if places >= 0 else -1
-        return self._state(after, (remainder * 10 + int(char)) % self._moduli[max(after, 0)])
+        modulus = self._moduli[max(after, 0)]
+        return [self._state(after, one % modulus) for one in range(remainder * 10, remainder * 10 + 10)]
 
     def _state(self, places: int, remainder: int) -> Any:
         found = self._known.get((places, remainder), self)
@@ -113,16 +127,22 @@ class _Compared:
         self._allowed = frozenset(allowed)
         self.start: Any = (False, False, 0, 0)
 
-    def step(self, state: Any, char: str) -> Any:
+    def sign(self, state: Any) -> Any:
+        return (True, False, 0, 0) if self._negative or self._is_zero else self._settled(-1)
+
+    def point(self, state: Any) -> Any:
+        minus, _, digits, order = state
+        order = -1 if digits < len(self._whole) else order
+        return self._settled(-order if minus else order) if order else (minus, True, 0, 0)
+
+    def digits(self, state: Any) -> list[Any]:
+        return [self._digit(state, char) for char in _DIGITS]
+
+    def _digit(self, state: Any, char: str) -> Any:
         minus, behind, digits, order = state
-        if char == "-":
-            return (True, False, 0, 0) if self._negative or self._is_zero else self._settled(-1)
         if not minus and self._negative:
             return self._settled(1)
         sign = -1 if minus else 1
-        if char == ".":
-            order = -1 if digits < len(self._whole) else order
-            return self._settled(sign * order) if order else (minus, True, 0, 0)
         limit = self._fraction if behind else self._whole
         if digits == len(limit):  # in front of the point one digit more is more, behind it if it is no zero
             return state if behind and char == "0" else self._settled(sign)
@@ -191,95 +211,82 @@ def _tracked(
     if maximum is not None:
         demands.append(_Compared(maximum[0], (-1,) if maximum[1] else (-1, 0)))
     demands += (_Compared(value, (-1, 1)) for value in banned)
-    return _rules(demands, _DIGITS if bare else "." + _DIGITS)
+    node = to_node(_Tracker(demands, not bare).run())
+    return node if is_nothing(node) else Call(Rule("number", node))
 
 
-def _following(alphabet: str) -> dict[str, list[tuple[str, str]]]:
-    """The characters that may come at each place, with the place behind."""
-    first = [(char, _ZERO if char == "0" else _WHOLE) for char in _DIGITS]
-    fraction = [(char, _FRACTION) for char in _DIGITS]
-    point = [(".", _POINT)] if "." in alphabet else []
-    more = [(char, _WHOLE) for char in _DIGITS]
-    return {
-        "": [("-", _SIGN), *first],
-        _SIGN: first,
-        _ZERO: point,
-        _WHOLE: [*point, *more],
-        _POINT: fraction,
-        _FRACTION: fraction,
-    }
+class _Table:
+    """A demand with its states numbered: 0 holds whatever follows, FAILED cannot hold any more."""
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._states: list[Any] = [_SETTLED, demand.start]
+        self._numbers: dict[Any, int] = {None: FAILED, _SETTLED: 0, demand.start: 1}
+        self._rows: dict[int, list[int]] = {0: [0] * 10}
+
+    def sign(self, number: int) -> int:
+        return self._number(self._demand.sign(self._states[number])) if number else 0
+
+    def point(self, number: int) -> int:
+        return self._number(self._demand.point(self._states[number])) if number else 0
+
+    def digits(self, number: int) -> list[int]:
+        """The states behind each digit; beside other demands they are asked for again and again."""
+        found = self._rows.get(number)
+        if found is None:
+            found = self._rows[number] = [self._number(state) for state in self._demand.digits(self._states[number])]
+        return found
+
+    def holds(self, number: int) -> bool:
+        return not number or self._demand.holds(self._states[number])
+
+    def _number(self, state: Any) -> int:
+        found = self._numbers.get(state)
+        if found is None:
+            found = self._numbers[state] = len(self._states)
+            self._states.append(state)
+        return found
 
 
-def _rules(demands: list[Demand], alphabet: str) -> Node:
-    start: State = ("", tuple(demand.start for demand in demands))
-    following = _following(alphabet)
-    edges: dict[State, list[tuple[str, State]]] = {}
-    pending = [start]
-    while pending:
-        state = pending.pop()
-        if state in edges:
-            continue
-        if len(edges) >= MAX_STATES:
-            raise LimitError("the multiples between these bounds are too many to tell", "", "narrow or drop the bounds")
-        place, inner = state
-        steps = edges[state] = []
-        for char, reached in following[place]:
-            after = _stepped(demands, inner, char)
-            if after is not None:
-                steps.append((char, (reached, after)))
-                pending.append((reached, after))
-    ends = {
-        (place, inner)
-        for place, inner in edges
-        if place in _ENDS
-        and all(one is _SETTLED or demand.holds(one) for demand, one in zip(demands, inner, strict=True))
-    }
-    return _written(start, edges, ends)
+class _Tracker:
+    """Numbers every state that the start leads to."""
 
+    def __init__(self, demands: list[Demand], pointed: bool) -> None:
+        self._tables = [_Table(demand) for demand in demands]
+        self._pointed = pointed  # whether there may be a point and digits behind it
 
-def _stepped(demands: list[Demand], states: tuple[Any, ...], char: str) -> tuple[Any, ...] | None:
-    """The states of all demands after one more character; None where one cannot hold any more."""
-    if len(states) == 1:  # the rest of a number is mostly about its remainder alone
-        after = states[0] if states[0] is _SETTLED else demands[0].step(states[0], char)
-        return None if after is None else (after,)
-    found = []
-    for demand, state in zip(demands, states, strict=True):
-        if state is not _SETTLED:
-            state = demand.step(state, char)
-            if state is None:
-                return None
-        found.append(state)
-    return tuple(found)
+    def run(self) -> Automaton:
+        start: State = ("", tuple([1] * len(self._tables)))
+        numbers = {start: 0}
+        pending = [start]
+        found = Automaton(_ALPHABET, [])
+        for place, inner in pending:
+            if len(numbers) > MAX_STATES:
+                problem = "the multiples between these bounds are too many to tell"
+                raise LimitError(problem, "", "narrow or drop the bounds")
+            if place in _ENDS and all(table.holds(one) for table, one in zip(self._tables, inner, strict=True)):
+                found.accepting.add(len(found.edges))
+            edges: list[tuple[int, int]] = []
+            for symbol, state in self._steps(place, inner):
+                number = numbers.get(state)
+                if number is None:
+                    number = numbers[state] = len(numbers)
+                    pending.append(state)
+                edges.append((symbol, number))
+            found.edges.append(edges)
+        return found
 
-
-def _written(start: State, edges: dict[State, list[tuple[str, State]]], ends: set[State]) -> Node:
-    """A rule for each state from which an end can be reached."""
-    before: dict[State, list[State]] = {}
-    for state, steps in edges.items():
-        for _, reached in steps:
-            before.setdefault(reached, []).append(state)
-    live, pending = set(ends), list(ends)
-    while pending:
-        for state in before.get(pending.pop(), ()):
-            if state not in live:
-                live.add(state)
-                pending.append(state)
-    if start not in live:
-        return NOTHING
-    rules = {state: Rule("number", EMPTY) for state in live}
-    for state, rule in rules.items():
-        targets: dict[State, str] = {}
-        for char, reached in edges[state]:
-            if reached in live:
-                targets[reached] = targets.get(reached, "") + char
-        ways: list[Node] = [EMPTY] if state in ends else []
-        ways += (Seq((_one(chars), Call(rules[reached]))) for reached, chars in targets.items())
-        rule.body = alt(*ways)
-    return Call(rules[start])
-
-
-@lru_cache(maxsize=4096)
-def _one(chars: str) -> Node:
-    if len(chars) == 1:
-        return Lit(chars.encode())
-    return Chars(tuple((ord(char), ord(char)) for char in sorted(chars)))
+    def _steps(self, place: str, inner: tuple[int, ...]) -> list[tuple[int, State]]:
+        both = list(zip(self._tables, inner, strict=True))
+        steps: list[tuple[int, State]] = []
+        if place != _ZERO:
+            reached = _FRACTION if place in (_POINT, _FRACTION) else _WHOLE
+            rows = zip(*[table.digits(one) for table, one in both], strict=True) if both else [()] * 10
+            steps = [(symbol, (reached, after)) for symbol, after in enumerate(rows) if FAILED not in after]
+            if place in ("", _SIGN) and steps and not steps[0][0]:
+                steps[0] = 0, (_ZERO, steps[0][1][1])
+        if not place:
+            steps.append((_MINUS, (_SIGN, tuple([table.sign(one) for table, one in both]))))
+        elif self._pointed and place in (_ZERO, _WHOLE):
+            steps.append((_DOT, (_POINT, tuple([table.point(one) for table, one in both]))))
+        return steps if not steps or FAILED not in steps[-1][1][1] else steps[:-1]

@@ -6,6 +6,7 @@ mean in ECMA-262; case is compared by simple case folding. Lookarounds and word 
 nodes then call rules, which call others at their end only.
 """
 
+from dovetail.grammar.regex.automaton import Automaton
 from dovetail.grammar.regex.regular import (
     Spelling,
     closed,
@@ -18,8 +19,10 @@ from dovetail.grammar.regex.regular import (
     without,
 )
 from dovetail.grammar.regex.resolve import language, measured, parse, search
+from dovetail.grammar.regex.rules import to_node
 
 __all__ = [
+    "Automaton",
     "Spelling",
     "closed",
     "complement",
@@ -32,5 +35,6 @@ __all__ = [
     "restrict",
     "search",
     "shortest",
+    "to_node",
     "without",
 ]

@@ -51,7 +51,7 @@ def live_states(automaton: Automaton) -> set[int]:
     """The states from which some text is matched."""
     into: dict[int, list[int]] = {}
     for state, edges in enumerate(automaton.edges):
-        for _, target in edges:
+        for target in {target for _, target in edges}:
             into.setdefault(target, []).append(state)
     live = automaton.accepting | automaton.exits.keys()
     pending = list(live)

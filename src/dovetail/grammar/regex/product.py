@@ -7,13 +7,14 @@ its counts stay counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.automaton import Automaton
 from dovetail.grammar.regex.lengths import narrow
-from dovetail.grammar.regex.syntax import NOTHING, Rep, Syntax
+from dovetail.grammar.regex.syntax import NOTHING, But, Rep, Syntax
 from dovetail.grammar.regex.terms import Terms
 
 MAX_STATES = 10_000
@@ -83,7 +84,8 @@ class Product:
                 if target not in numbers:
                     numbers[target] = len(numbers)
                     pending.append(target)
-                found.edges[number].extend((symbol, numbers[target]) for symbol in _bits(mask))
+                at = numbers[target]
+                found.edges[number] += [(symbol, at) for symbol in _bits(mask)]
             if len(numbers) > most or self._work > MAX_WORK:
                 raise LimitError(
                     "the patterns need too many states together", "", "use smaller limits or fewer patterns"
@@ -93,7 +95,8 @@ class Product:
     def _leave(self, state: State) -> tuple[tuple[Syntax, ...], State | None]:
         """What may follow where one pattern alone has a say, and the state without that; None where nothing is left."""
         if any(state.barred):
-            return (), state
+            words = self._words_left(state)
+            return ((), state) if words is None else ((But(words),), None)
         open_ones = [index for index, threads in enumerate(state.wanted) if threads]
         if not open_ones:
             return (Rep(ir.ANY_CHAR, state.low, state.high),), None
@@ -111,6 +114,13 @@ class Product:
                 exits.append(rest)
         left = (*state.wanted[:at], frozenset(kept), *state.wanted[at + 1 :])
         return tuple(exits), State(left, state.barred, state.low, state.high) if kept else None
+
+    def _words_left(self, state: State) -> tuple[str, ...] | None:
+        """The words that are still barred where nothing else has a say."""
+        barred = [threads for threads in state.barred if threads]
+        if len(barred) > 1 or any(state.wanted) or state.low or state.high is not None:
+            return None
+        return self._terms.words(barred[0])
 
     def _may_end(self, state: State) -> bool:
         return (
@@ -190,5 +200,6 @@ class Product:
         return any(map(self._terms.is_universal, threads))
 
 
-def _bits(mask: int) -> list[int]:
-    return [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+@lru_cache(maxsize=4096)
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple([bit for bit in range(mask.bit_length()) if mask >> bit & 1])

@@ -13,8 +13,9 @@ from dovetail.grammar.regex.automaton import determinise, unfold
 from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.minimal import minimise
 from dovetail.grammar.regex.product import Product
-from dovetail.grammar.regex.rules import direct, sequence, to_node
+from dovetail.grammar.regex.rules import PLAIN, direct, sequence, spelled_out, to_node
 from dovetail.grammar.regex.syntax import ANYTHING, Or, Rep, Syntax
+from dovetail.grammar.regex.words import sifted
 
 Ranges = tuple[tuple[int, int], ...]
 Limits = tuple[int, int | None]
@@ -50,6 +51,10 @@ def _intersected(wanted: tuple[ir.Node, ...], barred: tuple[ir.Node, ...], limit
 def combined(wanted: Sequence[Syntax], barred: Sequence[Syntax], limits: Limits = (0, None)) -> ir.Node:
     """The same for patterns without assertions."""
     wanted = [pattern for pattern in wanted if pattern != ANYTHING] or [ANYTHING]
+    sorted_out = sifted(wanted, barred)
+    if sorted_out is None:
+        return ir.NOTHING
+    wanted, barred = sorted_out
     if len(wanted) == 1 and not barred:
         narrowed = wanted[0] if limits == (0, None) else narrow(wanted[0], *limits)
         if narrowed is not None:
@@ -101,9 +106,11 @@ def from_node(node: ir.Node) -> Syntax:
         case ir.Seq(parts):
             return syntax.cat(*(from_node(part) for part in parts))
         case ir.Alt(parts):
-            return Or(tuple(from_node(part) for part in parts))
+            return Or(tuple([from_node(part) for part in parts]))
         case ir.Repeat(body, low, high):
             return Rep(from_node(body), low, high)
+        case ir.Unlisted(words, spellings) if spellings is PLAIN:
+            return from_node(spelled_out(words))
         case ir.Without(body, excludes):
             return from_node(without(body, excludes))
         case ir.Text(excludes, (), after, (), most, None, least) if after is not None:
@@ -125,6 +132,7 @@ class Spelling:
 
     char: Callable[[Ranges], ir.Node]
     text: Callable[[str], ir.Node]
+    table: ir.Spellings | None = None  # the same for ASCII
 
     @classmethod
     def of(cls, char: Callable[[Ranges], ir.Node]) -> Spelling:
@@ -145,7 +153,7 @@ def closed(node: ir.Node, spelling: Spelling, end: ir.Node, anything: ir.Node) -
 class _Map:
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
-        self._rules: dict[int, ir.Rule] = {}
+        self._rules: dict[int, ir.Call] = {}
         self._pending: list[tuple[ir.Rule, ir.Rule]] = []
 
     def of(self, node: ir.Node) -> ir.Node:
@@ -165,7 +173,7 @@ class _Map:
             case ir.Chars(ranges):
                 return self._spelling.char(ranges)
             case ir.Seq(parts):
-                return sequence(self._node(part) for part in parts)
+                return sequence([self._node(part) for part in parts])
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._node(part) for part in parts]))
             case ir.Repeat(ir.Chars(ranges), 0, None) if ranges == ir.ANY_CHAR.ranges:
@@ -174,11 +182,14 @@ class _Map:
                 return ir.Call(ir.Rule("text", ir.star(self._spelling.char(ranges))))
             case ir.Repeat(body, low, high):
                 return ir.Repeat(self._node(body), low, high)
+            case ir.Unlisted(words):
+                return self._node(spelled_out(words))
             case ir.Call(rule):
-                if id(rule) not in self._rules:
-                    self._rules[id(rule)] = ir.Rule(rule.name, ir.NOTHING)
-                    self._pending.append((rule, self._rules[id(rule)]))
-                return ir.Call(self._rules[id(rule)])
+                found = self._rules.get(id(rule))
+                if found is None:
+                    found = self._rules[id(rule)] = ir.Call(ir.Rule(rule.name, ir.NOTHING))
+                    self._pending.append((rule, found.rule))
+                return found
             case _:
                 raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
 
@@ -196,7 +207,7 @@ class _Closing(_Map):
             case ir.Seq(()):
                 return self._end
             case ir.Seq(parts):
-                return sequence((*map(self._node, parts[:-1]), self._last(parts[-1])))
+                return sequence([*[self._node(part) for part in parts[:-1]], self._last(parts[-1])])
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._last(part) for part in parts]))
             case ir.Repeat(ir.Chars(ranges), 0, None):
@@ -207,6 +218,8 @@ class _Closing(_Map):
                 return ir.Alt((self._last(body), self._end))
             case ir.Call():
                 return self._node(node)
+            case ir.Unlisted(words) if self._spelling.table is not None:
+                return ir.Unlisted(words, self._spelling.table, self._anything, self._end)
             case _:
                 return sequence((self._node(node), self._end))
 

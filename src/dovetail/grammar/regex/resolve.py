@@ -14,7 +14,7 @@ from dovetail.grammar.regex.measured import Limits, States
 from dovetail.grammar.regex.measured import measured as measure
 from dovetail.grammar.regex.parser import Flags, read
 from dovetail.grammar.regex.regular import from_node
-from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax
+from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax, Words
 
 
 def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
@@ -45,7 +45,7 @@ def language(
     """The texts of low to high characters but `words` in which all patterns match somewhere and none of `barred`."""
     never = [_found(one) for one in barred]
     if words:
-        never.append(Or(tuple(syntax.from_text(word) for word in words)))
+        never.append(Words(tuple(words)))
     found = [_found(one) for one in patterns]
     if len(found) == 1 and not never and ((low, high) == (0, None) or narrow(found[0], low, high) is found[0]):
         return _whole(*patterns)
@@ -153,6 +153,10 @@ def _trimmed(node: Syntax, left: bool, right: bool) -> Syntax:
             return node if all(map(is_, options, parts)) else Or(options)
         case Rep(body, low, 1):
             return Rep(_trimmed(body, left, right), low, 1)
+        case Rep(_, 0 | 1, None) if syntax.asserts(node) and (left or right):
+            split = _split(node, end=right)
+            other = node if _is_nothing(split[0]) else syntax.union(*split)
+            return _trimmed(other, left, False) if right and left else other
         case Cat(parts):
             trimmed = list(parts)
             for index in range(len(trimmed)):
@@ -181,6 +185,12 @@ def _split(node: Syntax, end: bool) -> tuple[Syntax, Syntax]:
         case Rep(body, low, 1):
             anchored, free = _split(body, end)
             return anchored, free if low else syntax.union(free, syntax.EMPTY)
+        case Rep(body, 0 | 1 as low, None) if syntax.asserts(body):
+            # Only the outermost time can stand at the edge.
+            anchored, free = _split(body, end)
+            if _is_nothing(free):
+                return anchored, syntax.NOTHING if low else syntax.EMPTY
+            return _beside(anchored, Rep(free, 0, None), end), Rep(free, low, None)
         case Cat(parts) if parts:
             first, rest = (parts[-1], parts[:-1]) if end else (parts[0], parts[1:])
             anchored, free = _split(first, end)

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dovetail.grammar import ir
 from dovetail.grammar.regex.automaton import Automaton
 from dovetail.grammar.regex.minimal import live_states
-from dovetail.grammar.regex.syntax import Cat, Or, Rep, Syntax
+from dovetail.grammar.regex.syntax import But, Cat, Or, Rep, Syntax
 
 MAX_DEPTH = 40
+_JOINED = frozenset((ir.Seq, ir.Lit, ir.Chars))  # what does not stay as it is in a sequence
 
 
 def to_node(automaton: Automaton) -> ir.Node:
@@ -36,24 +37,25 @@ class _Writer:
             for target in symbols:
                 if target != state:
                     entered[target] = entered.get(target, 0) + 1
-        self._rules = {state: ir.Rule("state", ir.NOTHING) for state, times in entered.items() if times > 1}
+        self._calls = {state: _call() for state, times in entered.items() if times > 1}
         self._written: dict[int, ir.Node] = {}
-        self._pending = list(self._rules)
+        self._pending = list(self._calls)
 
     def node(self) -> ir.Node:
         """The start state, and the bodies of all rules."""
         start = self._reach(0, 0)
         for state in self._pending:
-            self._rules[state].body = self._body(state, 0)
+            self._calls[state].rule.body = self._body(state, 0)
         return start
 
     def _reach(self, state: int, depth: int) -> ir.Node:
-        if state not in self._rules:
+        call = self._calls.get(state)
+        if call is None:
             if depth < MAX_DEPTH:
                 return self._body(state, depth)
-            self._rules[state] = ir.Rule("state", ir.NOTHING)
+            call = self._calls[state] = _call()
             self._pending.append(state)
-        return ir.Call(self._rules[state])
+        return call
 
     def _body(self, state: int, depth: int) -> ir.Node:
         targets = self._symbols[state]
@@ -61,7 +63,7 @@ class _Writer:
         ways += [self._exit(rest) for rest in self._automaton.exits.get(state, ())]
         for target, symbols in targets.items():
             if target != state:
-                ways.append(sequence((self._class(symbols), self._reach(target, depth + 1))))
+                ways.append(_led(self._class(symbols), self._reach(target, depth + 1)))
         rest = ir.optional(ir.alt(*ways[1:])) if len(ways) > 1 and ways[0] == ir.EMPTY else ir.alt(*ways)
         return sequence((ir.star(self._class(targets[state])), rest)) if state in targets else rest
 
@@ -81,6 +83,17 @@ class _Writer:
         return known
 
 
+def _call() -> ir.Call:
+    return ir.Call(ir.Rule("state", ir.NOTHING))
+
+
+def _led(first: ir.Node, rest: ir.Node) -> ir.Node:
+    """A class or literal and what follows it; as `sequence`, but written once per edge."""
+    if type(rest) is not ir.Seq and type(rest) is not ir.Lit:
+        return ir.Seq((first, rest))
+    return sequence((first, rest))
+
+
 def _is_small(node: ir.Node) -> bool:
     """Whether a node is no larger than a call of it would be."""
     match node:
@@ -89,7 +102,7 @@ def _is_small(node: ir.Node) -> bool:
         case ir.Repeat(body):
             return isinstance(body, ir.Lit | ir.Chars)
         case _:
-            return isinstance(node, ir.Lit | ir.Chars | ir.Call)
+            return isinstance(node, ir.Lit | ir.Chars | ir.Call | ir.Unlisted)
 
 
 def direct(tree: Syntax) -> ir.Node:
@@ -107,19 +120,60 @@ def direct(tree: Syntax) -> ir.Node:
             return direct(body)
         case Rep(body, low, high):
             return ir.Repeat(direct(body), low, high)
+        case But(words):
+            return other_than(words)
         case _:
-            raise AssertionError("assertions are resolved first")
+            raise AssertionError("assertions are resolved first, and words are barred only")
+
+
+def other_than(words: tuple[str, ...]) -> ir.Node:
+    """Any text but these words."""
+    if all(word.isascii() and PLAIN.lead.decode() not in word for word in words):
+        return ir.Unlisted(words, PLAIN, ir.star(ir.ANY_CHAR), ir.EMPTY)
+    return spelled_out(words)
+
+
+def spelled_out(words: tuple[str, ...]) -> ir.Node:
+    """The same without a node for it."""
+
+    def fold(forks: dict[str, ir.Node], listed: bool, _: bool) -> ir.Node:
+        outside = ir.complement([(ord(char), ord(char)) for char in forks])
+        ways = [sequence((ir.lit(char), rest)) for char, rest in forks.items()]
+        ways.append(ir.Seq((outside, ir.star(ir.ANY_CHAR))))
+        return ir.alt(*ways) if listed else ir.optional(ir.alt(*ways))
+
+    return ir.fold_words(words, fold)
+
+
+class _Plain(ir.Spellings):
+    """Every character as it is; the null character, which no table can do without, is its own lead."""
+
+    def __missing__(self, char: str) -> tuple[bytes, ir.Rule]:
+        self[char] = char.encode(), ir.Rule("escape", ir.NOTHING)
+        return self[char]
+
+
+class _Lone(dict[str, ir.Rule]):
+    def __missing__(self, letters: str) -> ir.Rule:
+        self[letters] = ir.Rule("escape", ir.EMPTY)
+        return self[letters]
+
+
+PLAIN = _Plain(b"\0", ir.complement([(0, 0)]), _Lone())
 
 
 def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     """A sequence in which neighbouring single characters are one literal."""
+    parts = tuple(parts)
+    if _JOINED.isdisjoint(map(type, parts)):
+        return parts[0] if len(parts) == 1 else ir.Seq(parts)
     joined: list[ir.Node] = []
     data = b""
     for part in parts:
-        for piece in part.parts if isinstance(part, ir.Seq) else (part,):
-            if isinstance(piece, ir.Lit):
+        for piece in part.parts if type(part) is ir.Seq else (part,):
+            if type(piece) is ir.Lit:
                 data += piece.data
-            elif isinstance(piece, ir.Chars) and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
+            elif type(piece) is ir.Chars and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
                 data += chr(piece.ranges[0][0]).encode()
             else:
                 if data:

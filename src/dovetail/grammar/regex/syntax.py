@@ -57,8 +57,22 @@ class Look:
     offset: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Any one of some texts; only of patterns that are barred, which may be thousands of names."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class But:
+    """Any text but these; only where nothing else is left to match."""
+
+    words: tuple[str, ...]
+
+
 # A call is of a rule that is regular: it calls others at its end only.
-Syntax = ir.Chars | ir.Call | Cat | Or | Rep | Edge | Look
+Syntax = ir.Chars | ir.Call | Cat | Or | Rep | Edge | Look | Words | But
 
 NOTHING = Or(())
 EMPTY = Cat(())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.lengths import Span, span, sum_of
-from dovetail.grammar.regex.syntax import Cat, Or, Rep, Syntax, children
+from dovetail.grammar.regex.syntax import Cat, Or, Rep, Syntax, Words, children
 
 MAX_TERMS = 100_000
 
@@ -32,6 +32,7 @@ class Terms:
         self.every = (1 << len(self.alphabet)) - 1
         self._parts: list[tuple[Syntax, int]] = [(Cat(()), END)]
         self._numbers: dict[tuple[int, int], int] = {}
+        self._listed: dict[tuple[str, ...], Words] = {}
         self._counted: dict[tuple[int, int, int | None], Rep] = {}
         self._moves: dict[int, tuple[Moves, bool]] = {END: ((), True)}
         self._spans: dict[int, Span] = {END: (0, 0)}
@@ -45,6 +46,8 @@ class Terms:
             node = pending.pop()
             if isinstance(node, ir.Chars):
                 yield node.ranges
+            elif isinstance(node, Words):
+                yield from (((ord(char), ord(char)),) for char in set("".join(node.words)))
             elif isinstance(node, ir.Call):
                 if id(node.rule) not in self._bodies:
                     self._bodies[id(node.rule)] = self._read(node.rule.body)
@@ -54,7 +57,7 @@ class Terms:
 
     def term(self, node: Syntax, rest: int = END) -> int:
         """`node` and then `rest`."""
-        key = (id(node), rest)
+        key = (id(node.rule if type(node) is ir.Call else node), rest)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._parts)
@@ -141,14 +144,38 @@ class Terms:
                     yield rest
                 if high != 0:
                     # Nothing is put behind the last time, so that a call at its end stays one.
-                    again = rest if high == 1 else self.term(self._count(body, 0 if empty else low, high), rest)
+                    left = node if high is None and not low else self._count(body, 0 if empty else low, high)
+                    again = rest if high == 1 else self.term(left, rest)
                     if empty and high != 1:
                         seen.add(again)  # without a character it adds nothing
                     yield self.term(body, again)
             case ir.Call(rule):
                 yield self.term(self._bodies[id(rule)], rest)
+            case Words(words):
+                tails: dict[str, list[str]] = {}
+                for word in words:
+                    tails.setdefault(word[:1], []).append(word[1:])
+                if tails.pop("", None):
+                    yield rest
+                for char, ends in tails.items():
+                    target = self.term(self._tails(ends), rest)
+                    masks[target] = masks.get(target, 0) | self._masks[((ord(char), ord(char)),)]
             case _:
                 raise AssertionError("assertions are resolved first")
+
+    def _tails(self, words: list[str]) -> Words:
+        key = tuple(words)
+        found = self._listed.get(key)
+        if found is None:
+            found = self._listed[key] = Words(key)
+        return found
+
+    def words(self, threads: Iterable[int]) -> tuple[str, ...] | None:
+        """The texts that may follow where they are words; None otherwise."""
+        nodes = [self._parts[term] for term in threads]
+        if len(nodes) == 1 and isinstance(nodes[0][0], Words) and nodes[0][1] == END:
+            return nodes[0][0].words
+        return None
 
     def _count(self, body: Syntax, low: int, high: int | None) -> Rep:
         """What is left of a repetition after one time."""
