@@ -186,6 +186,7 @@ void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {
             if (in.byte()) lists.tokens.push_back({kNone, in.text()});
             else lists.tokens.push_back({in.number32(), {}});
         }
+        n.count = n.flag || !lists.tokens.empty();
     } else {
         if (n.op == Code::Text) n.slot = in.number32();
         if (n.op == Code::Text && (n.slot & kTextNeedsChars)) counts_for_callers = true;

@@ -59,7 +59,7 @@ struct Ast {
         bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads; NewKey: grows
         uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled, Unlisted: lead byte; AnyOrder: number of members
         uint32_t first = 0;       // into the pool of kids, ranges or letters
-        uint32_t count = 0;
+        uint32_t count = 0;       // Tokens: 0 where the vocabulary has none of them
         uint32_t list = 0;        // into the pool of lists
         Counter bounds;           // Loop, Unroll, Count, Call, Branch
         std::string_view text;    // Lit, Special; Spelled: quote; Measured: end
@@ -198,7 +198,7 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         }
         return places.back();
     }
-    case Code::Tokens: return n.flag || !ast.lists(n).tokens.empty();
+    case Code::Tokens: return n.count > 0;
     case Code::Seq:
         for (uint32_t k : ast.kids(n))
             if (!is_productive(ast, k, need, callee)) return false;

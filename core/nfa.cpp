@@ -13,6 +13,28 @@ bool TokenSet::has(uint32_t token, const Vocab &vocab) const {
     return !listed && !vocab.is_stop(token) && !vocab.bytes(token).empty();
 }
 
+bool TokenSet::has_any(const Vocab &vocab) const {
+    if (!exclude) return !ids.empty();
+    for (uint32_t token = 0; token < vocab.size(); ++token)
+        if (has(token, vocab)) return true;
+    return false;
+}
+
+TokenSet token_set(const Ast &ast, uint32_t node, const Vocab &vocab) {
+    TokenSet found{ast.nodes[node].flag, {}};
+    for (const Ast::TokenName &t : ast.lists(ast.nodes[node]).tokens) {
+        const uint32_t id = t.id == kNone ? vocab.find(t.text) : t.id;
+        if (id == kNone) throw InputError("the vocabulary has no token \"" + std::string(t.text) + "\"");
+        if (id >= vocab.size())
+            throw InputError("token id " + std::to_string(id) + " is outside the vocabulary of " +
+                             std::to_string(vocab.size()) + " tokens");
+        found.ids.push_back(id);
+    }
+    std::sort(found.ids.begin(), found.ids.end());
+    found.ids.erase(std::unique(found.ids.begin(), found.ids.end()), found.ids.end());
+    return found;
+}
+
 size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
                    bounds.size() * sizeof(Counter) + counter_live.size() / 8;

@@ -24,6 +24,7 @@ struct TokenSet {
     std::vector<uint32_t> ids;  // sorted
 
     bool has(uint32_t token, const Vocab &vocab) const;
+    bool has_any(const Vocab &vocab) const;
 };
 
 struct NfaCall {
@@ -184,6 +185,9 @@ inline bool is_step(Nfa::Kind kind) { return kind >= Nfa::Enter && kind <= Nfa::
 
 /// Builds the automaton of `rule`; every state of the result can reach an end.
 Nfa build_nfa(const Rule &rule, const Vocab &vocab);
+
+/// The tokens that a node names; refuses those that the vocabulary does not have.
+TokenSet token_set(const Ast &ast, uint32_t node, const Vocab &vocab);
 
 /// Refuses what the free text that a rule may be cannot be.
 void check_text(const Ast &ast);

@@ -58,11 +58,9 @@ void NfaBuilder::fill_split(uint32_t state, const std::vector<uint32_t> &outs) {
     may_dead_end_ = may_dead_end_ || nfa_.states[state].b == 0;
 }
 
-uint32_t NfaBuilder::token(std::vector<uint32_t> ids, bool exclude, uint32_t to) {
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    if ((ids.empty() && !exclude) || to == kDead) return kDead;
-    nfa_.token_sets.push_back({exclude, std::move(ids)});
+uint32_t NfaBuilder::token(TokenSet set, uint32_t to) {
+    if (to == kDead || !set.has_any(vocab_)) return kDead;
+    nfa_.token_sets.push_back(std::move(set));
     return add(Nfa::Token, static_cast<uint32_t>(nfa_.token_sets.size() - 1), to);
 }
 
@@ -180,7 +178,7 @@ uint32_t NfaBuilder::literal(std::string_view text, bool special, uint32_t next)
         vocab_.specials_at(text, i, found);
         if (found.empty()) continue;
         std::vector<uint32_t> ways{after[i]};
-        for (uint32_t id : found) ways.push_back(token({id}, false, after[i + vocab_.bytes(id).size()]));
+        for (uint32_t id : found) ways.push_back(token({false, {id}}, after[i + vocab_.bytes(id).size()]));
         after[i] = split(ways);
     }
     return after[0];
@@ -216,7 +214,7 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     case Code::CountParam: return count(rule, ast, n, next);
     case Code::Call:
     case Code::Branch: return call(rule, ast, n, next);
-    case Code::Tokens: return tokens(ast, n, next);
+    case Code::Tokens: return token(token_set(ast, at, vocab_), next);
     case Code::Without: return without(rule, ast, n, next);
     case Code::AnyOrder:
     case Code::Measured:
@@ -424,17 +422,6 @@ uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, 
     return split({add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1)), skip});
 }
 
-uint32_t NfaBuilder::tokens(const Ast &ast, const Ast::Node &n, uint32_t next) {
-    std::vector<uint32_t> ids;
-    for (const Ast::TokenName &t : ast.lists(n).tokens) {
-        const uint32_t id = t.id == kNone ? vocab_.find(t.text) : t.id;
-        if (id == kNone) throw InputError("the vocabulary has no token " + std::string(t.text));
-        if (id >= vocab_.size()) throw InputError("token id " + std::to_string(id) + " is outside the vocabulary");
-        ids.push_back(id);
-    }
-    return token(std::move(ids), n.flag, next);
-}
-
 uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Nfa inner;
     // What may still come depends on the count too, so the count is part of the state.
@@ -512,7 +499,7 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
                 uint32_t to = node;
                 for (const char c : vocab_.bytes(id))
                     if (!bad.hit(to)) to = bad.next(to, static_cast<uint8_t>(c));
-                if (!bad.hit(to)) ways.push_back(token({id}, false, pair(s.b, to)));
+                if (!bad.hit(to)) ways.push_back(token({false, {id}}, pair(s.b, to)));
             }
             fill_split(self, ways);
             break;

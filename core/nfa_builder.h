@@ -32,7 +32,7 @@ class NfaBuilder {
     uint32_t split(const std::vector<uint32_t> &outs);
     uint32_t reserve_split();
     void fill_split(uint32_t state, const std::vector<uint32_t> &outs);
-    uint32_t token(std::vector<uint32_t> ids, bool exclude, uint32_t to);
+    uint32_t token(TokenSet set, uint32_t to);
 
     uint32_t chars(std::span<const Ast::Range> ranges, uint32_t next);
     uint32_t literal(std::string_view text, bool special, uint32_t next);
@@ -62,7 +62,6 @@ class NfaBuilder {
     void add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie);
     uint32_t unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
-    uint32_t tokens(const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
 
     Nfa &nfa_;

@@ -71,20 +71,6 @@ void order_by_first_call(std::vector<uint32_t> &component, const std::vector<Rul
     if (component.size() != size) throw InputError("a component of rules is not connected");
 }
 
-/// Code that names tokens by text must find them when it is compiled, not when it is first walked.
-void check_tokens(const Ast &ast, const Vocab &vocab) {
-    for (const Ast::Node &n : ast.nodes) {
-        if (n.op != Code::Tokens) continue;
-        for (const Ast::TokenName &t : ast.lists(n).tokens) {
-            if (t.id == kNone && vocab.find(t.text) == kNone)
-                throw InputError("the vocabulary has no token \"" + std::string(t.text) + "\"");
-            if (t.id != kNone && t.id >= vocab.size())
-                throw InputError("token id " + std::to_string(t.id) + " is outside the vocabulary of " +
-                                 std::to_string(vocab.size()) + " tokens");
-        }
-    }
-}
-
 class Facts {
   public:
     Facts(Unit &unit, const Vocab &vocab) : unit_(unit) {
@@ -92,11 +78,13 @@ class Facts {
         for (const auto &r : unit.rules) {
             asts_.emplace_back(r->code);
             Ast &ast = asts_.back();
-            check_tokens(ast, vocab);
             check_text(ast);
             check_measured(ast);
-            for (uint32_t n = 0; n < ast.nodes.size(); ++n)
+            for (uint32_t n = 0; n < ast.nodes.size(); ++n) {
                 if (ast.nodes[n].op == Code::Without) ast.nodes[n].flag = !can_match(*r, ast, n, vocab);
+                // Tokens must be found when a grammar is compiled, not when it is first walked.
+                if (ast.nodes[n].op == Code::Tokens) ast.nodes[n].count = token_set(ast, n, vocab).has_any(vocab);
+            }
         }
     }
 

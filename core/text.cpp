@@ -222,7 +222,7 @@ class TextBuilder {
             to.stops.erase(inside, to.stops.end());
             commit(to);
             if (to.dead()) continue;
-            const uint32_t way = out_.token({id}, false, state(to));
+            const uint32_t way = out_.token({false, {id}}, state(to));
             ways.push_back(p.is_text() ? with_enough(way) : way);
         }
     }

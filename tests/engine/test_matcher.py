@@ -268,3 +268,12 @@ def test_a_rule_with_hundreds_of_callers_has_the_mask_of_each(cache_bytes: int) 
             assert matcher.accept_bytes(f"{end}a".encode())
             longer = {128 + int(end[:size]) for size in (1, 2, 3) if str(int(end[:size])) == end[:size]}
             assert mask(matcher) == {ord("a"), ord(end[0])} | longer
+
+
+def test_any_token_but_the_only_ones_is_no_way() -> None:
+    others = ir.Tokens((0, 1), exclude=True)
+    few = dt.Vocabulary([b"a", b"b", b"c", b""], stop_token_ids=[2])
+    with pytest.raises(dt.GrammarError, match="matches nothing"):
+        dt.compile(ir.Rule("root", others), few)
+    either = dt.compile(ir.Rule("root", ir.alt(ir.Seq((ir.lit("a"), others)), ir.lit("b"))), few)
+    assert mask(either.matcher()) == {1}
