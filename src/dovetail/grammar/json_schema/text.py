@@ -115,17 +115,22 @@ def concat(*parts: Node) -> Node:
 
 
 @lru_cache(maxsize=4096)
+def _digits(low: int, high: int) -> Node:
+    """Four hexadecimal digits that denote low..high."""
+    return alt(*[concat(*(_between(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)])
+
+
+@lru_cache(maxsize=4096)
 def _unit(low: int, high: int) -> Node:
-    """`u` and four hexadecimal digits that denote low..high."""
-    blocks = [concat(*(_between(*digit) for digit in block)) for block in digit_blocks(low, high, 16, 4)]
-    return concat(Lit(b"u"), alt(*blocks))
+    """The same behind `u`."""
+    return concat(Lit(b"u"), _digits(low, high))
 
 
 @lru_cache(maxsize=4096)
 def _pairs(low: int, high: int) -> tuple[Node, ...]:
-    """Surrogate pairs, without the first backslash, that denote low..high beyond the basic plane."""
+    """Surrogate pairs, without the first backslash and `u`, that denote low..high beyond the basic plane."""
     return tuple(
-        concat(_unit(0xD800 + first, 0xD800 + last), Lit(b"\\"), _unit(0xDC00 + start, 0xDC00 + end))
+        concat(_digits(0xD800 + first, 0xD800 + last), Lit(b"\\"), _unit(0xDC00 + start, 0xDC00 + end))
         for (first, last), (start, end) in digit_blocks(low - 0x10000, high - 0x10000, 1024, 2)
     )
 
@@ -140,7 +145,7 @@ def escapes(ranges: Ranges) -> tuple[Node, ...]:
     # Most ranges leave out a few letters: what lies beyond ASCII is then the same, and known.
     found += (_unit(low, high) for part in (_ASCII, _PLANE_ZERO) for low, high in intersect(ranges, part))
     for low, high in intersect(ranges, _ASTRAL):
-        found += _pairs(low, high)
+        found += (concat(Lit(b"u"), pair) for pair in _pairs(low, high))
     return tuple(found)
 
 
@@ -166,8 +171,9 @@ def one(ranges: Ranges) -> Node:
 
 @cache
 def _beyond_ascii() -> Node:
-    """The escapes of characters beyond ASCII, the same for all letters: a call keeps the others small."""
-    return Call(Rule("escape", alt(*escapes(((0x80, MAX_CODE_POINT),)))))
+    """The digits of characters beyond ASCII, the same for all letters: a call keeps the others small."""
+    ways = [_digits(low, high) for low, high in _PLANE_ZERO]
+    return Call(Rule("digits", alt(*ways, *_pairs(*_ASTRAL[0]))))
 
 
 @cache
@@ -188,7 +194,8 @@ class _Others(dict[str, Rule]):
         cut = ((1 << row, digits) for row, digits in enumerate(rows) if 0 < digits < _ALL_DIGITS)
         units = [Seq((_nibble(row), _nibble(digits))) for row, digits in ((whole, _ALL_DIGITS), *cut) if row]
         short = _short("".join([chr(code) for code in _SHORT if chr(code) in letters]))
-        self[letters] = Rule("escape", Alt((short, Seq((Lit(b"u00"), alt(*units))), _beyond_ascii())))
+        digits = Alt((Seq((Lit(b"00"), alt(*units))), _beyond_ascii()))
+        self[letters] = Rule("escape", Alt((short, Seq((Lit(b"u"), digits)))))
         return self[letters]
 
 
