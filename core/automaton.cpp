@@ -199,7 +199,7 @@ void Automaton::expand_now(DState &d) {
         d.has_bytes = d.plain = d.expanded = true;
         return;
     }
-    std::vector<ByteEdge> edges;
+    edges_.clear();
     std::vector<uint32_t> calls, behind_key;
     auto extra = [&]() -> DState::Extra & {
         if (!d.extra) {
@@ -217,9 +217,9 @@ void Automaton::expand_now(DState &d) {
     for (uint32_t i = 0; i < d.set_size; ++i) {
         const Nfa::State &s = nfa_.states[d.set[i]];
         switch (s.kind) {
-        case Nfa::Range: edges.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
-        case Nfa::Bytes: edges.insert(edges.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
-        case Nfa::Place: nfa_.each_plain(nfa_.places[s.a], [&](const ByteEdge &e) { edges.push_back(e); }); break;
+        case Nfa::Range: edges_.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
+        case Nfa::Bytes: edges_.insert(edges_.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
+        case Nfa::Place: nfa_.each_plain(nfa_.places[s.a], [&](const ByteEdge &e) { edges_.push_back(e); }); break;
         case Nfa::Call:
         case Nfa::Escape:
         case Nfa::Spell: calls.push_back(d.set[i]); break;
@@ -239,14 +239,15 @@ void Automaton::expand_now(DState &d) {
         expand_calls(d, calls);
     }
     if (!behind_key.empty()) extra().behind_key = closed(behind_key);
-    d.has_bytes = !edges.empty();
-    expand_row(d, std::move(edges));
+    d.has_bytes = !edges_.empty();
+    expand_row(d, edges_);
     d.plain = !d.extra;
     d.expanded = true;
 }
 
-void Automaton::expand_row(DState &d, std::vector<ByteEdge> edges) {
-    std::vector<DState::Range> ranges;
+void Automaton::expand_row(DState &d, std::vector<ByteEdge> &edges) {
+    std::vector<DState::Range> &ranges = row_;
+    ranges.clear();
     auto push = [&](uint8_t low, uint8_t high, DState *to) {
         if (!to) return;
         if (!ranges.empty() && ranges.back().to == to && ranges.back().high + 1 == low) ranges.back().high = high;

@@ -188,7 +188,7 @@ class Automaton {
     DState *closed(const std::vector<uint32_t> &targets);
     void take_measures(DState &d);
     void expand_now(DState &d);
-    void expand_row(DState &d, std::vector<ByteEdge> edges);
+    void expand_row(DState &d, std::vector<ByteEdge> &edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
     bool expand_escape(DState &d);
@@ -214,6 +214,8 @@ class Automaton {
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     std::vector<uint32_t> pending_, closure_;  // scratch
+    std::vector<ByteEdge> edges_;              // of `expand_now`
+    std::vector<DState::Range> row_;
     std::vector<uint32_t> resolved_;   // the last round of resolving that came to an NFA state; filled when it is needed
     uint32_t epoch_ = 0, rounds_ = 0;
     std::vector<std::vector<bool>> member_sets_{{}};  // of members in any order that were there; the first is empty
