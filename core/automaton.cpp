@@ -199,7 +199,6 @@ void Automaton::expand_now(DState &d) {
         d.has_bytes = d.plain = d.expanded = true;
         return;
     }
-    edges_.clear();
     std::vector<uint32_t> calls, behind_key;
     auto extra = [&]() -> DState::Extra & {
         if (!d.extra) {
@@ -214,6 +213,7 @@ void Automaton::expand_now(DState &d) {
         return;
     }
     if (d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape && expand_escape(d)) return;
+    edges_.clear();
     for (uint32_t i = 0; i < d.set_size; ++i) {
         const Nfa::State &s = nfa_.states[d.set[i]];
         switch (s.kind) {

@@ -277,3 +277,13 @@ def test_any_token_but_the_only_ones_is_no_way() -> None:
         dt.compile(ir.Rule("root", others), few)
     either = dt.compile(ir.Rule("root", ir.alt(ir.Seq((ir.lit("a"), others)), ir.lit("b"))), few)
     assert mask(either.matcher()) == {1}
+
+
+def test_a_spelling_may_be_spelled_in_turn() -> None:
+    escape = ir.Rule("escape", ir.EMPTY)
+    table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": escape, "a": escape})
+    table["a"] = b"a", escape
+    escape.body = ir.Unlisted(("a",), table, ir.EMPTY, ir.lit("!"))
+    root = ir.Rule("root", ir.Call(escape))
+    for text, taken in (("b", True), ("\\b", True), ("\\\\\\!", True), ("\\\\", False), ("a", False), ("a!", False)):
+        assert dt.accepts(root, text) == taken
