@@ -338,8 +338,8 @@ uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node 
     const uint32_t tail = node(rule, ast, ast.kids(n)[0], next), end = node(rule, ast, ast.kids(n)[1], next);
     NfaTrie trie{static_cast<uint8_t>(n.slot), tail, {}};
     if (tail != kDead) add_plain(lists.plain, trie);
-    // Characters beyond ASCII are no forks, so that places that take some lead on.
-    may_dead_end_ = may_dead_end_ || trie.plain.empty() || trie.plain.back().high < 0x80;
+    // Characters beyond ASCII are no forks: where there are some, every place takes them.
+    const bool takes_wide = !trie.plain.empty() && trie.plain.back().high >= 0x80;
     nfa_.tries.push_back(std::move(trie));
     std::vector<uint32_t> begins;
     begins.reserve(lists.trie.size());
@@ -361,7 +361,9 @@ uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node 
         nfa_.each_spelling(made, [&](uint32_t, uint32_t) { spelled = true; });
         if (spelled) unescaped.push_back(add(Nfa::Escape, index));
         nfa_.places[index].escape = split(unescaped);
-        begins.push_back(split({add(Nfa::Place, index), place.listed ? kDead : end}));
+        bool takes = takes_wide;
+        if (!takes) nfa_.each_plain(nfa_.places[index], [&](const ByteEdge &) { takes = true; });
+        begins.push_back(split({takes ? add(Nfa::Place, index) : kDead, place.listed ? kDead : end}));
     }
     return begins.back();
 }

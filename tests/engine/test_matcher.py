@@ -287,3 +287,14 @@ def test_a_spelling_may_be_spelled_in_turn() -> None:
     root = ir.Rule("root", ir.Call(escape))
     for text, taken in (("b", True), ("\\b", True), ("\\\\\\!", True), ("\\\\", False), ("a", False), ("a!", False)):
         assert dt.accepts(root, text) == taken
+
+
+def test_members_that_nothing_separates_come_alone() -> None:
+    table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": ir.Rule("escape", ir.lit("x"))})
+    nothing = ir.Unlisted(("",), table, ir.NOTHING, ir.lit("!"))  # only the empty text stays inside, and that is listed
+    members = tuple((ir.lit(name), False) for name in "ab")
+    rule = ir.Rule("root", ir.AnyOrder(members, None, nothing, ir.lit("c")))
+    grammar = dt.compile(rule, dt.Vocabulary([b"a", b"b", b"c", b""], stop_token_ids=[3]))
+    matcher = grammar.matcher()
+    assert matcher.accept(0)
+    assert mask(matcher) == {2}
