@@ -212,8 +212,8 @@ void Automaton::expand_now(DState &d) {
         d.expanded = true;
         return;
     }
-    if (d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape && expand_escape(d)) return;
     edges_.clear();
+    if (is_escape(d) && expand_escape(d)) return;
     for (uint32_t i = 0; i < d.set_size; ++i) {
         const Nfa::State &s = nfa_.states[d.set[i]];
         switch (s.kind) {

@@ -191,6 +191,7 @@ class Automaton {
     void expand_row(DState &d, std::vector<ByteEdge> &edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
+    bool is_escape(const DState &d) const { return d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape; }
     bool expand_escape(DState &d);
     void add_site(DState &d, const NfaCall &call, const std::vector<std::vector<uint32_t>> &targets, DState *from = nullptr);
     DState &add_state();

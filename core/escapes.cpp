@@ -17,16 +17,6 @@ struct Beginning {
     uint32_t speller, to;
 };
 
-class ReadingAhead {
-  public:
-    explicit ReadingAhead(bool &flag) : flag_(flag) { flag_ = true; }
-    ~ReadingAhead() { flag_ = false; }
-    ReadingAhead(const ReadingAhead &) = delete;
-
-  private:
-    bool &flag_;
-};
-
 /// Whether the spelling is over there, and nothing else can come.
 bool is_over(const DState &d) {
     return !d.has_bytes && !d.has_steps && d.extra && d.extra->exits.size() == 1 && d.extra->calls.empty() &&
@@ -50,25 +40,22 @@ template <class Visit> bool by_byte(const std::vector<Beginning> &all, Visit vis
 /// Reads the first byte of the spellings in place of the calls: where that is all, as in \\n, no call is left, and walks
 /// of the trie find at once that they have come to where plain characters lead. False where it cannot be done.
 bool Automaton::expand_escape(DState &d) {
-    // Spellings may have spellings inside, and even their own: those are called.
-    if (store_.reads_ahead) return false;
     std::vector<Beginning> beginnings;
     bool simple = true;
-    const ReadingAhead guard(store_.reads_ahead);
     nfa_.each_spelling(nfa_.places[nfa_.states[d.set[0]].a], [&](uint32_t speller, uint32_t to) {
         Automaton &callee = store_.automaton(*nfa_.spellers[speller].callee);
         DState &entry = *callee.entry();
         callee.expand(entry);
         simple = simple && entry.plain && !entry.counter_live;
         entry.each_range([&](uint8_t low, uint8_t high, DState *at) {
-            simple = simple && beginnings.size() + (high - low) < kMaxFirstBytes;
+            // A spelling may have spellings inside, even its own: those are called.
+            simple = simple && beginnings.size() + (high - low) < kMaxFirstBytes && !callee.is_escape(*at);
             for (int b = low; simple && b <= high; ++b) {
                 callee.expand(*at);
                 beginnings.push_back({static_cast<uint8_t>(b), at, speller, to});
             }
         });
     });
-    if (d.expanded) return true;  // a spelling leads back here
     if (!simple) return false;
     std::stable_sort(beginnings.begin(), beginnings.end(), [](const auto &a, const auto &b) { return a.byte < b.byte; });
     if (!by_byte(beginnings, [](auto, auto, bool) {})) return false;

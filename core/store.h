@@ -53,7 +53,6 @@ class Store : public std::enable_shared_from_this<Store> {
     Automaton &automaton(Rule &rule);
     MaskCache &masks() { return *masks_; }
     uint64_t next_id() { return ++last_id_; }
-    bool reads_ahead = false;  // Automaton::expand_escape does, which must not nest
     uint32_t name_id(const std::string &name);
     const std::string &name(uint32_t id) const { return *names_[id]; }
 
