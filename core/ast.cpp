@@ -19,10 +19,7 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
             const uint32_t child = read(in, depth + 1);
             open_.push_back(child);
         }
-        n.first = static_cast<uint32_t>(kids_.size());
-        n.count = count;
-        kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
-        open_.resize(base);
+        adopt(n, base);
     };
     switch (n.op) {
     case Code::Lit:
@@ -81,12 +78,8 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
             const uint32_t other = read(in, depth + 1);
             open_.push_back(other);
         }
-        n.list = static_cast<uint32_t>(lists_.size());
-        lists_.push_back(std::move(lists));
-        n.first = static_cast<uint32_t>(kids_.size());
-        n.count = static_cast<uint32_t>(open_.size() - base);
-        kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
-        open_.resize(base);
+        keep(n, std::move(lists));
+        adopt(n, base);
         break;
     }
     case Code::Branch:
@@ -108,6 +101,19 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     return static_cast<uint32_t>(nodes.size() - 1);
 }
 
+/// Makes the nodes that are open since `base` the kids of a node.
+void Ast::adopt(Node &n, size_t base) {
+    n.first = static_cast<uint32_t>(kids_.size());
+    n.count = static_cast<uint32_t>(open_.size() - base);
+    kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
+    open_.resize(base);
+}
+
+void Ast::keep(Node &n, Lists lists) {
+    n.list = static_cast<uint32_t>(lists_.size());
+    lists_.push_back(std::move(lists));
+}
+
 void Ast::read_stages(Node &n, CodeReader &in, size_t depth) {
     n.text = in.text();
     Lists lists;
@@ -124,12 +130,8 @@ void Ast::read_stages(Node &n, CodeReader &in, size_t depth) {
             open_.push_back(character);
         }
     }
-    n.list = static_cast<uint32_t>(lists_.size());
-    lists_.push_back(std::move(lists));
-    n.first = static_cast<uint32_t>(kids_.size());
-    n.count = static_cast<uint32_t>(open_.size() - base);
-    kids_.insert(kids_.end(), open_.begin() + static_cast<std::ptrdiff_t>(base), open_.end());
-    open_.resize(base);
+    keep(n, std::move(lists));
+    adopt(n, base);
 }
 
 bool Ast::leaves_plainly(const Node &n, const Place &place) const {
@@ -162,8 +164,7 @@ void Ast::read_trie(Node &n, CodeReader &in) {
         }
         place.others = in.number32();
     }
-    n.list = static_cast<uint32_t>(lists_.size());
-    lists_.push_back(std::move(lists));
+    keep(n, std::move(lists));
 }
 
 void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {
@@ -193,8 +194,7 @@ void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {
         strings(lists.names);
         if (n.op == Code::Text) strings(lists.stops);
     }
-    n.list = static_cast<uint32_t>(lists_.size());
-    lists_.push_back(std::move(lists));
+    keep(n, std::move(lists));
 }
 
 }  // namespace dovetail

@@ -25,11 +25,11 @@ struct Ast {
         uint8_t raw;    // 0: never written as it is
         uint32_t slot;  // what follows the lead byte otherwise
     };
-    /// One place in a trie of listed texts, with what goes on from there.
     struct Fork {
         Letter letter;
         uint32_t place;
     };
+    /// One place in a trie of listed texts, with what goes on from there.
     struct Place {
         bool listed;
         uint32_t others;        // the slot for the spellings of all other characters
@@ -91,6 +91,8 @@ struct Ast {
 
   private:
     uint32_t read(CodeReader &in, size_t depth);
+    void adopt(Node &n, size_t base);
+    void keep(Node &n, Lists lists);
     void read_lists(Node &n, CodeReader &in, size_t depth);
     void read_trie(Node &n, CodeReader &in);
     void read_stages(Node &n, CodeReader &in, size_t depth);
