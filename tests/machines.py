@@ -85,3 +85,17 @@ def walk(matcher: dt.Matcher, dice: Dice, steps: int) -> Iterator[tuple[set[int]
         token = dice.pick(sorted(allowed))
         yield allowed, token
         assert matcher.accept(token)
+
+
+def check_exact_masks(rule: ir.Rule, table: Tokens, dice: Dice) -> None:
+    """A walk on which masks equal brute force, allow what is accepted, and are the same when the grammar was saved."""
+    known = vocabulary(table)
+    grammar = compiled(rule, known)
+    matcher, again = grammar.matcher(), dt.CompiledGrammar.load(grammar.save(), known).matcher()
+    slow = slow_run(rule, table)
+    for allowed, token in walk(matcher, dice, 8):
+        assert slow.allowed() == allowed
+        assert mask(again) == allowed
+        assert allowed == {other for other in range(len(table.tokens)) if matcher.fork().accept(other)}
+        assert again.accept(token)
+        slow.feed_token(token)

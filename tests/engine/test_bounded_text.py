@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.grammar import ir
-from tests.machines import byte_vocabulary, compiled, mask, slow_run, vocabulary, walk
+from tests.machines import byte_vocabulary, check_exact_masks, compiled, mask
 from tests.strategies import SeededDice, Tokens, token_tables
 
 SEEDS = st.integers(0, 2**32)
@@ -170,16 +170,7 @@ def test_masks_of_bounded_text_equal_brute_force_also_when_it_was_saved(
     text: ir.Text, table: Tokens, seed: int
 ) -> None:
     rule = ir.Rule("root", ir.Seq((text, ir.optional(ir.lit("a")))))
-    known = vocabulary(table)
-    grammar = compiled(rule, known)
-    matcher, again = grammar.matcher(), dt.CompiledGrammar.load(grammar.save(), known).matcher()
-    slow = slow_run(rule, table)
-    for allowed, token in walk(matcher, SeededDice(seed), 8):
-        assert slow.allowed() == allowed
-        assert mask(again) == allowed
-        assert allowed == {other for other in range(len(table.tokens)) if matcher.fork().accept(other)}
-        assert again.accept(token)
-        slow.feed_token(token)
+    check_exact_masks(rule, table, SeededDice(seed))
 
 
 @settings(max_examples=100)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dovetail as dt
 from dovetail.grammar import ir
 from dovetail.models.shortest import shortest
-from tests.machines import byte_vocabulary, compiled, mask, slow_run, vocabulary, walk
+from tests.machines import byte_vocabulary, check_exact_masks, compiled, mask
 from tests.strategies import SeededDice, Tokens, make_measured, token_tables
 
 SEEDS = st.integers(0, 2**32)
@@ -140,16 +140,7 @@ def test_the_shortest_text_has_no_more_characters_than_it_needs() -> None:
 def test_masks_of_measured_text_equal_brute_force_also_when_it_was_saved(seed: int, table: Tokens) -> None:
     dice = SeededDice(seed)
     rule = ir.Rule("root", ir.Seq((ir.optional(ir.lit("<")), make_measured(dice), ir.optional(A))))
-    known = vocabulary(table)
-    grammar = compiled(rule, known)
-    matcher, again = grammar.matcher(), dt.CompiledGrammar.load(grammar.save(), known).matcher()
-    slow = slow_run(rule, table)
-    for allowed, token in walk(matcher, dice, 8):
-        assert slow.allowed() == allowed
-        assert mask(again) == allowed
-        assert allowed == {other for other in range(len(table.tokens)) if matcher.fork().accept(other)}
-        assert again.accept(token)
-        slow.feed_token(token)
+    check_exact_masks(rule, table, dice)
 
 
 @settings(max_examples=100)
