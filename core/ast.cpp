@@ -5,6 +5,8 @@ namespace dovetail {
 Ast::Ast(std::string_view code) {
     CodeReader in(code);
     nodes.reserve(code.size() / 4 + 1);
+    kids_.reserve(code.size() / 4 + 1);
+    open_.reserve(16);
     root = read(in, 0);
     if (!in.done()) throw InputError("grammar code has bytes after its end");
 }
@@ -30,6 +32,7 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         n.slot = in.byte();
         n.first = static_cast<uint32_t>(letters_.size());
         n.count = in.count();
+        if (letters_.empty()) letters_.reserve(nodes.capacity());
         for (uint32_t k = 0; k < n.count; ++k) {
             const uint8_t raw = in.byte();
             letters_.push_back({raw, in.number32()});
@@ -69,6 +72,7 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
         if (n.slot > kMaxMembers) throw InputError("grammar code has too many members in any order");
         const size_t base = open_.size();
         Lists lists;
+        lists.required.reserve(n.slot);
         for (uint32_t k = 0; k < n.slot; ++k) {
             lists.required.push_back(in.byte() != 0);
             const uint32_t member = read(in, depth + 1);
@@ -153,6 +157,7 @@ void Ast::read_trie(Node &n, CodeReader &in) {
         lists.plain.emplace_back(low, high);
     }
     lists.trie.resize(in.count());
+    lists.all_forks.reserve(lists.trie.size());
     for (Place &place : lists.trie) {
         place.listed = in.byte() != 0;
         place.first = static_cast<uint32_t>(lists.all_forks.size());

@@ -199,7 +199,8 @@ void Automaton::expand_now(DState &d) {
         d.has_bytes = d.plain = d.expanded = true;
         return;
     }
-    std::vector<uint32_t> calls, behind_key;
+    calls_.clear();
+    behind_key_.clear();
     auto extra = [&]() -> DState::Extra & {
         if (!d.extra) {
             d.extra = std::make_unique<DState::Extra>();
@@ -214,6 +215,7 @@ void Automaton::expand_now(DState &d) {
     }
     edges_.clear();
     if (is_escape(d) && expand_escape(d)) return;
+    if (expand_place(d)) return;
     for (uint32_t i = 0; i < d.set_size; ++i) {
         const Nfa::State &s = nfa_.states[d.set[i]];
         switch (s.kind) {
@@ -222,10 +224,10 @@ void Automaton::expand_now(DState &d) {
         case Nfa::Place: nfa_.each_plain(nfa_.places[s.a], [&](const ByteEdge &e) { edges_.push_back(e); }); break;
         case Nfa::Call:
         case Nfa::Escape:
-        case Nfa::Spell: calls.push_back(d.set[i]); break;
+        case Nfa::Spell: calls_.push_back(d.set[i]); break;
         case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
         case Nfa::NewKey:
-            behind_key.push_back(s.a);
+            behind_key_.push_back(s.a);
             extra().key_grows = extra().key_grows && s.b;
             break;
         case Nfa::Accept:
@@ -234,15 +236,66 @@ void Automaton::expand_now(DState &d) {
         default: break;
         }
     }
-    if (!calls.empty()) {
+    if (!calls_.empty()) {
         extra();
-        expand_calls(d, calls);
+        expand_calls(d, calls_);
     }
-    if (!behind_key.empty()) extra().behind_key = closed(behind_key);
+    if (!behind_key_.empty()) extra().behind_key = closed(behind_key_);
     d.has_bytes = !edges_.empty();
     expand_row(d, edges_);
     d.plain = !d.extra;
     d.expanded = true;
+}
+
+void DState::Dense::put(uint8_t low, uint8_t high, DState *state) {
+    auto at = std::find(to.begin(), to.end(), state);
+    if (at == to.end()) at = to.insert(at, state);
+    std::fill(index + low, index + high + 1, static_cast<uint8_t>(at - to.begin()));
+}
+
+/// A place among words, perhaps with what may end them there: most of its row is the same at all places. False where it
+/// is another state, or where a byte leads to several states.
+bool Automaton::expand_place(DState &d) {
+    const NfaPlace *place = nullptr;
+    std::vector<ByteEdge> &others = edges_;
+    others.clear();
+    for (uint32_t i = 0; i < d.set_size; ++i) {
+        const Nfa::State &s = nfa_.states[d.set[i]];
+        if (s.kind == Nfa::Place && !place) place = &nfa_.places[s.a];
+        else if (s.kind == Nfa::Range) others.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a});
+        else return false;
+    }
+    if (!place) return false;
+    if (place->escape != kNone) others.push_back({nfa_.tries[place->trie].lead, nfa_.tries[place->trie].lead, place->escape});
+    auto row = std::make_unique<DState::Dense>(place_row(place->trie));
+    std::bitset<0x80> forked;
+    for (uint32_t i = place->first; i < place->first + place->count; ++i) {
+        const NfaFork &fork = nfa_.forks[i];
+        if (!fork.raw) continue;
+        if (forked[fork.raw]) return false;
+        forked.set(fork.raw);
+        row->put(fork.raw, fork.raw, fork.to == kNone ? nullptr : closed(fork.to));
+    }
+    for (const ByteEdge &e : others) {
+        if (std::any_of(row->index + e.low, row->index + e.high + 1, [](uint8_t known) { return known != 0; })) return false;
+        row->put(e.low, e.high, closed(e.to));
+    }
+    account(sizeof(DState::Dense) + row->to.size() * sizeof(DState *));
+    d.dense = std::move(row);
+    d.has_bytes = d.plain = d.expanded = true;
+    return true;
+}
+
+/// Where the characters lead that leave the words of a trie.
+const DState::Dense &Automaton::place_row(uint32_t trie) {
+    place_rows_.resize(nfa_.tries.size());
+    DState::Dense &row = place_rows_[trie];
+    if (row.to.empty()) {
+        row.to.push_back(nullptr);
+        if (nfa_.tries[trie].tail != kNone)
+            for (const ByteEdge &e : nfa_.tries[trie].plain) row.put(e.low, e.high, closed(e.to));
+    }
+    return row;
 }
 
 void Automaton::expand_row(DState &d, std::vector<ByteEdge> &edges) {
@@ -260,16 +313,18 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> &edges) {
         return store_row(d, ranges);
     }
     // Cut at every border, then gather the targets of each piece.
-    std::vector<uint16_t> cuts;
+    std::vector<uint16_t> &cuts = cuts_;
+    cuts.clear();
     for (const ByteEdge &e : edges) {
         cuts.push_back(e.low);
         cuts.push_back(static_cast<uint16_t>(e.high + 1));
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::vector<ByteEdge> active;
+    std::vector<ByteEdge> &active = active_;
+    active.clear();
     size_t next = 0;
-    std::vector<uint32_t> targets, last_targets;
+    std::vector<uint32_t> &targets = targets_, &last_targets = last_targets_;
     DState *last = nullptr;
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
         std::erase_if(active, [&](const ByteEdge &e) { return e.high < cuts[i]; });
@@ -315,25 +370,23 @@ void Automaton::store_row(DState &d, const std::vector<DState::Range> &ranges) {
     account(ranges.size() * sizeof(DState::Range));
 }
 
+/// Calls of the same rule go to one site.
 void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
-    struct Group {
-        const NfaCall *call;
-        std::vector<std::vector<uint32_t>> targets;  // by exit
-    };
-    std::vector<Group> groups;
-    auto same = [](const NfaCall &a, const NfaCall &b) {
+    const auto same = [](const NfaCall &a, const NfaCall &b) {
         if (a.callee != b.callee || !(a.init == b.init) || a.captures != b.captures) return false;
         for (size_t i = 0; i < std::min(a.arms.size(), b.arms.size()); ++i)
             if (a.arms[i].trailing != b.arms[i].trailing) return false;
         return true;
     };
-    auto group = [&](const NfaCall &call, size_t exits) -> std::vector<std::vector<uint32_t>> & {
-        auto at = std::find_if(groups.begin(), groups.end(), [&](const Group &g) { return same(*g.call, call); });
-        if (at == groups.end()) at = groups.insert(groups.end(), Group{&call, {}});
-        if (at->targets.size() < exits) at->targets.resize(exits);
-        return at->targets;
+    sites_.clear();
+    returns_.clear();
+    const auto site = [&](const NfaCall &call, size_t exits) {
+        auto at = std::find_if(sites_.begin(), sites_.end(), [&](const auto &known) { return same(*known.first, call); });
+        if (at == sites_.end()) at = sites_.insert(at, {&call, 0});
+        at->second = std::max(at->second, exits);
+        return static_cast<uint32_t>(at - sites_.begin());
     };
-    auto spell = [&](uint32_t speller, uint32_t to) { group(nfa_.spellers[speller], 1)[0].push_back(to); };
+    const auto spell = [&](uint32_t speller, uint32_t to) { returns_.push_back({site(nfa_.spellers[speller], 1), 0, to}); };
     for (uint32_t state : calls) {
         const Nfa::State &s = nfa_.states[state];
         if (s.kind == Nfa::Spell) {
@@ -342,15 +395,27 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
             nfa_.each_spelling(nfa_.places[s.a], spell);
         } else {
             const NfaCall &call = nfa_.calls[s.a];
-            auto &targets = group(call, call.arms.size());
-            for (size_t i = 0; i < call.arms.size(); ++i)
-                if (call.arms[i].to != kNone) targets[i].push_back(call.arms[i].to);
+            const uint32_t at = site(call, call.arms.size());
+            for (uint32_t i = 0; i < call.arms.size(); ++i)
+                if (call.arms[i].to != kNone) returns_.push_back({at, i, call.arms[i].to});
         }
     }
-    for (const Group &g : groups) add_site(d, *g.call, g.targets);
+    std::sort(returns_.begin(), returns_.end());
+    auto next = returns_.begin();
+    std::vector<DState *> &to = to_;
+    for (uint32_t at = 0; at < sites_.size(); ++at) {
+        to.assign(sites_[at].second, nullptr);
+        while (next != returns_.end() && next->site == at) {
+            const uint32_t exit = next->exit;
+            targets_.clear();
+            for (; next != returns_.end() && next->site == at && next->exit == exit; ++next) targets_.push_back(next->to);
+            to[exit] = closed(targets_);
+        }
+        add_site(d, *sites_[at].first, to);
+    }
 }
 
-void Automaton::add_site(DState &d, const NfaCall &call, const std::vector<std::vector<uint32_t>> &targets, DState *from) {
+void Automaton::add_site(DState &d, const NfaCall &call, std::span<DState *const> returns, DState *from) {
     auto site = std::make_unique<CallSite>();
     site->id = store_.next_id();
     site->callee = &store_.automaton(*call.callee);
@@ -360,11 +425,10 @@ void Automaton::add_site(DState &d, const NfaCall &call, const std::vector<std::
     site->room = nfa_.room;
     site->init = call.init;
     for (const std::string &name : call.captures) site->captures.push_back(store_.name_id(name));
-    for (size_t i = 0; i < targets.size(); ++i) {
-        const uint32_t trailing = i < call.arms.size() ? call.arms[i].trailing : 0;
-        site->returns.push_back({targets[i].empty() ? nullptr : closed(targets[i]), trailing});
-    }
-    const DState *back = site->returns.empty() ? nullptr : site->returns[0].state;
+    site->returns.reserve(returns.size());
+    for (size_t i = 0; i < returns.size(); ++i)
+        site->returns.push_back({returns[i], i < call.arms.size() ? call.arms[i].trailing : 0});
+    const DState *back = returns.empty() ? nullptr : returns[0];
     site->tail = site->captures.empty() && call.callee->single_exit && back && back->set_size == 1 &&
                  nfa_.states[back->set[0]].kind == Nfa::Accept && nfa_.states[back->set[0]].a == 0;
     account(sizeof(CallSite) + site->returns.size() * sizeof(CallSite::Return));
@@ -407,21 +471,23 @@ uint32_t Automaton::with_member(uint32_t set, uint32_t member) {
 }
 
 std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
-    struct Thread {
-        uint32_t state;
-        Resolved way;
-        bool ticked;
-    };
-    std::vector<Thread> pending, seen;
+    std::vector<Thread> &pending = threads_, &seen = seen_;
+    pending.clear();
+    seen.clear();
     const uint32_t round = ++rounds_;
     resolved_.resize(nfa_.states.size());
     std::vector<std::pair<Resolved, std::vector<uint32_t>>> groups;
-    std::vector<uint32_t> indifferent, reached;
+    std::vector<uint32_t> &indifferent = indifferent_;
+    indifferent.clear();
     auto spread = [&](uint32_t to, const Resolved &way, bool ticked) {
+        if (nfa_.states[to].kind != Nfa::Split) {
+            pending.push_back({to, way, ticked});
+            return;
+        }
         ++epoch_;
-        reached.clear();
-        close(to, reached);
-        for (size_t i = reached.size(); i-- > 0;) pending.push_back({reached[i], way, ticked});
+        closure_.clear();
+        close(to, closure_);
+        for (size_t i = closure_.size(); i-- > 0;) pending.push_back({closure_[i], way, ticked});
     };
     for (uint32_t i = d.set_size; i-- > 0;) pending.push_back({d.set[i], {nullptr, Resolved::Keep, {}}, false});
     while (!pending.empty()) {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <deque>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -94,6 +95,8 @@ struct DState {
     struct Dense {
         uint8_t index[256];
         std::vector<DState *> to;  // to[0] is null
+
+        void put(uint8_t low, uint8_t high, DState *state);
     };
 
     uint64_t id = 0;
@@ -180,6 +183,16 @@ class Automaton {
     struct SetHash {
         size_t operator()(const SetKey &k) const;
     };
+    struct Return {
+        uint32_t site, exit, to;
+        auto operator<=>(const Return &) const = default;
+    };
+    /// A way through counter steps.
+    struct Thread {
+        uint32_t state;
+        Resolved way;
+        bool ticked;
+    };
 
     DState *intern(std::vector<uint32_t> &set, bool entry);
     uint32_t with_member(uint32_t set, uint32_t member);
@@ -188,12 +201,14 @@ class Automaton {
     DState *closed(const std::vector<uint32_t> &targets);
     void take_measures(DState &d);
     void expand_now(DState &d);
+    bool expand_place(DState &d);
+    const DState::Dense &place_row(uint32_t trie);
     void expand_row(DState &d, std::vector<ByteEdge> &edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
     bool is_escape(const DState &d) const { return d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape; }
     bool expand_escape(DState &d);
-    void add_site(DState &d, const NfaCall &call, const std::vector<std::vector<uint32_t>> &targets, DState *from = nullptr);
+    void add_site(DState &d, const NfaCall &call, std::span<DState *const> returns, DState *from = nullptr);
     DState &add_state();
     std::vector<Resolved> resolve_now(DState &d, Counter c);
     Loops &known_loops(DState &d);
@@ -215,8 +230,17 @@ class Automaton {
     std::vector<uint32_t> mark_;       // last closure that visited an NFA state
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
     std::vector<uint32_t> pending_, closure_;  // scratch
-    std::vector<ByteEdge> edges_;              // of `expand_now`
+    // Scratch of `expand_now`: states are made while masks are, and most of them would cost a few allocations each.
+    std::vector<ByteEdge> edges_, active_;
     std::vector<DState::Range> row_;
+    std::vector<uint16_t> cuts_;
+    std::vector<uint32_t> calls_, behind_key_, targets_, last_targets_;
+    std::vector<std::pair<const NfaCall *, size_t>> sites_;  // with the number of exits
+    std::vector<Return> returns_;
+    std::vector<DState *> to_;
+    std::vector<DState::Dense> place_rows_;    // see `place_row`
+    std::vector<Thread> threads_, seen_;      // scratch of `resolve_now`
+    std::vector<uint32_t> indifferent_;
     std::vector<uint32_t> resolved_;   // the last round of resolving that came to an NFA state; filled when it is needed
     uint32_t epoch_ = 0, rounds_ = 0;
     std::vector<std::vector<bool>> member_sets_{{}};  // of members in any order that were there; the first is empty

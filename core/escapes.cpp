@@ -1,5 +1,6 @@
 // Other spellings than the plain ones, among listed words.
 #include <algorithm>
+#include <tuple>
 
 #include "automaton.h"
 #include "store.h"
@@ -41,6 +42,7 @@ template <class Visit> bool by_byte(const std::vector<Beginning> &all, Visit vis
 /// of the trie find at once that they have come to where plain characters lead. False where it cannot be done.
 bool Automaton::expand_escape(DState &d) {
     std::vector<Beginning> beginnings;
+    beginnings.reserve(kMaxFirstBytes);
     bool simple = true;
     nfa_.each_spelling(nfa_.places[nfa_.states[d.set[0]].a], [&](uint32_t speller, uint32_t to) {
         Automaton &callee = store_.automaton(*nfa_.spellers[speller].callee);
@@ -57,22 +59,28 @@ bool Automaton::expand_escape(DState &d) {
         });
     });
     if (!simple) return false;
-    std::stable_sort(beginnings.begin(), beginnings.end(), [](const auto &a, const auto &b) { return a.byte < b.byte; });
+    std::sort(beginnings.begin(), beginnings.end(), [](const auto &a, const auto &b) {
+        return std::tie(a.byte, a.speller, a.to) < std::tie(b.byte, b.speller, b.to);
+    });
     if (!by_byte(beginnings, [](auto, auto, bool) {})) return false;
-    std::vector<DState::Range> row;
+    std::vector<DState::Range> &row = row_;
+    row.clear();
     by_byte(beginnings, [&](auto first, auto last, bool over) {
         DState *to = nullptr;
         if (over) {
-            std::vector<uint32_t> targets;
-            for (auto b = first; b != last; ++b) targets.push_back(b->to);
-            to = closed(targets);
+            targets_.clear();
+            for (auto b = first; b != last; ++b) targets_.push_back(b->to);
+            to = closed(targets_);
         } else {
             to = &add_state();
             to->counter_live = d.counter_live;
             to->extra = std::make_unique<DState::Extra>();
             to->expanded = true;
             account(sizeof(DState) + sizeof(DState::Extra));
-            for (auto b = first; b != last; ++b) add_site(*to, nfa_.spellers[b->speller], {{b->to}}, b->at);
+            for (auto b = first; b != last; ++b) {
+                DState *const back = closed(b->to);
+                add_site(*to, nfa_.spellers[b->speller], {&back, 1}, b->at);
+            }
         }
         row.push_back({first->byte, first->byte, to});
     });

@@ -85,7 +85,7 @@ uint32_t NfaBuilder::measured(const Rule &rule, const Ast &ast, const Ast::Node 
             nfa_.room = std::max(nfa_.room, fewest[to]);
         }
         if (stages[s].ends) {
-            ways.push_back(literal(n.text, false, next));
+            ways.push_back(literal(n.text, next));
             nfa_.measures.resize(nfa_.states.size());
             begin(begin, ways.back(), 0);
         }

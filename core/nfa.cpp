@@ -245,6 +245,7 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
     } else {
         NfaBuilder build(nfa, vocab);
         const Ast ast(rule.code);
+        nfa.states.reserve(rule.code.size());
         const Ast::Node &root = ast.nodes[ast.root];
         if (root.op == Code::Text) nfa.start = build.free_text(root, ast.lists(root));
         else if (root.op == Code::AnyOrder) nfa.start = build.any_order(rule, ast, root, build.accept(0));

@@ -33,20 +33,20 @@ uint32_t NfaBuilder::bytes(std::span<const ByteEdge> edges) {
     return add(Nfa::Bytes, at, static_cast<uint32_t>(edges.size()));
 }
 
-uint32_t NfaBuilder::split(const std::vector<uint32_t> &outs) {
-    std::vector<uint32_t> live;
+uint32_t NfaBuilder::split(std::span<const uint32_t> outs) {
+    live_.clear();
     for (uint32_t o : outs)
-        if (o != kDead && std::find(live.begin(), live.end(), o) == live.end()) live.push_back(o);
-    if (live.empty()) return kDead;
-    if (live.size() == 1) return live[0];
+        if (o != kDead && std::find(live_.begin(), live_.end(), o) == live_.end()) live_.push_back(o);
+    if (live_.empty()) return kDead;
+    if (live_.size() == 1) return live_[0];
     const uint32_t s = reserve_split();
-    fill_split(s, live);
+    fill_split(s, live_);
     return s;
 }
 
 uint32_t NfaBuilder::reserve_split() { return add(Nfa::Split, 0, 0); }
 
-void NfaBuilder::fill_split(uint32_t state, const std::vector<uint32_t> &outs) {
+void NfaBuilder::fill_split(uint32_t state, std::span<const uint32_t> outs) {
     nfa_.states[state].a = static_cast<uint32_t>(nfa_.outs.size());
     for (uint32_t o : outs)
         if (o != kDead) nfa_.outs.push_back(o);
@@ -162,14 +162,21 @@ const std::vector<ByteEdge> &NfaBuilder::wide_chars(Ranges ranges, uint32_t next
     return edges;
 }
 
-uint32_t NfaBuilder::literal(std::string_view text, bool special, uint32_t next) {
+uint32_t NfaBuilder::literal(std::string_view text, uint32_t next) {
+    for (size_t i = text.size(); i-- > 0;) {
+        const auto b = static_cast<uint8_t>(text[i]);
+        next = range(b, b, next);
+    }
+    return next;
+}
+
+uint32_t NfaBuilder::special(std::string_view text, uint32_t next) {
     std::vector<uint32_t> after(text.size() + 1);  // the state behind the first i bytes
     after[text.size()] = next;
     std::vector<uint32_t> found;
     for (size_t i = text.size(); i-- > 0;) {
         const auto b = static_cast<uint8_t>(text[i]);
         after[i] = range(b, b, after[i + 1]);
-        if (!special) continue;
         found.clear();
         vocab_.specials_at(text, i, found);
         if (found.empty()) continue;
@@ -184,8 +191,8 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     if (next == kDead) return kDead;
     const Ast::Node &n = ast.nodes[at];
     switch (n.op) {
-    case Code::Lit:
-    case Code::Special: return literal(n.text, n.op == Code::Special, next);
+    case Code::Lit: return literal(n.text, next);
+    case Code::Special: return special(n.text, next);
     case Code::Spelled: return spelled(rule, ast, n, next);
     case Code::Unlisted: return unlisted(rule, ast, n, next);
     case Code::NewKey: return add(Nfa::NewKey, next, n.flag);
@@ -305,7 +312,7 @@ uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node
 
 uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     const auto lead = static_cast<uint8_t>(n.slot);
-    next = literal(n.text, false, next);
+    next = literal(n.text, next);
     for (size_t i = n.count; i-- > 0;) {
         const Ast::Letter &letter = ast.letters(n)[i];
         Rule *callee = rule.calls[letter.slot];
@@ -323,7 +330,7 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
         else if (letter.raw == lead) next = split({range(lead, lead, next), range(lead, lead, otherwise)});
         else next = bytes(std::array{ByteEdge{letter.raw, letter.raw, next}, ByteEdge{lead, lead, otherwise}});
     }
-    return literal(n.text, false, next);
+    return literal(n.text, next);
 }
 
 uint32_t NfaBuilder::speller(Rule *callee) {
@@ -343,12 +350,15 @@ uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node 
     nfa_.tries.push_back(std::move(trie));
     std::vector<uint32_t> begins;
     begins.reserve(lists.trie.size());
+    nfa_.places.reserve(nfa_.places.size() + lists.trie.size());
+    nfa_.forks.reserve(nfa_.forks.size() + lists.all_forks.size());
+    nfa_.states.reserve(nfa_.states.size() + 4 * lists.trie.size());
     for (const Ast::Place &place : lists.trie) {
         NfaPlace made{static_cast<uint32_t>(nfa_.tries.size() - 1), static_cast<uint32_t>(nfa_.forks.size()), place.count,
                         speller(rule.calls[place.others]), kDead};
-        std::vector<uint32_t> unescaped;  // what follows where another spelling is empty
+        unescaped_.clear();  // what follows where another spelling is empty
         const auto note = [&](uint32_t slot, uint32_t to) {
-            if (to != kDead && rule.calls[slot]->productive[0] && rule.calls[slot]->nullable[0]) unescaped.push_back(to);
+            if (to != kDead && rule.calls[slot]->productive[0] && rule.calls[slot]->nullable[0]) unescaped_.push_back(to);
         };
         for (const auto &[letter, at] : lists.forks(place)) {
             nfa_.forks.push_back({letter.raw, speller(rule.calls[letter.slot]), begins[at]});
@@ -359,8 +369,8 @@ uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node 
         bool spelled = false;
         nfa_.places.push_back(made);
         nfa_.each_spelling(made, [&](uint32_t, uint32_t) { spelled = true; });
-        if (spelled) unescaped.push_back(add(Nfa::Escape, index));
-        nfa_.places[index].escape = split(unescaped);
+        if (spelled) unescaped_.push_back(add(Nfa::Escape, index));
+        nfa_.places[index].escape = split(unescaped_);
         bool takes = takes_wide;
         if (!takes) nfa_.each_plain(nfa_.places[index], [&](const ByteEdge &) { takes = true; });
         begins.push_back(split({takes ? add(Nfa::Place, index) : kDead, place.listed ? kDead : end}));

@@ -1,6 +1,7 @@
 // Builds automata back to front: every function takes the state that follows and returns the state that begins.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string_view>
@@ -29,13 +30,16 @@ class NfaBuilder {
         return add(Nfa::Range, to, low | static_cast<uint32_t>(high) << 8);
     }
     uint32_t bytes(std::span<const ByteEdge> edges);
-    uint32_t split(const std::vector<uint32_t> &outs);
+    uint32_t split(std::span<const uint32_t> outs);
+    uint32_t split(std::initializer_list<uint32_t> outs) { return split(std::span(outs.begin(), outs.size())); }
     uint32_t reserve_split();
-    void fill_split(uint32_t state, const std::vector<uint32_t> &outs);
+    void fill_split(uint32_t state, std::span<const uint32_t> outs);
+    void fill_split(uint32_t state, std::initializer_list<uint32_t> outs) { fill_split(state, std::span(outs.begin(), outs.size())); }
     uint32_t token(TokenSet set, uint32_t to);
 
     uint32_t chars(std::span<const Ast::Range> ranges, uint32_t next);
-    uint32_t literal(std::string_view text, bool special, uint32_t next);
+    uint32_t literal(std::string_view text, uint32_t next);
+    uint32_t special(std::string_view text, uint32_t next);
     /// A whole rule of free text, see code.h; its accepts are the exits.
     uint32_t free_text(const Ast::Node &node, const Ast::Lists &lists);
     /// A whole rule of members in any order.
@@ -69,6 +73,7 @@ class NfaBuilder {
     // The same class or call before the same state is made once.
     std::map<std::pair<uint32_t, Ranges>, std::vector<ByteEdge>> wide_;
     std::map<std::tuple<const Rule *, uint32_t, uint32_t, uint32_t>, uint32_t> calls_;
+    std::vector<uint32_t> live_, unescaped_;  // scratch of `split` and `unlisted`
     const Vocab &vocab_;
     const bool unroll_;
     const uint32_t limit_;  // states
