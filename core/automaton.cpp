@@ -9,7 +9,6 @@ namespace dovetail {
 
 namespace {
 
-constexpr size_t kMaxStates = 1u << 18;    // deterministic states of one rule
 constexpr uint16_t kSparseRanges = 6;
 
 uint32_t counter_class(uint32_t v) { return v < 2 ? v : 2; }
@@ -19,7 +18,10 @@ uint32_t counter_class(uint32_t v) { return v < 2 ? v : 2; }
 Rule::Rule() = default;
 Rule::~Rule() = default;
 DState::DState() = default;
-DState::~DState() = default;
+DState::~DState() {
+    if (set != &lone) delete[] set;
+    if (row != &lone_range) delete[] row;
+}
 
 DState *DState::follow(std::string_view bytes) {
     DState *d = this;
@@ -57,10 +59,13 @@ size_t Automaton::SetHash::operator()(const SetKey &k) const {
     return h;
 }
 
-Automaton::Automaton(Rule &rule, Store &store) : rule_(rule), store_(store), nfa_(build_nfa(rule, store.vocab())) {
-    mark_.assign(nfa_.states.size(), 0);
+Automaton::Automaton(Rule &rule, Store &store)
+    : rule_(rule), store_(store), work_(store.workspace()), id_(store.next_id()), nfa_(build_nfa(rule, store.vocab())) {
     by_target_.assign(nfa_.states.size(), kNone);
-    account(sizeof(Automaton) + nfa_.memory() + mark_.size() * 8);
+    if (rule.keeps_set) members_ = std::make_unique<MemberSets>();
+    work_.visited.resize(std::max(work_.visited.size(), nfa_.states.size()));
+    work_.resolved.resize(work_.visited.size());
+    account(sizeof(Automaton) + nfa_.memory() + by_target_.size() * 4);
 }
 
 Automaton::~Automaton() { store_.account(-static_cast<int64_t>(bytes_)); }
@@ -72,7 +77,7 @@ void Automaton::account(size_t bytes) {
 
 DState *Automaton::start() {
     if (!start_) {
-        ++epoch_;
+        ++work_.closures;
         std::vector<uint32_t> set;
         close(nfa_.start, set);
         start_ = intern(set, false);
@@ -82,7 +87,7 @@ DState *Automaton::start() {
 
 DState *Automaton::entry() {
     if (!entry_) {
-        ++epoch_;
+        ++work_.closures;
         std::vector<uint32_t> set;
         close(nfa_.start, set);
         // Where nothing could be matched anyway, callers and outputs begin in one state.
@@ -96,48 +101,50 @@ DState *Automaton::entry() {
 }
 
 void Automaton::close(uint32_t state, std::vector<uint32_t> &out) {
-    pending_.assign(1, state);
-    while (!pending_.empty()) {
-        const uint32_t at = pending_.back();
-        pending_.pop_back();
-        if (mark_[at] == epoch_) continue;
-        mark_[at] = epoch_;
+    std::vector<uint32_t> &pending = work_.pending;
+    pending.assign(1, state);
+    while (!pending.empty()) {
+        const uint32_t at = pending.back();
+        pending.pop_back();
+        if (work_.visited[at] == work_.closures) continue;
+        work_.visited[at] = work_.closures;
         const Nfa::State &s = nfa_.states[at];
         if (s.kind != Nfa::Split) {
             out.push_back(at);
             continue;
         }
-        for (uint32_t i = s.b; i-- > 0;) pending_.push_back(nfa_.outs[s.a + i]);
+        for (uint32_t i = s.b; i-- > 0;) pending.push_back(nfa_.outs[s.a + i]);
     }
 }
 
 DState *Automaton::closed(uint32_t target) {
-    if (by_target_[target] != kNone) return &states_[by_target_[target]];
-    ++epoch_;
-    closure_.clear();
-    close(target, closure_);
-    if (closure_.empty()) return nullptr;
-    DState *found = intern(closure_, false);
+    if (by_target_[target] != kNone) return &state(by_target_[target]);
+    ++work_.closures;
+    work_.closure.clear();
+    close(target, work_.closure);
+    if (work_.closure.empty()) return nullptr;
+    DState *found = intern(work_.closure, false);
     by_target_[target] = found->place;
     return found;
 }
 
 DState *Automaton::closed(const std::vector<uint32_t> &targets) {
     if (targets.size() == 1) return closed(targets[0]);
-    ++epoch_;
-    closure_.clear();
-    for (uint32_t t : targets) close(t, closure_);
-    return closure_.empty() ? nullptr : intern(closure_, false);
+    ++work_.closures;
+    work_.closure.clear();
+    for (uint32_t t : targets) close(t, work_.closure);
+    return work_.closure.empty() ? nullptr : intern(work_.closure, false);
 }
 
 DState &Automaton::add_state() {
-    if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
-    DState &d = states_.emplace_back();
-    d.place = static_cast<uint32_t>(states_.size() - 1);
-    d.id = store_.next_id();
+    if (state_count_ >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
+    if (state_count_ % kBlock == 0) states_.push_back(std::make_unique<DState[]>(kBlock));
+    DState &d = state(state_count_);
+    d.place = state_count_++;
     d.owner = this;
     d.counts_tokens = rule_.counts_tokens;
     d.keeps_set = rule_.keeps_set;
+    account(sizeof(DState));
     return d;
 }
 
@@ -145,7 +152,7 @@ DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
     const bool lone = set.size() == 1 && !entry;
     if (lone) {
         // A state that is no split closes to itself, so its place in by_target_ is that of the set.
-        if (by_target_[set[0]] != kNone) return &states_[by_target_[set[0]]];
+        if (by_target_[set[0]] != kNone) return &state(by_target_[set[0]]);
     } else {
         std::sort(set.begin(), set.end());
         const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
@@ -158,12 +165,12 @@ DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
         d.lone = set[0];
         d.set = &d.lone;
         by_target_[set[0]] = d.place;
-        account(sizeof(DState));
     } else {
-        sets_.push_back(set);
-        d.set = sets_.back().data();
+        auto own = std::make_unique<uint32_t[]>(set.size());
+        std::copy(set.begin(), set.end(), own.get());
+        d.set = own.release();
         interned_.emplace(SetKey{d.set, d.set_size, entry}, &d);
-        account(sizeof(DState) + sizeof(std::vector<uint32_t>) + d.set_size * 4 + 64);
+        account(d.set_size * 4 + 64);
     }
     d.respelled = true;
     if (!nfa_.measures.empty()) take_measures(d);
@@ -189,6 +196,14 @@ void Automaton::take_measures(DState &d) {
     if (!d.measured) d.fewest = 0;
 }
 
+DState::Extra &Automaton::extra(DState &d) {
+    if (!d.extra) {
+        d.extra = std::make_unique<DState::Extra>();
+        account(sizeof(DState::Extra));
+    }
+    return *d.extra;
+}
+
 void Automaton::expand_now(DState &d) {
     if (d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Range) {
         // One byte of a literal, by far the most frequent state.
@@ -199,50 +214,44 @@ void Automaton::expand_now(DState &d) {
         d.has_bytes = d.plain = d.expanded = true;
         return;
     }
-    calls_.clear();
-    behind_key_.clear();
-    auto extra = [&]() -> DState::Extra & {
-        if (!d.extra) {
-            d.extra = std::make_unique<DState::Extra>();
-            account(sizeof(DState::Extra));
-        }
-        return *d.extra;
-    };
     if (d.has_steps) {
-        extra();
+        extra(d);
         d.expanded = true;
         return;
     }
-    edges_.clear();
     if (is_escape(d) && expand_escape(d)) return;
     if (expand_place(d)) return;
+    std::vector<ByteEdge> &edges = work_.edges;  // what came before may have expanded others
+    edges.clear();
+    work_.calls.clear();
+    work_.behind_key.clear();
     for (uint32_t i = 0; i < d.set_size; ++i) {
         const Nfa::State &s = nfa_.states[d.set[i]];
         switch (s.kind) {
-        case Nfa::Range: edges_.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
-        case Nfa::Bytes: edges_.insert(edges_.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
-        case Nfa::Place: nfa_.each_plain(nfa_.places[s.a], [&](const ByteEdge &e) { edges_.push_back(e); }); break;
+        case Nfa::Range: edges.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
+        case Nfa::Bytes: edges.insert(edges.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
+        case Nfa::Place: nfa_.each_plain(nfa_.places[s.a], [&](const ByteEdge &e) { edges.push_back(e); }); break;
         case Nfa::Call:
         case Nfa::Escape:
-        case Nfa::Spell: calls_.push_back(d.set[i]); break;
-        case Nfa::Token: extra().tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
+        case Nfa::Spell: work_.calls.push_back(d.set[i]); break;
+        case Nfa::Token: extra(d).tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
         case Nfa::NewKey:
-            behind_key_.push_back(s.a);
-            extra().key_grows = extra().key_grows && s.b;
+            work_.behind_key.push_back(s.a);
+            extra(d).key_grows = extra(d).key_grows && s.b;
             break;
         case Nfa::Accept:
-            if (!d.entry) extra().exits.push_back(s.a);
+            if (!d.entry) extra(d).exits.push_back(s.a);
             break;
         default: break;
         }
     }
-    if (!calls_.empty()) {
-        extra();
-        expand_calls(d, calls_);
+    if (!work_.calls.empty()) {
+        extra(d);
+        expand_calls(d, work_.calls);
     }
-    if (!behind_key_.empty()) extra().behind_key = closed(behind_key_);
-    d.has_bytes = !edges_.empty();
-    expand_row(d, edges_);
+    if (!work_.behind_key.empty()) extra(d).behind_key = closed(work_.behind_key);
+    d.has_bytes = !edges.empty();
+    expand_row(d, edges);
     d.plain = !d.extra;
     d.expanded = true;
 }
@@ -257,49 +266,55 @@ void DState::Dense::put(uint8_t low, uint8_t high, DState *state) {
 /// is another state, or where a byte leads to several states.
 bool Automaton::expand_place(DState &d) {
     const NfaPlace *place = nullptr;
-    std::vector<ByteEdge> &others = edges_;
-    others.clear();
+    std::vector<DState::Range> &row = work_.row;
+    row.clear();
     for (uint32_t i = 0; i < d.set_size; ++i) {
         const Nfa::State &s = nfa_.states[d.set[i]];
         if (s.kind == Nfa::Place && !place) place = &nfa_.places[s.a];
-        else if (s.kind == Nfa::Range) others.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a});
+        else if (s.kind == Nfa::Range) row.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), closed(s.a)});
         else return false;
     }
     if (!place) return false;
-    if (place->escape != kNone) others.push_back({nfa_.tries[place->trie].lead, nfa_.tries[place->trie].lead, place->escape});
-    auto row = std::make_unique<DState::Dense>(place_row(place->trie));
-    std::bitset<0x80> forked;
+    const uint8_t lead = nfa_.tries[place->trie].lead;
+    if (place->escape != kNone) row.push_back({lead, lead, closed(place->escape)});
+    const DState::Dense &common = place_row(place->trie);
+    for (const DState::Range &r : row)
+        if (std::any_of(common.index + r.low, common.index + r.high + 1, [](uint8_t known) { return known != 0; })) return false;
     for (uint32_t i = place->first; i < place->first + place->count; ++i) {
         const NfaFork &fork = nfa_.forks[i];
-        if (!fork.raw) continue;
-        if (forked[fork.raw]) return false;
-        forked.set(fork.raw);
-        row->put(fork.raw, fork.raw, fork.to == kNone ? nullptr : closed(fork.to));
+        if (fork.raw) row.push_back({fork.raw, fork.raw, fork.to == kNone ? nullptr : closed(fork.to)});
     }
-    for (const ByteEdge &e : others) {
-        if (std::any_of(row->index + e.low, row->index + e.high + 1, [](uint8_t known) { return known != 0; })) return false;
-        row->put(e.low, e.high, closed(e.to));
+    std::sort(row.begin(), row.end(), [](const auto &a, const auto &b) { return a.low < b.low; });
+    const auto overlap = [](const auto &a, const auto &b) { return b.low <= a.high; };
+    if (std::adjacent_find(row.begin(), row.end(), overlap) != row.end()) return false;
+    d.dense = &common;
+    if (row.size() <= kSparseRanges) {
+        set_row(d, row);
+    } else {
+        auto dense = std::make_unique<DState::Dense>(common);
+        for (const DState::Range &r : row) dense->put(r.low, r.high, r.to);
+        own_row(d, std::move(dense));
     }
-    account(sizeof(DState::Dense) + row->to.size() * sizeof(DState *));
-    d.dense = std::move(row);
     d.has_bytes = d.plain = d.expanded = true;
     return true;
 }
 
 /// Where the characters lead that leave the words of a trie.
 const DState::Dense &Automaton::place_row(uint32_t trie) {
-    place_rows_.resize(nfa_.tries.size());
-    DState::Dense &row = place_rows_[trie];
-    if (row.to.empty()) {
+    if (rows_.size() < nfa_.tries.size()) rows_.resize(nfa_.tries.size());
+    if (!rows_[trie]) {
+        rows_[trie] = std::make_unique<DState::Dense>();
+        DState::Dense &row = *rows_[trie];
         row.to.push_back(nullptr);
         if (nfa_.tries[trie].tail != kNone)
             for (const ByteEdge &e : nfa_.tries[trie].plain) row.put(e.low, e.high, closed(e.to));
+        account(sizeof(DState::Dense) + row.to.size() * sizeof(DState *));
     }
-    return row;
+    return *rows_[trie];
 }
 
 void Automaton::expand_row(DState &d, std::vector<ByteEdge> &edges) {
-    std::vector<DState::Range> &ranges = row_;
+    std::vector<DState::Range> &ranges = work_.row;
     ranges.clear();
     auto push = [&](uint8_t low, uint8_t high, DState *to) {
         if (!to) return;
@@ -313,7 +328,7 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> &edges) {
         return store_row(d, ranges);
     }
     // Cut at every border, then gather the targets of each piece.
-    std::vector<uint16_t> &cuts = cuts_;
+    std::vector<uint16_t> &cuts = work_.cuts;
     cuts.clear();
     for (const ByteEdge &e : edges) {
         cuts.push_back(e.low);
@@ -321,10 +336,10 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> &edges) {
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::vector<ByteEdge> &active = active_;
+    std::vector<ByteEdge> &active = work_.active;
     active.clear();
     size_t next = 0;
-    std::vector<uint32_t> &targets = targets_, &last_targets = last_targets_;
+    std::vector<uint32_t> &targets = work_.targets, &last_targets = work_.last_targets;
     DState *last = nullptr;
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
         std::erase_if(active, [&](const ByteEdge &e) { return e.high < cuts[i]; });
@@ -344,49 +359,57 @@ void Automaton::expand_row(DState &d, std::vector<ByteEdge> &edges) {
 void Automaton::store_row(DState &d, const std::vector<DState::Range> &ranges) {
     if (ranges.size() > kSparseRanges) {
         auto dense = std::make_unique<DState::Dense>();
-        std::fill(std::begin(dense->index), std::end(dense->index), uint8_t{0});
         dense->to.push_back(nullptr);
         bool fits = true;
         for (const DState::Range &r : ranges) {
-            auto at = std::find(dense->to.begin() + 1, dense->to.end(), r.to);
-            if (at == dense->to.end()) {
-                fits = dense->to.size() < 256;
-                if (!fits) break;
-                dense->to.push_back(r.to);
-                at = dense->to.end() - 1;
-            }
-            std::fill(dense->index + r.low, dense->index + r.high + 1, static_cast<uint8_t>(at - dense->to.begin()));
+            dense->put(r.low, r.high, r.to);
+            fits = fits && dense->to.size() <= 256;
         }
-        if (fits) {
-            account(sizeof(DState::Dense) + dense->to.size() * sizeof(DState *));
-            d.dense = std::move(dense);
-            return;
-        }
+        if (fits) return own_row(d, std::move(dense));
     }
-    d.ranges = static_cast<uint16_t>(ranges.size());
-    d.ranges_storage = std::make_unique<DState::Range[]>(ranges.size());
-    std::copy(ranges.begin(), ranges.end(), d.ranges_storage.get());
-    d.row = d.ranges_storage.get();
-    account(ranges.size() * sizeof(DState::Range));
+    set_row(d, ranges);
+}
+
+void Automaton::own_row(DState &d, std::unique_ptr<DState::Dense> row) {
+    account(sizeof(DState::Dense) + row->to.size() * sizeof(DState *));
+    if (rows_.size() < nfa_.tries.size()) rows_.resize(nfa_.tries.size());
+    d.dense = row.get();
+    rows_.push_back(std::move(row));
+}
+
+void Automaton::set_row(DState &d, std::span<const DState::Range> row) {
+    d.ranges = static_cast<uint16_t>(row.size());
+    if (row.size() == 1) {
+        d.lone_range = row[0];
+        d.row = &d.lone_range;
+    } else if (!row.empty()) {
+        auto own = std::make_unique<DState::Range[]>(row.size());
+        std::copy(row.begin(), row.end(), own.get());
+        d.row = own.release();
+        account(row.size() * sizeof(DState::Range));
+    }
 }
 
 /// Calls of the same rule go to one site.
 void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
-    const auto same = [](const NfaCall &a, const NfaCall &b) {
-        if (a.callee != b.callee || !(a.init == b.init) || a.captures != b.captures) return false;
-        for (size_t i = 0; i < std::min(a.arms.size(), b.arms.size()); ++i)
-            if (a.arms[i].trailing != b.arms[i].trailing) return false;
+    const auto same = [&](const NfaCall &a, const NfaCall &b) {
+        if (a.callee != b.callee || !(a.init == b.init) || (a.captures == kNone) != (b.captures == kNone)) return false;
+        if (a.captures != kNone && nfa_.names[a.captures] != nfa_.names[b.captures]) return false;
+        for (size_t i = 0; i < std::min(a.count, b.count); ++i)
+            if (nfa_.arms(a)[i].trailing != nfa_.arms(b)[i].trailing) return false;
         return true;
     };
-    sites_.clear();
-    returns_.clear();
+    auto &sites = work_.sites;
+    auto &returns = work_.returns;
+    sites.clear();
+    returns.clear();
     const auto site = [&](const NfaCall &call, size_t exits) {
-        auto at = std::find_if(sites_.begin(), sites_.end(), [&](const auto &known) { return same(*known.first, call); });
-        if (at == sites_.end()) at = sites_.insert(at, {&call, 0});
+        auto at = std::find_if(sites.begin(), sites.end(), [&](const auto &known) { return same(*known.first, call); });
+        if (at == sites.end()) at = sites.insert(at, {&call, 0});
         at->second = std::max(at->second, exits);
-        return static_cast<uint32_t>(at - sites_.begin());
+        return static_cast<uint32_t>(at - sites.begin());
     };
-    const auto spell = [&](uint32_t speller, uint32_t to) { returns_.push_back({site(nfa_.spellers[speller], 1), 0, to}); };
+    const auto spell = [&](uint32_t speller, uint32_t to) { returns.push_back({site(nfa_.spellers[speller], 1), 0, to}); };
     for (uint32_t state : calls) {
         const Nfa::State &s = nfa_.states[state];
         if (s.kind == Nfa::Spell) {
@@ -395,27 +418,30 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
             nfa_.each_spelling(nfa_.places[s.a], spell);
         } else {
             const NfaCall &call = nfa_.calls[s.a];
-            const uint32_t at = site(call, call.arms.size());
-            for (uint32_t i = 0; i < call.arms.size(); ++i)
-                if (call.arms[i].to != kNone) returns_.push_back({at, i, call.arms[i].to});
+            const std::span<const NfaCall::Arm> arms = nfa_.arms(call);
+            const uint32_t at = site(call, arms.size());
+            for (uint32_t i = 0; i < arms.size(); ++i)
+                if (arms[i].to != kNone) returns.push_back({at, i, arms[i].to});
         }
     }
-    std::sort(returns_.begin(), returns_.end());
-    auto next = returns_.begin();
-    std::vector<DState *> &to = to_;
-    for (uint32_t at = 0; at < sites_.size(); ++at) {
-        to.assign(sites_[at].second, nullptr);
-        while (next != returns_.end() && next->site == at) {
+    std::sort(returns.begin(), returns.end());
+    auto next = returns.begin();
+    std::vector<CallSite::Return> &back = work_.back;
+    for (uint32_t at = 0; at < sites.size(); ++at) {
+        back.assign(sites[at].second, {});
+        while (next != returns.end() && next->site == at) {
             const uint32_t exit = next->exit;
-            targets_.clear();
-            for (; next != returns_.end() && next->site == at && next->exit == exit; ++next) targets_.push_back(next->to);
-            to[exit] = closed(targets_);
+            work_.targets.clear();
+            for (; next != returns.end() && next->site == at && next->exit == exit; ++next) work_.targets.push_back(next->to);
+            back[exit].state = closed(work_.targets);
         }
-        add_site(d, *sites_[at].first, to);
+        const NfaCall &call = *sites[at].first;
+        for (size_t i = 0; i < std::min<size_t>(call.count, back.size()); ++i) back[i].trailing = nfa_.arms(call)[i].trailing;
+        add_site(d, call, back);
     }
 }
 
-void Automaton::add_site(DState &d, const NfaCall &call, std::span<DState *const> returns, DState *from) {
+void Automaton::add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from) {
     auto site = std::make_unique<CallSite>();
     site->id = store_.next_id();
     site->callee = &store_.automaton(*call.callee);
@@ -424,14 +450,15 @@ void Automaton::add_site(DState &d, const NfaCall &call, std::span<DState *const
     site->measured = d.measured;
     site->room = nfa_.room;
     site->init = call.init;
-    for (const std::string &name : call.captures) site->captures.push_back(store_.name_id(name));
-    site->returns.reserve(returns.size());
-    for (size_t i = 0; i < returns.size(); ++i)
-        site->returns.push_back({returns[i], i < call.arms.size() ? call.arms[i].trailing : 0});
-    const DState *back = returns.empty() ? nullptr : returns[0];
-    site->tail = site->captures.empty() && call.callee->single_exit && back && back->set_size == 1 &&
+    if (call.captures != kNone) {
+        site->captures = std::make_unique<std::vector<uint32_t>>();
+        for (const std::string &name : nfa_.names[call.captures]) site->captures->push_back(store_.name_id(name));
+    }
+    site->set_returns(returns);
+    const DState *back = returns.empty() ? nullptr : returns[0].state;
+    site->tail = !site->captures && call.callee->single_exit && back && back->set_size == 1 &&
                  nfa_.states[back->set[0]].kind == Nfa::Accept && nfa_.states[back->set[0]].a == 0;
-    account(sizeof(CallSite) + site->returns.size() * sizeof(CallSite::Return));
+    account(sizeof(CallSite) + (returns.size() > 1 ? returns.size() * sizeof(CallSite::Return) : 0));
     d.extra->calls.push_back(std::move(site));
 }
 
@@ -458,47 +485,46 @@ const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {
 }
 
 uint32_t Automaton::with_member(uint32_t set, uint32_t member) {
-    std::vector<bool> larger = member_sets_[set];
+    std::vector<bool> larger = members_->sets[set];
     if (larger.size() <= member) larger.resize(member + 1);
     larger[member] = true;
-    const auto [it, fresh] = set_numbers_.try_emplace(std::move(larger), static_cast<uint32_t>(member_sets_.size()));
+    const auto [it, fresh] = members_->numbers.try_emplace(std::move(larger), static_cast<uint32_t>(members_->sets.size()));
     if (fresh) {
-        if (member_sets_.size() >= kMaxStates) throw LimitError("members came in more than 262,144 orders");
-        member_sets_.push_back(it->first);
+        if (members_->sets.size() >= kMaxStates) throw LimitError("members came in more than 262,144 orders");
+        members_->sets.push_back(it->first);
         account(2 * (sizeof(std::vector<bool>) + it->first.size() / 8) + 64);
     }
     return it->second;
 }
 
 std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
-    std::vector<Thread> &pending = threads_, &seen = seen_;
+    std::vector<Workspace::Thread> &pending = work_.threads, &seen = work_.seen;
     pending.clear();
     seen.clear();
-    const uint32_t round = ++rounds_;
-    resolved_.resize(nfa_.states.size());
+    const uint64_t round = ++work_.rounds;
     std::vector<std::pair<Resolved, std::vector<uint32_t>>> groups;
-    std::vector<uint32_t> &indifferent = indifferent_;
+    std::vector<uint32_t> &indifferent = work_.indifferent;
     indifferent.clear();
     auto spread = [&](uint32_t to, const Resolved &way, bool ticked) {
         if (nfa_.states[to].kind != Nfa::Split) {
             pending.push_back({to, way, ticked});
             return;
         }
-        ++epoch_;
-        closure_.clear();
-        close(to, closure_);
-        for (size_t i = closure_.size(); i-- > 0;) pending.push_back({closure_[i], way, ticked});
+        ++work_.closures;
+        work_.closure.clear();
+        close(to, work_.closure);
+        for (size_t i = work_.closure.size(); i-- > 0;) pending.push_back({work_.closure[i], way, ticked});
     };
     for (uint32_t i = d.set_size; i-- > 0;) pending.push_back({d.set[i], {nullptr, Resolved::Keep, {}}, false});
     while (!pending.empty()) {
-        Thread t = pending.back();
+        Workspace::Thread t = pending.back();
         pending.pop_back();
-        const auto known = [&](const Thread &s) {
+        const auto known = [&](const Workspace::Thread &s) {
             return s.state == t.state && s.way.how == t.way.how && s.way.value == t.way.value && s.ticked == t.ticked;
         };
         // Nearly all states come once; only then they need no look at the others.
-        if (resolved_[t.state] == round && std::any_of(seen.begin(), seen.end(), known)) continue;
-        resolved_[t.state] = round;
+        if (work_.resolved[t.state] == round && std::any_of(seen.begin(), seen.end(), known)) continue;
+        work_.resolved[t.state] = round;
         seen.push_back(t);
         const Nfa::State &s = nfa_.states[t.state];
         const Counter now = t.way.apply(c);
@@ -518,12 +544,12 @@ std::vector<Resolved> Automaton::resolve_now(DState &d, Counter c) {
         } else if (s.kind == Nfa::Full) {
             if (now.left == 0) spread(s.a, t.way, t.ticked);
         } else if (s.kind == Nfa::Fresh) {
-            const std::vector<bool> &there = member_sets_[now.left];
+            const std::vector<bool> &there = members_->sets[now.left];
             if (s.b >= there.size() || !there[s.b]) spread(s.a, t.way, t.ticked);
         } else if (s.kind == Nfa::Mark) {
             spread(s.a, {nullptr, Resolved::Set, {with_member(now.left, s.b), 0}}, t.ticked);
         } else if (s.kind == Nfa::All || s.kind == Nfa::Room) {
-            const std::vector<bool> &there = member_sets_[now.left], &wanted = nfa_.sets[s.b];
+            const std::vector<bool> &there = members_->sets[now.left], &wanted = nfa_.sets[s.b];
             bool all = true;
             for (size_t i = 0; i < wanted.size(); ++i) all = all && (!wanted[i] || (i < there.size() && there[i]));
             if (all == (s.kind == Nfa::All)) spread(s.a, t.way, t.ticked);

@@ -1,9 +1,9 @@
 // The automaton of one rule, made deterministic while it is walked.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -33,12 +33,23 @@ struct CallSite {
     Counter init;
     bool keeps_set;  // the caller does
     bool measured;   // the caller is, see DState
+    bool tail;       // nothing is left to do after the call: the frame need not be kept
     uint32_t room;   // of the caller
-    bool tail;  // nothing is left to do after the call: the frame need not be kept
-    std::vector<uint32_t> captures;
-    std::vector<Return> returns;
+    std::unique_ptr<std::vector<uint32_t>> captures;  // or null
 
     DState *entry() const;
+    /// By exit.
+    std::span<const Return> returns() const { return {more_ ? more_.get() : &first_, exits_}; }
+    void set_returns(std::span<const Return> returns) {
+        exits_ = static_cast<uint32_t>(returns.size());
+        if (exits_ > 1) more_ = std::make_unique<Return[]>(exits_);
+        std::copy(returns.begin(), returns.end(), more_ ? more_.get() : &first_);
+    }
+
+  private:
+    uint32_t exits_ = 0;
+    Return first_;  // most calls have one exit
+    std::unique_ptr<Return[]> more_;
 };
 
 struct TokenEdge {
@@ -62,7 +73,6 @@ struct Loops : CharSet {
     bool alone = true;           // they lead nowhere else besides
     bool crosses = false;        // the state takes them too once the lower bound has been met
     bool met = false;            // the lower bound makes no difference to the state: it is met
-    std::unique_ptr<CharSet> wide;  // characters that lead round among several states, all of which take them
 };
 
 /// A state that takes exactly what a state of another rule takes behind the calls at `sites`, outermost first; or none.
@@ -90,6 +100,7 @@ struct DState {
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;
         std::unique_ptr<Loops> loops;
+        std::unique_ptr<CharSet> wide;  // see Automaton::wide_loops
         std::unique_ptr<Lift> lift;
     };
     struct Dense {
@@ -99,9 +110,8 @@ struct DState {
         void put(uint8_t low, uint8_t high, DState *state);
     };
 
-    uint64_t id = 0;
     Automaton *owner = nullptr;
-    const uint32_t *set = nullptr;  // NFA states, sorted
+    const uint32_t *set = nullptr;  // NFA states, sorted; its own unless it is `lone`
     uint32_t set_size = 0;
     uint32_t lone = 0;  // the set where it has one member, as inside literals
     bool expanded = false;
@@ -118,10 +128,9 @@ struct DState {
     uint16_t ranges = 0;
     uint32_t place = 0;  // among the states of its owner
     uint32_t fewest = 0;  // more characters that measured text needs
-    const Range *row = nullptr;  // sorted, where there are few ranges
+    const Range *row = nullptr;  // sorted; its own unless it is `lone_range`
     Range lone_range{};          // the row where it has one range
-    std::unique_ptr<Range[]> ranges_storage;
-    std::unique_ptr<Dense> dense;
+    const Dense *dense = nullptr;  // for bytes that are in no range
     std::unique_ptr<Extra> extra;
     std::unique_ptr<MaskRoots> masks;
     MaskNode *plain_mask = nullptr;  // of `masks`, for counter zero
@@ -129,22 +138,58 @@ struct DState {
     DState();
     ~DState();
 
+    /// Never given again within a store, and never the one of a call site.
+    uint64_t id() const;
     bool keeps_counter() const { return counter_live || measured; }
     /// Counts the character that begins on the way to another state; false where there are too few or too many of them
     /// for the text to end. A counter of zero says that nothing is measured.
     bool measure(const DState &to, Counter &c) const;
 
     DState *next(uint8_t b) const {
-        if (dense) return dense->to[dense->index[b]];
-        for (const Range *r = row, *end = r + ranges; r != end; ++r)
-            if (b <= r->high) return b >= r->low ? r->to : nullptr;
-        return nullptr;
+        for (const Range *r = row, *end = r + ranges; r != end; ++r) {
+            if (b > r->high) continue;
+            if (b >= r->low) return r->to;
+            break;
+        }
+        return dense ? dense->to[dense->index[b]] : nullptr;
     }
     template <class Visit> void each_range(Visit visit) const;
+    /// Calls `visit(to)` for all states that some byte may lead to.
+    template <class Visit> void each_target(Visit visit) const {
+        std::for_each(row, row + ranges, [&](const Range &r) { visit(r.to); });
+        if (dense) std::for_each(dense->to.begin(), dense->to.end(), visit);
+    }
     /// The characters of ASCII that it takes.
     CharSet ascii() const;
     /// Where the bytes lead by states that do nothing but take them; null where they do not.
     DState *follow(std::string_view bytes);
+};
+
+/// What automata of one store need while they make a state. Most automata are small, so it is none of theirs.
+struct Workspace {
+    struct Return {
+        uint32_t site, exit, to;
+        auto operator<=>(const Return &) const = default;
+    };
+    /// A way through counter steps.
+    struct Thread {
+        uint32_t state;
+        Resolved way;
+        bool ticked;
+    };
+
+    std::vector<uint64_t> visited, resolved;  // by NFA state: the last closure, or round of resolving, that came there
+    uint64_t closures = 0, rounds = 0;
+    std::vector<uint32_t> pending, closure;
+    std::vector<ByteEdge> edges, active;
+    std::vector<DState::Range> row;
+    std::vector<uint16_t> cuts;
+    std::vector<uint32_t> calls, behind_key, targets, last_targets;
+    std::vector<std::pair<const NfaCall *, size_t>> sites;  // with the number of exits
+    std::vector<Return> returns;
+    std::vector<CallSite::Return> back;
+    std::vector<Thread> threads, seen;
+    std::vector<uint32_t> indifferent;
 };
 
 class Automaton {
@@ -152,6 +197,7 @@ class Automaton {
     Automaton(Rule &rule, Store &store);
     ~Automaton();
 
+    uint64_t id() const { return id_; }
     /// Where a call begins, and where a whole output begins (which may be empty).
     DState *entry();
     DState *start();
@@ -161,7 +207,7 @@ class Automaton {
     }
     const std::vector<Resolved> &resolve(DState &d, Counter c);
     /// How the state loops on itself, for states that are worth asking.
-    const Loops &loops(DState &d) { return known_loops(d); }
+    const Loops &loops(DState &d);
     /// The characters after which the state takes all of them again, however many have come.
     const CharSet &wide_loops(DState &d);
     /// For states inside a character that a call follows; the bytes lead to the state in some walk.
@@ -183,15 +229,10 @@ class Automaton {
     struct SetHash {
         size_t operator()(const SetKey &k) const;
     };
-    struct Return {
-        uint32_t site, exit, to;
-        auto operator<=>(const Return &) const = default;
-    };
-    /// A way through counter steps.
-    struct Thread {
-        uint32_t state;
-        Resolved way;
-        bool ticked;
+    /// Sets of members in any order that were there; the first is empty.
+    struct MemberSets {
+        std::vector<std::vector<bool>> sets{{}};
+        std::unordered_map<std::vector<bool>, uint32_t> numbers;
     };
 
     DState *intern(std::vector<uint32_t> &set, bool entry);
@@ -208,10 +249,14 @@ class Automaton {
     void expand_calls(DState &d, const std::vector<uint32_t> &calls);
     bool is_escape(const DState &d) const { return d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape; }
     bool expand_escape(DState &d);
-    void add_site(DState &d, const NfaCall &call, std::span<DState *const> returns, DState *from = nullptr);
+    void add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from = nullptr);
+    static constexpr uint32_t kBlock = 4;  // states
+    DState &state(uint32_t place) { return states_[place / kBlock][place % kBlock]; }
     DState &add_state();
+    void own_row(DState &d, std::unique_ptr<DState::Dense> row);
+    void set_row(DState &d, std::span<const DState::Range> row);
     std::vector<Resolved> resolve_now(DState &d, Counter c);
-    Loops &known_loops(DState &d);
+    DState::Extra &extra(DState &d);
     template <class Arrives> uint64_t looping_leads(DState &d, const Arrives &arrives);
     bool spread_wide(DState &d, CharSet &set, std::vector<DState *> &round);
     void look_beyond_lower_bound(DState &d, Loops &loops);
@@ -223,31 +268,22 @@ class Automaton {
 
     Rule &rule_;
     Store &store_;
+    Workspace &work_;
+    uint64_t id_;
     Nfa nfa_;
-    std::deque<DState> states_;
-    std::deque<std::vector<uint32_t>> sets_;
+    std::vector<std::unique_ptr<DState[]>> states_;  // in blocks
+    uint32_t state_count_ = 0;
     std::unordered_map<SetKey, DState *, SetHash> interned_;
-    std::vector<uint32_t> mark_;       // last closure that visited an NFA state
-    std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as a place in states_
-    std::vector<uint32_t> pending_, closure_;  // scratch
-    // Scratch of `expand_now`: states are made while masks are, and most of them would cost a few allocations each.
-    std::vector<ByteEdge> edges_, active_;
-    std::vector<DState::Range> row_;
-    std::vector<uint16_t> cuts_;
-    std::vector<uint32_t> calls_, behind_key_, targets_, last_targets_;
-    std::vector<std::pair<const NfaCall *, size_t>> sites_;  // with the number of exits
-    std::vector<Return> returns_;
-    std::vector<DState *> to_;
-    std::vector<DState::Dense> place_rows_;    // see `place_row`
-    std::vector<Thread> threads_, seen_;      // scratch of `resolve_now`
-    std::vector<uint32_t> indifferent_;
-    std::vector<uint32_t> resolved_;   // the last round of resolving that came to an NFA state; filled when it is needed
-    uint32_t epoch_ = 0, rounds_ = 0;
-    std::vector<std::vector<bool>> member_sets_{{}};  // of members in any order that were there; the first is empty
-    std::unordered_map<std::vector<bool>, uint32_t> set_numbers_;
+    std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as the place of a state
+    std::vector<std::unique_ptr<DState::Dense>> rows_;  // first those of `place_row`
+    std::unique_ptr<MemberSets> members_;
     DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
     size_t bytes_ = 0;
 };
+
+inline constexpr uint32_t kMaxStates = 1u << 18;  // deterministic states of one rule
+
+inline uint64_t DState::id() const { return uint64_t{1} << 63 | owner->id() * kMaxStates | place; }
 
 inline DState *CallSite::entry() const { return from ? from : callee->entry(); }
 
@@ -257,7 +293,7 @@ template <class Visit> void DState::each_range(Visit visit) const {
         return;
     }
     for (int b = 0; b < 256; ++b)
-        if (DState *to = dense->to[dense->index[b]]) visit(static_cast<uint8_t>(b), static_cast<uint8_t>(b), to);
+        if (DState *to = next(static_cast<uint8_t>(b))) visit(static_cast<uint8_t>(b), static_cast<uint8_t>(b), to);
 }
 
 inline bool DState::measure(const DState &to, Counter &c) const {

@@ -63,22 +63,21 @@ bool Automaton::expand_escape(DState &d) {
         return std::tie(a.byte, a.speller, a.to) < std::tie(b.byte, b.speller, b.to);
     });
     if (!by_byte(beginnings, [](auto, auto, bool) {})) return false;
-    std::vector<DState::Range> &row = row_;
+    std::vector<DState::Range> &row = work_.row;
     row.clear();
     by_byte(beginnings, [&](auto first, auto last, bool over) {
         DState *to = nullptr;
         if (over) {
-            targets_.clear();
-            for (auto b = first; b != last; ++b) targets_.push_back(b->to);
-            to = closed(targets_);
+            work_.targets.clear();
+            for (auto b = first; b != last; ++b) work_.targets.push_back(b->to);
+            to = closed(work_.targets);
         } else {
             to = &add_state();
             to->counter_live = d.counter_live;
-            to->extra = std::make_unique<DState::Extra>();
             to->expanded = true;
-            account(sizeof(DState) + sizeof(DState::Extra));
+            extra(*to);
             for (auto b = first; b != last; ++b) {
-                DState *const back = closed(b->to);
+                const CallSite::Return back{closed(b->to), 0};
                 add_site(*to, nfa_.spellers[b->speller], {&back, 1}, b->at);
             }
         }

@@ -30,9 +30,13 @@ bool Automaton::arrives(DState *to, const DState &home, const Loops &loops) {
     return false;
 }
 
-Loops &Automaton::known_loops(DState &d) {
-    if (!d.extra) d.extra = std::make_unique<DState::Extra>();
-    if (d.extra->loops) return *d.extra->loops;
+const Loops &Automaton::loops(DState &d) {
+    if (d.extra && d.extra->loops) return *d.extra->loops;
+    static const Loops kNoLoops;
+    bool to_itself = d.counter_live && !d.keeps_set;  // or counts, and so comes back another way
+    d.each_target([&](const DState *to) { to_itself = to_itself || to == &d; });
+    if (!to_itself) return kNoLoops;
+    extra(d);
     Loops result;
     // A text with a token budget is entered byte by byte, never by subtrees: its counter is not a plain tick.
     if (d.extra->calls.empty() && d.extra->tokens.empty() && !d.extra->behind_key && !d.has_steps && !rule_.counts_tokens) {
@@ -108,8 +112,7 @@ template <class Arrives> uint64_t Automaton::looping_leads(DState &d, const Arri
 }
 
 const CharSet &Automaton::wide_loops(DState &d) {
-    Loops &loops = known_loops(d);
-    if (loops.wide) return *loops.wide;
+    if (d.extra && d.extra->wide) return *d.extra->wide;
     CharSet set;
     std::vector<DState *> round{&d};
     if (!spread_wide(d, set, round)) {
@@ -118,12 +121,11 @@ const CharSet &Automaton::wide_loops(DState &d) {
         round.resize((round.size() + 1) / 2);
     }
     for (DState *r : round) {
-        Loops &there = known_loops(*r);
-        if (there.wide) continue;
-        there.wide = std::make_unique<CharSet>(set);
+        if (extra(*r).wide) continue;
+        r->extra->wide = std::make_unique<CharSet>(set);
         account(sizeof(CharSet));
     }
-    return *loops.wide;
+    return *d.extra->wide;
 }
 
 /// Grows the states of the round and shrinks the set until each of the states leads by all of it to another of them.
@@ -174,11 +176,7 @@ const CallSite *Automaton::lone_call(DState &d) {
 }
 
 const Lift &Automaton::lift(DState &d, std::string_view bytes) {
-    if (!d.extra) {
-        d.extra = std::make_unique<DState::Extra>();
-        account(sizeof(DState::Extra));
-    }
-    if (!d.extra->lift) {
+    if (!extra(d).lift) {
         d.extra->lift = std::make_unique<Lift>();
         account(sizeof(Lift));
     }

@@ -188,7 +188,7 @@ bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &
 /// Null where it is not known and `make` is false, or where making it has led here.
 MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
     const MaskKey key{frame.site_id, clamp(frame)};
-    if (MaskNode *known = node.below.find(key)) {
+    if (MaskNode *known = node.find_below(key)) {
         known->used = fills_;
         return known;
     }
@@ -201,8 +201,8 @@ MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
     if (!(node.last && node.last_site == key.id && node.last_counter == key.counter)) {
-        MaskNode *found = node.below.find(key);
-        if (!found) found = node.below.add(key, make_below(node, frame, key.counter));
+        MaskNode *found = node.find_below(key);
+        if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
         node.last_site = key.id;
         node.last_counter = key.counter;
         node.last = found;
@@ -225,7 +225,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
             parts.tokens.push_back(known.tokens[i]);
     };
     for (const Rest &rest : node.rest) {
-        const auto &returns = frame.site->returns;
+        const std::span<const CallSite::Return> returns = frame.site->returns();
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
         DState *state = returns[rest.exit].state;
         walker->arrive(state, counter, stacks, exits);
@@ -252,13 +252,13 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
 }
 
 MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
-    const MaskKey key{top.d->id, clamp(top), rest.exit};
-    MaskNode *found = node.below.find(key);
+    const MaskKey key{top.d->id(), clamp(top), rest.exit};
+    MaskNode *found = node.find_below(key);
     if (!found) {
         MaskParts parts;
         const Config alone{top.d, key.counter, nullptr, nullptr};
         Turn(*this)->walk_rest(rest.nodes, {&alone, 1}, parts);
-        found = node.below.add(key, finished(parts));
+        found = node.add_below(key, finished(parts));
     }
     found->used = fills_;
     return *found;
@@ -428,7 +428,7 @@ void MaskCache::drop(MaskNode &node) {
         pending.pop_back();
         bytes_ -= n->bytes;
         if (n->base) bases_.release(n->base);
-        n->below.each([&](MaskNode &child) { pending.push_back(&child); });
+        if (n->below) n->below->each([&](MaskNode &child) { pending.push_back(&child); });
     }
 }
 
@@ -445,7 +445,7 @@ void MaskCache::make_room() {
     for (size_t i = 0; i < all.size(); ++i) {
         ages.emplace_back(all[i]->used, all[i]->bytes);
         if (all[i]->base) all[i]->base->used = std::max(all[i]->base->used, all[i]->used);
-        all[i]->below.each([&](MaskNode &child) { all.push_back(&child); });
+        if (all[i]->below) all[i]->below->each([&](MaskNode &child) { all.push_back(&child); });
     }
     for (const auto &base : bases_.all()) ages.emplace_back(base->used, bases_.base_bytes());
     std::sort(ages.begin(), ages.end());
@@ -471,8 +471,9 @@ void MaskCache::make_room() {
     gather();
     for (size_t i = 0; i < all.size(); ++i) {
         all[i]->last = nullptr;
-        all[i]->below.erase_if(old);
-        all[i]->below.each([&](MaskNode &child) { all.push_back(&child); });
+        if (!all[i]->below) continue;
+        all[i]->below->erase_if(old);
+        all[i]->below->each([&](MaskNode &child) { all.push_back(&child); });
     }
 }
 

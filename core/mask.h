@@ -80,7 +80,13 @@ struct alignas(64) MaskNode {
     bool has_rest = false;
 
     std::vector<Rest> rest;
-    MaskMap below;
+    std::unique_ptr<MaskMap> below;  // or null; most nodes have no rest
+
+    MaskNode *find_below(const MaskKey &key) const { return below ? below->find(key) : nullptr; }
+    MaskNode *add_below(const MaskKey &key, std::unique_ptr<MaskNode> node) {
+        if (!below) below = std::make_unique<MaskMap>();
+        return below->add(key, std::move(node));
+    }
 };
 
 /// The masks of one automaton state, by counter; linked so that the cache can find all of them.

@@ -41,7 +41,7 @@ size_t Nfa::memory() const {
     for (const std::vector<bool> &set : sets) bytes += sizeof(set) + set.size() / 8;
     bytes += spellers.size() * sizeof(NfaCall) + places.size() * sizeof(NfaPlace) + forks.size() * sizeof(NfaFork);
     for (const NfaTrie &t : tries) bytes += sizeof(NfaTrie) + t.plain.size() * sizeof(ByteEdge);
-    for (const NfaCall &c : calls) bytes += sizeof(NfaCall) + c.arms.size() * sizeof(NfaCall::Arm);
+    bytes += calls.size() * sizeof(NfaCall) + all_arms.size() * sizeof(NfaCall::Arm);
     bytes += measures.size() * sizeof(Measure);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
     return bytes;
@@ -107,9 +107,9 @@ class SpineBuilder {
                 nfa_.successors(at, [&](uint32_t to) { pending.push_back(to); });
             } else if (s.kind == Nfa::Call && member(nfa_.calls[s.a].callee) != kNone) {
                 const NfaCall &call = nfa_.calls[s.a];
-                if (!call.captures.empty()) throw InputError("a capture cannot be the left part of a left recursion");
+                if (call.captures != kNone) throw InputError("a capture cannot be the left part of a left recursion");
                 const uint32_t callee = member(call.callee);
-                returns[callee].push_back(call.arms[0].to);
+                returns[callee].push_back(nfa_.arms(call)[0].to);
                 callees.push_back(callee);
             } else {
                 bases.push_back(at);
@@ -200,6 +200,7 @@ void trim(Nfa &nfa) {
     const auto cut = [&](uint32_t &to) {
         if (to != kNone && !live[to]) to = kNone;
     };
+    for (NfaCall::Arm &arm : nfa.all_arms) cut(arm.to);
     for (NfaFork &fork : nfa.forks) cut(fork.to);
     for (NfaTrie &trie : nfa.tries) cut(trie.tail);
     for (NfaPlace &place : nfa.places) cut(place.escape);
@@ -214,8 +215,6 @@ void trim(Nfa &nfa) {
             for (uint32_t i = s.a; i < s.a + s.b; ++i)
                 if (live[nfa.outs[i]]) nfa.outs[kept++] = nfa.outs[i];
             s.b = kept - s.a;
-        } else if (s.kind == Nfa::Call) {
-            for (NfaCall::Arm &arm : nfa.calls[s.a].arms) cut(arm.to);
         }
     }
 }
@@ -256,6 +255,11 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
     if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();
     if (may_dead_end) trim(nfa);
     else assert(is_live(nfa));
+    nfa.states.shrink_to_fit();  // it stays for long
+    nfa.edges.shrink_to_fit();
+    nfa.outs.shrink_to_fit();
+    nfa.calls.shrink_to_fit();
+    nfa.all_arms.shrink_to_fit();
     find_counter_live(nfa, rule.counts_tokens);
     return nfa;
 }

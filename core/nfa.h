@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bitset>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,8 @@ struct NfaCall {
     };
     Rule *callee;
     Counter init;
-    std::vector<std::string> captures;
-    std::vector<Arm> arms;  // by exit of the callee
+    uint32_t captures = kNone;      // index into names; kNone: none
+    uint32_t first = 0, count = 0;  // arms, by exit of the callee
 };
 
 /// Listed words that a text may not be, see Unlisted. Most places among them are never visited, so what leads on from
@@ -98,6 +99,8 @@ struct Nfa {
     std::vector<uint32_t> outs;
     std::vector<Counter> bounds;
     std::vector<NfaCall> calls;
+    std::vector<NfaCall::Arm> all_arms;
+    std::vector<std::vector<std::string>> names;
     std::vector<NfaCall> spellers;  // without arms
     std::vector<NfaTrie> tries;
     std::vector<NfaPlace> places;
@@ -111,6 +114,7 @@ struct Nfa {
     uint8_t end = 0;                // the byte that begins its end
 
     size_t memory() const;
+    std::span<const NfaCall::Arm> arms(const NfaCall &call) const { return {all_arms.data() + call.first, call.count}; }
     /// The edges of a place, none of which overlap.
     template <class Visit> void each_plain(const NfaPlace &place, Visit visit) const;
     /// Calls `visit(speller, target)` for what may come behind the lead byte of a place.
@@ -141,7 +145,7 @@ struct Nfa {
             for (uint32_t i = 0; i < s.b; ++i) visit(outs[s.a + i]);
             break;
         case Call:
-            for (const NfaCall::Arm &arm : calls[s.a].arms)
+            for (const NfaCall::Arm &arm : arms(calls[s.a]))
                 if (arm.to != kNone) visit(arm.to);
             break;
         case Place:

@@ -16,6 +16,10 @@ bool is_counter_free(const Ast &ast) {
     });
 }
 
+size_t hash_of_call(const Rule *callee, Counter bounds, uint32_t next) {
+    return mix(mix(callee->id, static_cast<uint64_t>(bounds.left) << 32 | bounds.need), next);
+}
+
 }  // namespace
 
 uint32_t NfaBuilder::add(Nfa::Kind kind, uint32_t a, uint32_t b) {
@@ -318,10 +322,10 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
         Rule *callee = rule.calls[letter.slot];
         uint32_t otherwise = kDead;
         if (callee->productive[0] && !letter.raw) {
-            nfa_.calls.push_back({callee, Counter{kUnbounded, 0}, {}, {{next, 0}}});
-            otherwise = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
+            const NfaCall::Arm arm{next, 0};
+            otherwise = add_call(callee, Counter{kUnbounded, 0}, {&arm, 1});
         } else if (callee->productive[0]) {
-            otherwise = add(Nfa::Spell, speller(callee), next);
+            otherwise = add(Nfa::Spell, speller(rule, letter.slot), next);
         }
         if (otherwise != kDead && callee->nullable[0]) otherwise = split({otherwise, next});
         if (otherwise == kDead && !letter.raw) return kDead;
@@ -333,11 +337,19 @@ uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &
     return literal(n.text, next);
 }
 
-uint32_t NfaBuilder::speller(Rule *callee) {
-    if (!callee->productive[0]) return kNone;
-    const auto [it, fresh] = spellers_.try_emplace(callee, static_cast<uint32_t>(nfa_.spellers.size()));
-    if (fresh) nfa_.spellers.push_back({callee, Counter{kUnbounded, 0}, {}, {}});
-    return it->second;
+/// For another spelling by the rule in a slot; kNone where there is none.
+uint32_t NfaBuilder::speller(const Rule &rule, uint32_t slot) {
+    if (!rule.calls[slot]->productive[0]) return kNone;
+    if (spelling_ != &rule) {
+        spelling_ = &rule;
+        spellers_.assign(rule.calls.size(), kNone);
+    }
+    uint32_t &known = spellers_[slot];
+    if (known == kNone) {
+        known = static_cast<uint32_t>(nfa_.spellers.size());
+        nfa_.spellers.push_back({rule.calls[slot], Counter{kUnbounded, 0}});
+    }
+    return known;
 }
 
 uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
@@ -355,13 +367,13 @@ uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node 
     nfa_.states.reserve(nfa_.states.size() + 4 * lists.trie.size());
     for (const Ast::Place &place : lists.trie) {
         NfaPlace made{static_cast<uint32_t>(nfa_.tries.size() - 1), static_cast<uint32_t>(nfa_.forks.size()), place.count,
-                        speller(rule.calls[place.others]), kDead};
+                        speller(rule, place.others), kDead};
         unescaped_.clear();  // what follows where another spelling is empty
         const auto note = [&](uint32_t slot, uint32_t to) {
             if (to != kDead && rule.calls[slot]->productive[0] && rule.calls[slot]->nullable[0]) unescaped_.push_back(to);
         };
         for (const auto &[letter, at] : lists.forks(place)) {
-            nfa_.forks.push_back({letter.raw, speller(rule.calls[letter.slot]), begins[at]});
+            nfa_.forks.push_back({letter.raw, speller(rule, letter.slot), begins[at]});
             note(letter.slot, begins[at]);
         }
         note(place.others, tail);
@@ -395,15 +407,48 @@ void NfaBuilder::add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie)
     trie.plain.insert(trie.plain.end(), wide.begin(), wide.end());
 }
 
+uint32_t NfaBuilder::add_call(Rule *callee, Counter bounds, std::span<const NfaCall::Arm> arms) {
+    const auto first = static_cast<uint32_t>(nfa_.all_arms.size());
+    nfa_.all_arms.insert(nfa_.all_arms.end(), arms.begin(), arms.end());
+    nfa_.calls.push_back({callee, bounds, kNone, first, static_cast<uint32_t>(arms.size())});
+    return add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
+}
+
 uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
     const bool need = bounds.need > 0;
     if (next == kDead || !callee->matches(bounds)) return kDead;
-    uint32_t &known = calls_.try_emplace({callee, bounds.left, bounds.need, next}, kNone).first->second;
-    if (known == kNone) {
-        nfa_.calls.push_back({callee, bounds, {}, {{next, 0}}});
-        known = add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
+    return split({known_call(callee, bounds, next), callee->nullable[need] ? next : kDead});
+}
+
+uint32_t NfaBuilder::known_call(Rule *callee, Counter bounds, uint32_t next) {
+    if (known_call_count_ * 2 >= known_calls_.size()) grow_known_calls();
+    for (size_t at = hash_of_call(callee, bounds, next);; ++at) {
+        uint32_t &known = known_calls_[at % known_calls_.size()];
+        if (known == kNone) {
+            const NfaCall::Arm arm{next, 0};
+            ++known_call_count_;
+            return known = add_call(callee, bounds, {&arm, 1});
+        }
+        const NfaCall &call = nfa_.calls[nfa_.states[known].a];
+        if (call.callee == callee && call.init == bounds && nfa_.arms(call)[0].to == next) return known;
     }
-    return split({known, callee->nullable[need] ? next : kDead});
+}
+
+void NfaBuilder::grow_known_calls() {
+    std::vector<uint32_t> larger(std::max<size_t>(64, known_calls_.size() * 4), kNone);
+    for (uint32_t state : known_calls_) {
+        if (state == kNone) continue;
+        const NfaCall &call = nfa_.calls[nfa_.states[state].a];
+        size_t at = hash_of_call(call.callee, call.init, nfa_.arms(call)[0].to);
+        while (larger[at % larger.size()] != kNone) ++at;
+        larger[at % larger.size()] = state;
+    }
+    known_calls_ = std::move(larger);
+}
+
+/// The tree of a short rule, which is copied into its callers.
+const Ast &NfaBuilder::body_of(const Rule &callee) {
+    return bodies_.try_emplace(&callee, callee.code).first->second;
 }
 
 uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
@@ -411,23 +456,24 @@ uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, 
     const bool need = n.bounds.need > 0;
     if (!callee->matches(n.bounds)) return kDead;
     if (n.op == Code::Call && callee->calls.empty() && callee->code.size() <= kInlineBytes) {
-        const Ast body(callee->code);
+        const Ast &body = body_of(*callee);
         if (is_counter_free(body)) return node(*callee, body, body.root, next);
     }
     if (n.op == Code::Call) return plain_call(callee, n.bounds, next);
-    NfaCall c{callee, n.bounds, {}, {}};
     const Ast::Lists &lists = ast.lists(n);
-    for (std::string_view name : lists.names) c.captures.emplace_back(name);
+    std::vector<NfaCall::Arm> arms;
     bool live = false;
     for (const Ast::Arm &arm : lists.arms) {
-        const uint32_t to = arm.node == kNone ? kDead : node(rule, ast, arm.node, next);
-        c.arms.push_back({to, arm.trailing});
-        live = live || to != kDead;
+        arms.push_back({arm.node == kNone ? kDead : node(rule, ast, arm.node, next), arm.trailing});
+        live = live || arms.back().to != kDead;
     }
     if (!live) return kDead;
-    const uint32_t skip = callee->nullable[need] ? c.arms[0].to : kDead;
-    nfa_.calls.push_back(std::move(c));
-    return split({add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1)), skip});
+    const uint32_t made = add_call(callee, n.bounds, arms);
+    if (!lists.names.empty()) {
+        nfa_.calls.back().captures = static_cast<uint32_t>(nfa_.names.size());
+        nfa_.names.emplace_back(lists.names.begin(), lists.names.end());
+    }
+    return split({made, callee->nullable[need] ? arms[0].to : kDead});
 }
 
 }  // namespace dovetail

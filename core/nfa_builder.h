@@ -5,7 +5,6 @@
 #include <map>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 
 #include "ast.h"
@@ -61,18 +60,25 @@ class NfaBuilder {
     uint32_t count(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t lone_member(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t close);
+    uint32_t add_call(Rule *callee, Counter bounds, std::span<const NfaCall::Arm> arms);
     uint32_t plain_call(Rule *callee, Counter bounds, uint32_t next);
-    uint32_t speller(Rule *callee);
+    uint32_t known_call(Rule *callee, Counter bounds, uint32_t next);
+    void grow_known_calls();
+    uint32_t speller(const Rule &rule, uint32_t slot);
+    const Ast &body_of(const Rule &callee);
     void add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie);
     uint32_t unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
 
     Nfa &nfa_;
-    std::unordered_map<const Rule *, uint32_t> spellers_;
-    // The same class or call before the same state is made once.
+    const Rule *spelling_ = nullptr;  // whose slots have the spellers
+    std::vector<uint32_t> spellers_;  // by slot
+    // The same class or call before the same state is made once, and a short rule is read once.
     std::map<std::pair<uint32_t, Ranges>, std::vector<ByteEdge>> wide_;
-    std::map<std::tuple<const Rule *, uint32_t, uint32_t, uint32_t>, uint32_t> calls_;
+    std::vector<uint32_t> known_calls_;  // states in an open hash table, half full at most
+    size_t known_call_count_ = 0;
+    std::unordered_map<const Rule *, Ast> bodies_;
     std::vector<uint32_t> live_, unescaped_;  // scratch of `split` and `unlisted`
     const Vocab &vocab_;
     const bool unroll_;

@@ -58,7 +58,7 @@ Walker::Spots Walker::spots(const Stacks &stacks) {
 }
 
 size_t Walker::SpotsHash::operator()(const Spots &spots) const {
-    const auto hash = [](const Spot &s) { return mix(s.d->id, mix(pack(s.counter), s.callers)); };
+    const auto hash = [](const Spot &s) { return mix(s.d->id(), mix(pack(s.counter), s.callers)); };
     uint64_t all = hash(spots.first);
     for (const Spot &s : spots.others) all = mix(all, hash(s));
     return all;

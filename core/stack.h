@@ -132,7 +132,7 @@ template <class World> class Mover {
     };
     struct PlaceHash {
         size_t operator()(const Place &p) const {
-            return mix(mix(p.d->id, pack(p.counter)), p.parent ? p.parent->hash : 0);
+            return mix(mix(p.d->id(), pack(p.counter)), p.parent ? p.parent->hash : 0);
         }
     };
 
@@ -189,7 +189,7 @@ template <class World> class Mover {
         // Pushed last is taken first: returns come before calls.
         for (size_t i = extra.calls.size(); i-- > 0;) {
             const CallSite &site = *extra.calls[i];
-            const DState *back = d->measured && counter.left ? site.returns[0].state : nullptr;
+            const DState *back = d->measured && counter.left ? site.returns()[0].state : nullptr;
             if (back && back->fewest >= counter.left) continue;
             Frame *frame = site.tail ? parent : frames_.make(make_frame(parent, &site, counter));
             pending_.emplace_back(site.entry(), site.init, frame, world_.opened(site, marks));
@@ -204,8 +204,8 @@ template <class World> class Mover {
             return;
         }
         const CallSite &site = *parent->site;
-        if (exit >= site.returns.size() || !site.returns[exit].state) return;
-        pending_.emplace_back(site.returns[exit].state, parent->counter, parent->parent, world_.closed(site, exit, marks));
+        if (exit >= site.returns().size() || !site.returns()[exit].state) return;
+        pending_.emplace_back(site.returns()[exit].state, parent->counter, parent->parent, world_.closed(site, exit, marks));
     }
 
     void add(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {

@@ -52,6 +52,7 @@ class Store : public std::enable_shared_from_this<Store> {
     std::mutex &lock() { return lock_; }
     Automaton &automaton(Rule &rule);
     MaskCache &masks() { return *masks_; }
+    Workspace &workspace() { return workspace_; }
     uint64_t next_id() { return ++last_id_; }
     uint32_t name_id(const std::string &name);
     const std::string &name(uint32_t id) const { return *names_[id]; }
@@ -72,6 +73,7 @@ class Store : public std::enable_shared_from_this<Store> {
     std::unordered_map<std::string, uint32_t> name_ids_;
     std::vector<const std::string *> names_;
     std::unique_ptr<MaskCache> masks_;
+    Workspace workspace_;
     std::vector<Unit *> graves_;
     bool burying_ = false;
     uint64_t last_id_ = 0;

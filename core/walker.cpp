@@ -381,7 +381,7 @@ bool Walker::covers(const Config &c, uint32_t node) {
         }
         if (within(below, at, loops)) return true;
     }
-    if (c.d->counter_live || c.d->counts_tokens || !sample->has_bytes || sample->ranges == 1) return false;
+    if (c.d->counter_live || c.d->counts_tokens || !sample->has_bytes || (sample->ranges == 1 && !sample->dense)) return false;
     return within(below, at, c.d->owner->wide_loops(*c.d));
 }
 

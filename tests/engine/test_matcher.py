@@ -289,6 +289,17 @@ def test_a_spelling_may_be_spelled_in_turn() -> None:
         assert dt.accepts(root, text) == taken
 
 
+def test_a_spelling_may_begin_with_a_call() -> None:
+    inner = ir.Rule("inner", ir.EMPTY)
+    inner.body = ir.alt(ir.Seq((ir.lit("("), ir.Call(inner), ir.lit(")"))), ir.lit("n"))
+    escape = ir.Rule("escape", ir.Call(inner))
+    table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": escape, "a": escape})
+    table["a"] = b"a", escape
+    root = ir.Rule("root", ir.Unlisted(("a",), table, ir.lit("?"), ir.lit("!")))
+    for text, taken in (("b?", True), ("\\(n)?", True), ("\\n?", True), ("\\n)?", False), ("\\(n)!", False), ("a?", False)):
+        assert dt.accepts(root, text) == taken
+
+
 def test_members_that_nothing_separates_come_alone() -> None:
     table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": ir.Rule("escape", ir.lit("x"))})
     nothing = ir.Unlisted(("",), table, ir.NOTHING, ir.lit("!"))  # only the empty text stays inside, and that is listed
