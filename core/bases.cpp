@@ -13,13 +13,20 @@ constexpr size_t kNewest = 6;      // bases to try beside the likely ones
 
 /// Lists the ranks in which two masks differ; false where they are over `limit`. No base is the empty set.
 bool differ(const RankMask &mask, const Base *base, size_t limit, std::vector<uint32_t> &out) {
+    constexpr size_t kBlock = 8;  // words; most are the same, and many are compared at once
     out.clear();
-    for (size_t w = 0; w < mask.size(); ++w) {
-        uint64_t bits = base ? mask[w] ^ base->ranks[w] : mask[w];
-        for (; bits; bits &= bits - 1) {
-            if (out.size() == limit) return false;
-            out.push_back(static_cast<uint32_t>(w * 64) + static_cast<uint32_t>(std::countr_zero(bits)));
-        }
+    const uint64_t *left = mask.data(), *right = base ? base->ranks.data() : nullptr;
+    const auto bits_at = [&](size_t w) { return right ? left[w] ^ right[w] : left[w]; };
+    for (size_t first = 0; first < mask.size(); first += kBlock) {
+        const size_t last = std::min(first + kBlock, mask.size());
+        uint64_t any = 0;
+        for (size_t w = first; w < last; ++w) any |= bits_at(w);
+        if (!any) continue;
+        for (size_t w = first; w < last; ++w)
+            for (uint64_t bits = bits_at(w); bits; bits &= bits - 1) {
+                if (out.size() == limit) return false;
+                out.push_back(static_cast<uint32_t>(w * 64) + static_cast<uint32_t>(std::countr_zero(bits)));
+            }
     }
     return true;
 }
