@@ -189,7 +189,7 @@ struct Workspace {
     std::vector<Return> returns;
     std::vector<CallSite::Return> back;
     std::vector<Thread> threads, seen;
-    std::vector<uint32_t> indifferent;
+    std::vector<std::pair<uint32_t, uint32_t>> grouped;  // states behind counter steps, by way
 };
 
 class Automaton {
@@ -256,6 +256,7 @@ class Automaton {
     void own_row(DState &d, std::unique_ptr<DState::Dense> row);
     void set_row(DState &d, std::span<const DState::Range> row);
     std::vector<Resolved> resolve_now(DState &d, Counter c);
+    void follow_steps(const DState &d, Counter c, std::vector<Resolved> &ways);
     DState::Extra &extra(DState &d);
     template <class Arrives> uint64_t looping_leads(DState &d, const Arrives &arrives);
     bool spread_wide(DState &d, CharSet &set, std::vector<DState *> &round);

@@ -52,13 +52,9 @@ MaskCache::MaskCache(Store &store, size_t limit)
 
 MaskCache::~MaskCache() = default;
 
-static Walker &walker_at(size_t depth, std::vector<std::unique_ptr<Walker>> &walkers, const Vocab &vocab, MaskCache &cache) {
-    if (depth == walkers.size()) walkers.push_back(std::make_unique<Walker>(vocab, cache));
-    return *walkers[depth];
-}
-
-MaskCache::Turn::Turn(MaskCache &cache)
-    : cache_(cache), walker_(walker_at(cache.walking_, cache.walkers_, cache.store_.vocab(), cache)) {
+MaskCache::Turn::Turn(MaskCache &cache) : cache_(cache), place_(cache.walking_) {
+    if (place_ == cache.turns_.size()) cache.turns_.push_back(std::make_unique<Tools>(cache.store_.vocab(), cache));
+    tools().parts.clear();
     ++cache.walking_;
 }
 
@@ -129,12 +125,12 @@ MaskNode &MaskCache::root(const Config &top) {
 }
 
 std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
-    MaskParts parts;
+    Turn walker(*this);
+    MaskParts &parts = walker.parts();
     const Config top{&d, counter, nullptr, nullptr};
     if (!walk_profiled(top, parts)) {
         parts.clear();
         MaskNode *all = without_limits(d, counter);
-        Turn walker(*this);
         if (all) walker->walk_limited(top, *all, parts);
         else walker->walk_all(top, parts);
         if (d.counter_live) d.masks->long_walks = d.masks->long_walks || walker->steps() > kLongWalk;
@@ -213,10 +209,8 @@ MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
 
 std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &frame, Counter counter) {
     making_.emplace_back(&node, MaskKey{frame.site_id, counter});
-    MaskParts parts;
-    Stacks stacks;
-    std::vector<uint32_t> exits;
     Turn walker(*this);
+    MaskParts &parts = walker.parts();
     auto whole = [&](MaskNode &known) {
         // Every token of the trie; those outside it come last in the list.
         parts.slices.push_back({static_cast<uint32_t>(parts.chains.size()), {0, store_.vocab().nodes()[0].end}});
@@ -228,7 +222,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
         const std::span<const CallSite::Return> returns = frame.site->returns();
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
         DState *state = returns[rest.exit].state;
-        walker->arrive(state, counter, stacks, exits);
+        auto &[stacks, exits] = walker->arrive(state, counter);
         for (uint32_t exit : exits) {
             std::vector<uint32_t> &to = parts.rest_of(exit);
             to.insert(to.end(), rest.nodes.begin(), rest.nodes.end());
@@ -255,10 +249,10 @@ MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) 
     const MaskKey key{top.d->id(), clamp(top), rest.exit};
     MaskNode *found = node.find_below(key);
     if (!found) {
-        MaskParts parts;
+        Turn walker(*this);
         const Config alone{top.d, key.counter, nullptr, nullptr};
-        Turn(*this)->walk_rest(rest.nodes, {&alone, 1}, parts);
-        found = node.add_below(key, finished(parts));
+        walker->walk_rest(rest.nodes, {&alone, 1}, walker.parts());
+        found = node.add_below(key, finished(walker.parts()));
     }
     found->used = fills_;
     return *found;

@@ -127,17 +127,27 @@ class MaskCache {
   private:
     friend struct MaskRoots;
 
-    /// A walker for the time of one walk: making a mask may take another one.
+    /// What making one mask takes.
+    struct Tools {
+        Tools(const Vocab &vocab, MaskCache &cache) : walker(vocab, cache) {}
+
+        Walker walker;
+        MaskParts parts;
+    };
+    /// Tools for the time of one mask: making it may take another one.
     class Turn {
       public:
         explicit Turn(MaskCache &cache);
         ~Turn() { --cache_.walking_; }
         Turn(const Turn &) = delete;
-        Walker *operator->() const { return &walker_; }
+        Walker *operator->() const { return &tools().walker; }
+        MaskParts &parts() const { return tools().parts; }
 
       private:
+        Tools &tools() const { return *cache_.turns_[place_]; }
+
         MaskCache &cache_;
-        Walker &walker_;
+        size_t place_;
     };
 
     MaskNode &root(const Config &top);
@@ -170,7 +180,7 @@ class MaskCache {
     MaskRoots *first_ = nullptr;
     Bases bases_;
     RunCache runs_;
-    std::vector<std::unique_ptr<Walker>> walkers_;
+    std::vector<std::unique_ptr<Tools>> turns_;
     size_t walking_ = 0;
     std::vector<std::pair<const MaskNode *, MaskKey>> making_;  // of `below`
     std::vector<MaskNode *> nodes_;

@@ -35,6 +35,25 @@ TokenSet token_set(const Ast &ast, uint32_t node, const Vocab &vocab) {
     return found;
 }
 
+void Nfa::reserve(size_t code) {
+    constexpr size_t kFew = 32;
+    states.reserve(code);
+    edges.reserve(kFew);
+    outs.reserve(kFew);
+    calls.reserve(kFew);
+    all_arms.reserve(kFew);
+    spellers.reserve(kFew);
+}
+
+void Nfa::shrink() {
+    states.shrink_to_fit();
+    edges.shrink_to_fit();
+    outs.shrink_to_fit();
+    calls.shrink_to_fit();
+    all_arms.shrink_to_fit();
+    spellers.shrink_to_fit();
+}
+
 size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
                    bounds.size() * sizeof(Counter) + counter_live.size() / 8;
@@ -244,7 +263,7 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
     } else {
         NfaBuilder build(nfa, vocab);
         const Ast ast(rule.code);
-        nfa.states.reserve(rule.code.size());
+        nfa.reserve(rule.code.size());
         const Ast::Node &root = ast.nodes[ast.root];
         if (root.op == Code::Text) nfa.start = build.free_text(root, ast.lists(root));
         else if (root.op == Code::AnyOrder) nfa.start = build.any_order(rule, ast, root, build.accept(0));
@@ -255,11 +274,7 @@ Nfa build_nfa(const Rule &rule, const Vocab &vocab) {
     if (nfa.start == kDead) nfa.start = NfaBuilder(nfa, vocab).reserve_split();
     if (may_dead_end) trim(nfa);
     else assert(is_live(nfa));
-    nfa.states.shrink_to_fit();  // it stays for long
-    nfa.edges.shrink_to_fit();
-    nfa.outs.shrink_to_fit();
-    nfa.calls.shrink_to_fit();
-    nfa.all_arms.shrink_to_fit();
+    nfa.shrink();
     find_counter_live(nfa, rule.counts_tokens);
     return nfa;
 }

@@ -114,6 +114,9 @@ struct Nfa {
     uint8_t end = 0;                // the byte that begins its end
 
     size_t memory() const;
+    /// For a rule whose code has that many bytes; and what is not needed any more, because it stays for long.
+    void reserve(size_t code);
+    void shrink();
     std::span<const NfaCall::Arm> arms(const NfaCall &call) const { return {all_arms.data() + call.first, call.count}; }
     /// The edges of a place, none of which overlap.
     template <class Visit> void each_plain(const NfaPlace &place, Visit visit) const;

@@ -77,12 +77,13 @@ void Walker::walk_all(const Config &top, MaskParts &out) {
     });
 }
 
-void Walker::arrive(DState *state, Counter counter, Stacks &out, std::vector<uint32_t> &exits) {
+Walker::Arrival &Walker::arrive(DState *state, Counter counter) {
     frames_.rewind(0);
     exits_.clear();
-    out.clear();
-    mover_.arrive(state, counter, nullptr, nullptr, out);
-    exits = exits_;
+    arrival_.stacks.clear();
+    mover_.arrive(state, counter, nullptr, nullptr, arrival_.stacks);
+    arrival_.exits = exits_;
+    return arrival_;
 }
 
 void Walker::walk_rest(const std::vector<uint32_t> &from, std::span<const Config> tops, MaskParts &out) {

@@ -50,7 +50,16 @@ struct MaskParts {
         if (!ranks.empty() && ranks.back().last == span.first) ranks.back().last = span.last;
         else ranks.push_back(span);
     }
-    void clear() { *this = {}; }
+    /// What it has taken of memory it keeps.
+    void clear() {
+        dense.clear();
+        ranks.clear();
+        tokens.clear();
+        rest.clear();
+        chains.clear();
+        slices.clear();
+        runs.clear();
+    }
 };
 
 /// Which tokens stay inside a counted loop, and where the others leave it: one look at the trie serves every count.
@@ -94,8 +103,13 @@ class Walker {
     bool walk_loop(const Config &top, const LoopProfile &profile, MaskParts &out);
     LoopProfile profile(DState &d);
     uint64_t steps() const { return steps_; }
-    /// What a return leads to before the next byte; the frames live until the next `arrive`.
-    void arrive(DState *state, Counter counter, Stacks &out, std::vector<uint32_t> &exits);
+    /// What a return leads to before the next byte: stacks, and exits of the lowest frame.
+    struct Arrival {
+        Stacks stacks;
+        std::vector<uint32_t> exits;
+    };
+    /// It lives until the next `arrive`.
+    Arrival &arrive(DState *state, Counter counter);
     /// The trie nodes in `from`, which are sorted by byte, with these tops as the lowest frames.
     void walk_rest(const std::vector<uint32_t> &from, std::span<const Config> tops, MaskParts &out);
 
@@ -185,6 +199,7 @@ class Walker {
     Mover<Walker> mover_;
     std::vector<Stacks> levels_;
     std::vector<uint32_t> exits_;
+    Arrival arrival_;
     MaskParts *out_ = nullptr;
     uint64_t steps_ = 0;
     bool sharing_ = true;
