@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common.h"
@@ -15,7 +16,7 @@ struct Unit;
 struct Rule {
     uint64_t id = 0;  // never reused within a store
     Unit *unit = nullptr;
-    std::string code;
+    std::string_view code;  // in the key of the unit
     std::vector<Rule *> calls;  // by slot; kept alive by the unit
     // By whether the caller's lower bound for the CountParam is above zero.
     bool nullable[2] = {false, false};
@@ -34,10 +35,10 @@ struct Rule {
 };
 
 /// Strongly connected rules; holds on to the units that they call.
-struct Unit {
+struct Unit : std::enable_shared_from_this<Unit> {
     std::vector<std::unique_ptr<Rule>> rules;
     std::vector<std::shared_ptr<Unit>> callees;
-    std::string key;
+    std::string key;           // its content
     bool ends_keys = false;    // a rule here or below does
     bool bounds_keys = false;  // and they do not grow
 };

@@ -229,6 +229,38 @@ class Facts {
 
 void append_number(std::string &key, uint64_t v) { key.append(reinterpret_cast<const char *>(&v), sizeof v); }
 
+/// The content of a component: its code, and what it calls.
+std::string key_of(const std::vector<uint32_t> &component, const std::vector<RuleCode> &rules, const std::vector<Rule *> &made,
+                   const std::vector<uint32_t> &place) {
+    size_t size = 0;
+    for (uint32_t r : component) size += (1 + rules[r].calls.size()) * sizeof(uint64_t) + rules[r].code.size();
+    std::string key;
+    key.reserve(size);
+    for (uint32_t r : component) {
+        append_number(key, rules[r].code.size());
+        key += rules[r].code;
+        for (uint32_t callee : rules[r].calls)
+            append_number(key, made[callee] ? made[callee]->id << 1 | 1 : uint64_t{place[callee]} << 1);
+    }
+    return key;
+}
+
+/// The units that a component calls; they are there already.
+std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &component, const std::vector<RuleCode> &rules,
+                                              const std::vector<std::shared_ptr<Unit>> &units) {
+    std::vector<uint32_t> called;
+    for (uint32_t r : component)
+        for (uint32_t callee : rules[r].calls)
+            if (units[callee]) called.push_back(callee);
+    const auto unit = [&](uint32_t callee) { return units[callee].get(); };
+    std::sort(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) < unit(b); });
+    called.erase(std::unique(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) == unit(b); }), called.end());
+    std::vector<std::shared_ptr<Unit>> found;
+    found.reserve(called.size());
+    for (uint32_t callee : called) found.push_back(units[callee]);
+    return found;
+}
+
 }  // namespace
 
 Store::Store(Vocab vocab, size_t cache_bytes)
@@ -256,7 +288,7 @@ uint32_t Store::name_id(const std::string &name) {
 
 void Store::bury(Unit *unit) {
     // Long chains of units would otherwise be freed by recursion.
-    interned_.erase(unit->key);
+    interned_.remove(*unit);
     graves_.push_back(unit);
     if (burying_) return;
     burying_ = true;
@@ -286,37 +318,30 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
             continue;
         }
         order_by_first_call(component, rules, place);
-        std::string key;
-        std::vector<std::shared_ptr<Unit>> callees;
-        for (uint32_t r : component) {
-            append_number(key, rules[r].code.size());
-            key += rules[r].code;
-            for (uint32_t callee : rules[r].calls) {
-                const bool inside = !made[callee];
-                append_number(key, inside ? uint64_t{place[callee]} << 1 : made[callee]->id << 1 | 1);
-                if (!inside) callees.push_back(units[callee]);
-            }
-        }
-        const auto known = interned_.find(key);
-        std::shared_ptr<Unit> unit = known == interned_.end() ? nullptr : known->second.lock();
+        std::string key = key_of(component, rules, made, place);
+        Unit *known = interned_.find(key);
+        std::shared_ptr<Unit> unit = known ? known->weak_from_this().lock() : nullptr;
         if (!unit) {
             unit = std::shared_ptr<Unit>(new Unit, UnitDeleter{this});
-            std::sort(callees.begin(), callees.end());
-            callees.erase(std::unique(callees.begin(), callees.end()), callees.end());
-            unit->callees = std::move(callees);
+            unit->key = std::move(key);
+            unit->callees = callees_of(component, rules, units);
+            unit->rules.reserve(component.size());
+            size_t at = 0;
             for (uint32_t r : component) {
                 unit->rules.push_back(std::make_unique<Rule>());
                 Rule &rule = *unit->rules.back();
                 rule.id = next_id();
                 rule.unit = unit.get();
-                rule.code = std::move(rules[r].code);
+                rule.code = std::string_view(unit->key).substr(at + sizeof(uint64_t), rules[r].code.size());
+                at += (1 + rules[r].calls.size()) * sizeof(uint64_t) + rules[r].code.size();
                 made[r] = &rule;
             }
-            for (uint32_t r : component)
+            for (uint32_t r : component) {
+                made[r]->calls.reserve(rules[r].calls.size());
                 for (uint32_t callee : rules[r].calls) made[r]->calls.push_back(made[callee]);
+            }
             Facts(*unit, vocab_).find();
-            unit->key = std::move(key);
-            interned_[unit->key] = unit;
+            interned_.add(*unit);
         } else {
             for (size_t i = 0; i < component.size(); ++i) made[component[i]] = unit->rules[i].get();
         }

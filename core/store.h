@@ -12,6 +12,7 @@
 #include "code.h"
 #include "key_tokens.h"
 #include "rule.h"
+#include "units.h"
 #include "vocab.h"
 
 namespace dovetail {
@@ -69,7 +70,7 @@ class Store : public std::enable_shared_from_this<Store> {
     Vocab vocab_;
     KeyTokens key_tokens_;
     std::mutex lock_;
-    std::unordered_map<std::string_view, std::weak_ptr<Unit>> interned_;  // the key lives in the unit
+    Units interned_;
     std::unordered_map<std::string, uint32_t> name_ids_;
     std::vector<const std::string *> names_;
     std::unique_ptr<MaskCache> masks_;
