@@ -157,6 +157,29 @@ struct Fingerprint {
     }
 };
 
+/// Does a dictionary inside have one of the names for a key, with no dictionary behind it?
+bool has_names(nb::handle data, nb::tuple names) {
+    std::vector<PyObject *> pending{data.ptr()};
+    while (!pending.empty()) {
+        PyObject *p = pending.back();
+        pending.pop_back();
+        if (PyDict_Check(p)) {
+            for (nb::handle name : names) {
+                PyObject *found = PyDict_GetItemWithError(p, name.ptr());
+                if (!found && PyErr_Occurred()) throw nb::python_error();
+                if (found && !PyDict_Check(found)) return true;
+            }
+            PyObject *key, *value;
+            Py_ssize_t at = 0;
+            while (PyDict_Next(p, &at, &key, &value))
+                if (PyDict_Check(value) || PyList_Check(value)) pending.push_back(value);
+        } else if (PyList_Check(p)) {
+            for (Py_ssize_t i = 0; i < PyList_GET_SIZE(p); ++i) pending.push_back(PyList_GET_ITEM(p, i));
+        }
+    }
+    return false;
+}
+
 void raise_as(const char *name, const char *message) {
     const nb::object type = nb::module_::import_("dovetail.errors").attr(name);
     PyErr_SetString(type.ptr(), message);
@@ -239,5 +262,7 @@ NB_MODULE(_core, m) {
         f.walk(data, 0);
         return std::pair(std::pair(f.low, f.high), f.values);
     }, "data"_a, "A hash of JSON-like data, equal for equal data within one process, and how many values it holds.");
+    m.def("has_names", &has_names, "data"_a, "names"_a,
+          "Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.");
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }

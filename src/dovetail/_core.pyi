@@ -103,5 +103,10 @@ def fingerprint(data: object) -> tuple[tuple[int, int], int]:
     A hash of JSON-like data, equal for equal data within one process, and how many values it holds.
     """
 
+def has_names(data: object, names: tuple) -> bool:
+    """
+    Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.
+    """
+
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:
     """Fill row i for matcher i, without holding the GIL."""

@@ -296,7 +296,14 @@ def test_a_spelling_may_begin_with_a_call() -> None:
     table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": escape, "a": escape})
     table["a"] = b"a", escape
     root = ir.Rule("root", ir.Unlisted(("a",), table, ir.lit("?"), ir.lit("!")))
-    for text, taken in (("b?", True), ("\\(n)?", True), ("\\n?", True), ("\\n)?", False), ("\\(n)!", False), ("a?", False)):
+    for text, taken in (
+        ("b?", True),
+        ("\\(n)?", True),
+        ("\\n?", True),
+        ("\\n)?", False),
+        ("\\(n)!", False),
+        ("a?", False),
+    ):
         assert dt.accepts(root, text) == taken
 
 

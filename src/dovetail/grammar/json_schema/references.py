@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from dovetail._core import has_names
 from dovetail.errors import LimitError, SchemaError
 
 from .pointers import Where, follow, render
 
 MAX_COPIES = 200
 _RECURSIVE = "#recursive"
-_NAMES = frozenset(("$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "id"))
+_ANCHORS = ("$anchor", "$dynamicAnchor", "$recursiveAnchor")
+_NAMES = ("$id", "id", *_ANCHORS)
 _DYNAMIC = frozenset(("$dynamicRef", "$recursiveRef"))
 _ONE = frozenset(
     "additionalItems additionalProperties contains contentSchema else if items not propertyNames then "
@@ -225,13 +227,11 @@ def _dictionaries(value: Any) -> Iterator[dict[Any, Any]]:
 
 def _has_names(root: Any) -> bool:
     """Whether something in the document but itself has a name of its own."""
-    for found in _dictionaries(root):
-        if not _NAMES.isdisjoint(found):
-            names = _NAMES if found is not root else _NAMES - {"$id", "id"}
-            # A property may be called id: then a schema stands there.
-            if any(name in found and not isinstance(found[name], dict) for name in names):
-                return True
-    return False
+    if not isinstance(root, dict):
+        return has_names(root, _NAMES)
+    # A property may be called id: then a schema stands there.
+    own = any(name in root and not isinstance(root[name], dict) for name in _ANCHORS)
+    return own or has_names([*root.values()], _NAMES)
 
 
 def _deep_copy(value: Any, copies: dict[int, Any]) -> Any:

@@ -72,6 +72,9 @@ def _counts(node: Syntax) -> bool:
     return any(isinstance(part, Rep) and (part.low > 1 or (part.high or 0) > 1) for part in syntax.walk(node))
 
 
+_START, _END = Edge(end=False, line=False), Edge(end=True, line=False)
+
+
 @lru_cache(maxsize=1024)
 def _whole(pattern: str) -> ir.Node:
     return regular.plain(_found(pattern))
@@ -81,6 +84,8 @@ def _whole(pattern: str) -> ir.Node:
 @lru_cache(maxsize=1024)
 def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:
     tree = read(pattern, _flags(flags, dotall))
+    if (whole := _between_edges(tree)) is not None:
+        return whole
     options: list[Syntax] = []
     for anchored, part in zip((True, False), _split(tree, end=False), strict=True):
         ending, free = (one if anchored else _absorbed(one, end=False) for one in _split(part, end=True))
@@ -90,6 +95,16 @@ def _found(pattern: str, flags: str = "", dotall: bool = False) -> Syntax:
         syntax.union(*(option for option in options if not _is_nothing(option))),
         syntax.cat(syntax.ANYTHING, tree, syntax.ANYTHING),
     )
+
+
+def _between_edges(tree: Syntax) -> Syntax | None:
+    """What most patterns are: the whole of a text, about which nothing else is asserted; None for the others."""
+    if type(tree) is not Cat or len(tree.parts) < 3:
+        return None
+    first, *parts, last = tree.parts
+    if first != _START or last != _END or any(syntax.asserts(part) for part in parts):
+        return None
+    return syntax.cat(*parts)
 
 
 def _resolved(pattern: Syntax, otherwise: Syntax | None = None) -> Syntax:

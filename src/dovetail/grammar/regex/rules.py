@@ -171,15 +171,19 @@ def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     data = b""
     for part in parts:
         for piece in part.parts if type(part) is ir.Seq else (part,):
-            if type(piece) is ir.Lit:
+            kind = type(piece)
+            if kind is ir.Chars and len(ranges := piece.ranges) == 1:
+                low, high = ranges[0]
+                if low == high:
+                    data += chr(low).encode()
+                    continue
+            elif kind is ir.Lit:
                 data += piece.data
-            elif type(piece) is ir.Chars and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
-                data += chr(piece.ranges[0][0]).encode()
-            else:
-                if data:
-                    joined.append(ir.Lit(data))
-                    data = b""
-                joined.append(piece)
+                continue
+            if data:
+                joined.append(ir.Lit(data))
+                data = b""
+            joined.append(piece)
     if data:
         joined.append(ir.Lit(data))
     return joined[0] if len(joined) == 1 else ir.Seq(tuple(joined))
