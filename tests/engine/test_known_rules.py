@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 
 import dovetail as dt
 from dovetail.grammar.ir import Call, Chars, Lit, Repeat, Rule, Seq
@@ -42,6 +43,31 @@ def test_a_rule_whose_grammars_are_gone_is_read_again() -> None:
         assert matcher.is_complete
         del grammar, matcher
         gc.collect()
+
+
+def test_grammars_that_come_and_go_are_found_by_their_content() -> None:
+    over = vocabulary()
+
+    def walked(number: int) -> dt.CompiledGrammar:
+        """A grammar of new rules."""
+        body = Seq((Lit(f"{number} is ".encode()), Call(letters(number, number + 50)), Lit(b".")))
+        grammar = dt.compile(Rule("root", body), over)
+        for count in (number - 1, number):
+            matcher = grammar.matcher()
+            assert matcher.accept_bytes(f"{number} is ".encode() + b"a" * count)
+            assert matcher.accept_bytes(b".") == (count == number)
+        return grammar
+
+    held: dict[int, dt.CompiledGrammar] = {}
+    dice = random.Random(0)
+    for _ in range(2_000):
+        number = dice.randrange(1, 200)
+        if held.pop(number, None) is None:
+            held[number] = walked(number)
+        before = over._store.automaton_bytes
+        again = [walked(known) for known in dice.sample(sorted(held), min(3, len(held)))]
+        assert over._store.automaton_bytes == before
+        del again
 
 
 def test_a_grammar_that_is_refused_leaves_its_rules_usable() -> None:
