@@ -1,5 +1,7 @@
 #include "runs.h"
 
+#include <algorithm>
+
 namespace dovetail {
 
 namespace {
@@ -20,10 +22,13 @@ bool Runs::holds(std::string_view text) const {
 }
 
 const Runs &RunCache::of(const CharSet &chars) {
-    for (const auto &runs : known_)
-        if (runs->chars == chars) return *runs;
-    known_.push_back(std::make_unique<Runs>());
-    Runs &made = *known_.back();
+    const auto known = std::find_if(known_.begin(), known_.end(), [&](const auto &runs) { return runs->chars == chars; });
+    if (known != known_.end()) {
+        std::rotate(known_.begin(), known, known + 1);
+        return *known_.front();
+    }
+    known_.insert(known_.begin(), std::make_unique<Runs>());
+    Runs &made = *known_.front();
     made.chars = chars;
     made.inside.resize(vocab_.rank_words());
     collect(0, 0, made);
@@ -34,8 +39,7 @@ const Runs &RunCache::of(const CharSet &chars) {
 
 void RunCache::trim() {
     if (known_.size() <= kMaxKnown) return;
-    known_.clear();
-    bytes_ = 0;
+    for (; known_.size() > kMaxKnown / 2; known_.pop_back()) bytes_ -= known_.back()->memory();
 }
 
 /// Sorts what is below a node, before which stand such characters only; `utf8` is the place inside the last of them.

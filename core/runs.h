@@ -27,7 +27,7 @@ class RunCache {
     explicit RunCache(const Vocab &vocab) : vocab_(vocab) {}
 
     const Runs &of(const CharSet &chars);
-    /// Forgets them where they are many; nobody may hold on to one then.
+    /// Where they are many, forgets those that were not asked for lately; nobody may hold on to one then.
     void trim();
     size_t bytes() const { return bytes_; }
 
@@ -35,7 +35,7 @@ class RunCache {
     void collect(uint32_t node, uint8_t utf8, Runs &out) const;
 
     const Vocab &vocab_;
-    std::vector<std::unique_ptr<Runs>> known_;
+    std::vector<std::unique_ptr<Runs>> known_;  // the last one asked for comes first
     size_t bytes_ = 0;
 };
 

@@ -109,6 +109,13 @@ void Vocab::build_trie() {
     });
     rank_.assign(size(), kNone);
     for (uint32_t rank = 0; rank < order_.size(); ++rank) rank_[order_[rank]] = rank;
+    text_at_.reserve(order_.size());
+    for (uint32_t id : order_) {
+        if (texts_.size() > UINT32_MAX - kMaxTokenBytes) throw LimitError("the tokens have more than 4 GiB together");
+        text_at_.push_back(static_cast<uint32_t>(texts_.size()));
+        texts_ += tokens_[id];
+    }
+    texts_.shrink_to_fit();
     std::vector<uint32_t> path{0};  // nodes from the root to the last token's
     nodes_.push_back({0, 0, 0, 0, 0});
     depth_.push_back(0);
@@ -184,7 +191,7 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
 
 size_t Vocab::memory() const {
     size_t bytes = by_chars_.size() * 6 + short_masks_.size() * rank_words() * 8 + order_.size() * 4 + rank_.size() * 4;
-    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet) + 2);
+    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet) + 2) + texts_.size() + text_at_.size() * 4;
     for (const std::string &t : tokens_) bytes += sizeof(std::string) + (t.size() > 15 ? t.size() : 0);
     return bytes;
 }

@@ -71,7 +71,7 @@ class Vocab {
     uint32_t rank(uint32_t token) const { return rank_[token]; }
     uint32_t rank_words() const { return static_cast<uint32_t>((order_.size() + 63) / 64); }
     /// The bytes from the root to a node.
-    std::string_view path(uint32_t node) const { return bytes(order_[nodes_[node].first]).substr(0, depth_[node]); }
+    std::string_view path(uint32_t node) const { return {texts_.data() + text_at_[nodes_[node].first], depth_[node]}; }
     size_t depth(uint32_t node) const { return depth_[node]; }
     /// The child of the root for a byte, or kNone.
     uint32_t first_node(uint8_t byte) const { return first_[byte]; }
@@ -101,6 +101,8 @@ class Vocab {
     std::vector<CharSet> below_;
     std::vector<uint16_t> depth_;  // of nodes
     std::vector<uint32_t> order_, rank_;
+    std::string texts_;              // of the trie, in its order: a walk reads them one after another
+    std::vector<uint32_t> text_at_;  // by rank
     std::array<uint32_t, 256> first_;
 };
 
