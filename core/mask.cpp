@@ -19,20 +19,21 @@ constexpr uint32_t kManyLeft = 12;    // repetitions; where fewer are left, most
 MaskMap::MaskMap() = default;
 MaskMap::~MaskMap() = default;
 
-MaskNode *MaskMap::find(const MaskKey &key) const {
-    if (many_) {
-        const Table &table = (*many_)[place(key)];
-        const auto at = table.find(key);
-        if (at != table.end()) return at->second.get();
-    }
-    const auto at = few_.find(key);
-    return at == few_.end() ? nullptr : at->second.get();
+MaskNode *MaskMap::find_in(Table<Slot> &table, const MaskKey &key, uint64_t hash) {
+    const Slot *found = table.find(hash, [&](const Slot &slot) { return slot.key == key; });
+    return found ? found->node.get() : nullptr;
+}
+
+MaskNode *MaskMap::find(const MaskKey &key) {
+    const uint64_t hash = key.hash();
+    if (MaskNode *found = many_ ? find_in((*many_)[place(hash)], key, hash) : nullptr) return found;
+    return find_in(few_, key, hash);
 }
 
 MaskNode *MaskMap::add(const MaskKey &key, std::unique_ptr<MaskNode> node) {
-    if (!many_ && few_.size() >= kFew) many_ = std::make_unique<std::array<Table, kTables>>();
-    Table &table = many_ ? (*many_)[place(key)] : few_;
-    return table.emplace(key, std::move(node)).first->second.get();
+    if (!many_ && few_.size() >= kFew) many_ = std::make_unique<std::array<Table<Slot>, kTables>>();
+    Table<Slot> &table = many_ ? (*many_)[place(key.hash())] : few_;
+    return table.add({key, std::move(node)}).node.get();
 }
 
 MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.first_) {
@@ -115,10 +116,9 @@ MaskNode &MaskCache::root(const Config &top) {
         if (!d.masks->plain) d.masks->plain = make_root(d, counter);
         node = d.plain_mask = d.masks->plain.get();
     } else {
-        auto slot = d.masks->counted.find(MaskKey{0, counter});
-        if (slot == d.masks->counted.end())
-            slot = d.masks->counted.emplace(MaskKey{0, counter}, make_root(d, counter)).first;
-        node = slot->second.get();
+        const MaskKey key{0, counter};
+        node = d.masks->counted.find(key);
+        if (!node) node = d.masks->counted.add(key, make_root(d, counter));
     }
     node->used = fills_;
     return *node;
@@ -460,7 +460,7 @@ void MaskCache::make_room() {
             r->plain.reset();
             r->state.plain_mask = nullptr;
         }
-        std::erase_if(r->counted, [&](auto &entry) { return old(*entry.second); });
+        r->counted.erase_if(old);
     }
     gather();
     for (size_t i = 0; i < all.size(); ++i) {

@@ -3,9 +3,9 @@
 
 #include <array>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
+#include "table.h"
 #include "walker.h"
 
 namespace dovetail {
@@ -14,17 +14,12 @@ class MaskCache;
 class Store;
 
 struct MaskKey {
-    uint64_t id;  // of the call site or the state; 0 for the top of a stack
+    uint64_t id = 0;  // of the call site or the state; 0 for the top of a stack
     Counter counter;
     uint32_t exit = 0;
 
     bool operator==(const MaskKey &) const = default;
-};
-
-struct MaskKeyHash {
-    size_t operator()(const MaskKey &k) const {
-        return mix(k.id + k.exit, static_cast<uint64_t>(k.counter.left) << 32 | k.counter.need);
-    }
+    uint64_t hash() const { return mix(id + exit, static_cast<uint64_t>(counter.left) << 32 | counter.need); }
 };
 
 struct MaskNode;
@@ -36,29 +31,34 @@ class MaskMap {
     MaskMap();
     ~MaskMap();
 
-    MaskNode *find(const MaskKey &key) const;
+    MaskNode *find(const MaskKey &key);
     MaskNode *add(const MaskKey &key, std::unique_ptr<MaskNode> node);
     template <class Visit> void each(Visit visit) const {
-        const auto look = [&](const Table &table) {
-            for (const auto &[key, node] : table) visit(*node);
-        };
+        const auto look = [&](const Table<Slot> &table) { table.each([&](const Slot &slot) { visit(*slot.node); }); };
         look(few_);
         if (many_) std::for_each(many_->begin(), many_->end(), look);
     }
     template <class Test> void erase_if(Test test) {
-        const auto erase = [&](Table &table) { std::erase_if(table, [&](const auto &entry) { return test(*entry.second); }); };
+        const auto erase = [&](Table<Slot> &table) { table.erase_if([&](const Slot &slot) { return test(*slot.node); }); };
         erase(few_);
         if (many_) std::for_each(many_->begin(), many_->end(), erase);
     }
 
   private:
-    using Table = std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash>;
+    struct Slot {
+        MaskKey key;
+        std::unique_ptr<MaskNode> node;
+
+        explicit operator bool() const { return node != nullptr; }
+        uint64_t hash() const { return key.hash(); }
+    };
     static constexpr size_t kFew = 128, kTables = 64;
 
-    static size_t place(const MaskKey &key) { return MaskKeyHash{}(key) >> 58; }
+    static size_t place(uint64_t hash) { return hash >> 58; }
+    static MaskNode *find_in(Table<Slot> &table, const MaskKey &key, uint64_t hash);
 
-    Table few_;
-    std::unique_ptr<std::array<Table, kTables>> many_;
+    Table<Slot> few_;
+    std::unique_ptr<std::array<Table<Slot>, kTables>> many_;
 };
 
 /// What one frame adds to a mask, given the frames above it.
@@ -82,7 +82,7 @@ struct alignas(64) MaskNode {
     std::vector<Rest> rest;
     std::unique_ptr<MaskMap> below;  // or null; most nodes have no rest
 
-    MaskNode *find_below(const MaskKey &key) const { return below ? below->find(key) : nullptr; }
+    MaskNode *find_below(const MaskKey &key) { return below ? below->find(key) : nullptr; }
     MaskNode *add_below(const MaskKey &key, std::unique_ptr<MaskNode> node) {
         if (!below) below = std::make_unique<MaskMap>();
         return below->add(key, std::move(node));
@@ -100,13 +100,13 @@ struct MaskRoots {
     DState &state;
     MaskRoots *before = nullptr, *after = nullptr;
     std::unique_ptr<MaskNode> plain;  // for counter zero
-    std::unordered_map<MaskKey, std::unique_ptr<MaskNode>, MaskKeyHash> counted;
+    MaskMap counted;
     std::unique_ptr<LoopProfile> profile;  // for all of `counted`
     bool long_walks = false;               // of `counted`
 
     template <class Visit> void each(Visit visit) {
         if (plain) visit(*plain);
-        for (auto &[key, node] : counted) visit(*node);
+        counted.each(visit);
     }
 };
 

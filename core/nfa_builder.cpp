@@ -16,10 +16,6 @@ bool is_counter_free(const Ast &ast) {
     });
 }
 
-size_t hash_of_call(const Rule *callee, Counter bounds, uint32_t next) {
-    return mix(mix(callee->id, static_cast<uint64_t>(bounds.left) << 32 | bounds.need), next);
-}
-
 }  // namespace
 
 uint32_t NfaBuilder::add(Nfa::Kind kind, uint32_t a, uint32_t b) {
@@ -421,29 +417,14 @@ uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
 }
 
 uint32_t NfaBuilder::known_call(Rule *callee, Counter bounds, uint32_t next) {
-    if (known_call_count_ * 2 >= known_calls_.size()) grow_known_calls();
-    for (size_t at = hash_of_call(callee, bounds, next);; ++at) {
-        uint32_t &known = known_calls_[at % known_calls_.size()];
-        if (known == kNone) {
-            const NfaCall::Arm arm{next, 0};
-            ++known_call_count_;
-            return known = add_call(callee, bounds, {&arm, 1});
-        }
-        const NfaCall &call = nfa_.calls[nfa_.states[known].a];
-        if (call.callee == callee && call.init == bounds && nfa_.arms(call)[0].to == next) return known;
-    }
-}
-
-void NfaBuilder::grow_known_calls() {
-    std::vector<uint32_t> larger(std::max<size_t>(64, known_calls_.size() * 4), kNone);
-    for (uint32_t state : known_calls_) {
-        if (state == kNone) continue;
-        const NfaCall &call = nfa_.calls[nfa_.states[state].a];
-        size_t at = hash_of_call(call.callee, call.init, nfa_.arms(call)[0].to);
-        while (larger[at % larger.size()] != kNone) ++at;
-        larger[at % larger.size()] = state;
-    }
-    known_calls_ = std::move(larger);
+    const uint64_t hash = mix(mix(callee->id, static_cast<uint64_t>(bounds.left) << 32 | bounds.need), next);
+    const KnownCall *known = known_calls_.find(hash, [&](const KnownCall &one) {
+        const NfaCall &call = nfa_.calls[nfa_.states[one.state].a];
+        return call.callee == callee && call.init == bounds && nfa_.arms(call)[0].to == next;
+    });
+    if (known) return known->state;
+    const NfaCall::Arm arm{next, 0};
+    return known_calls_.add({hash, add_call(callee, bounds, {&arm, 1})}).state;
 }
 
 /// The tree of a short rule, which is copied into its callers.

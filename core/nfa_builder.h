@@ -10,6 +10,7 @@
 #include "ast.h"
 #include "nfa.h"
 #include "rule.h"
+#include "table.h"
 #include "vocab.h"
 
 namespace dovetail {
@@ -52,6 +53,13 @@ class NfaBuilder {
 
   private:
     using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+    struct KnownCall {
+        uint64_t of_call = 0;
+        uint32_t state = kNone;
+
+        explicit operator bool() const { return state != kNone; }
+        uint64_t hash() const { return of_call; }
+    };
 
     uint32_t continuation(const Ranges &ranges, int bytes, uint32_t next, std::map<std::pair<int, Ranges>, uint32_t> &memo);
     std::vector<ByteEdge> all_wide_chars(uint32_t next);
@@ -63,7 +71,6 @@ class NfaBuilder {
     uint32_t add_call(Rule *callee, Counter bounds, std::span<const NfaCall::Arm> arms);
     uint32_t plain_call(Rule *callee, Counter bounds, uint32_t next);
     uint32_t known_call(Rule *callee, Counter bounds, uint32_t next);
-    void grow_known_calls();
     uint32_t speller(const Rule &rule, uint32_t slot);
     const Ast &body_of(const Rule &callee);
     void add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie);
@@ -76,8 +83,7 @@ class NfaBuilder {
     std::vector<uint32_t> spellers_;  // by slot
     // The same class or call before the same state is made once, and a short rule is read once.
     std::map<std::pair<uint32_t, Ranges>, std::vector<ByteEdge>> wide_;
-    std::vector<uint32_t> known_calls_;  // states in an open hash table, half full at most
-    size_t known_call_count_ = 0;
+    Table<KnownCall> known_calls_;
     std::unordered_map<const Rule *, Ast> bodies_;
     std::vector<uint32_t> live_, unescaped_;  // scratch of `split` and `unlisted`
     const Vocab &vocab_;

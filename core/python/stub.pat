@@ -19,3 +19,7 @@ Matcher.events$:
     \from dovetail.engine.events import Event
     def events(self) -> list[Event]:
         \doc
+
+has_names$:
+    def has_names(data: object, names: tuple[str, ...]) -> bool:
+        \doc

@@ -103,7 +103,7 @@ def fingerprint(data: object) -> tuple[tuple[int, int], int]:
     A hash of JSON-like data, equal for equal data within one process, and how many values it holds.
     """
 
-def has_names(data: object, names: tuple) -> bool:
+def has_names(data: object, names: tuple[str, ...]) -> bool:
     """
     Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.
     """

@@ -125,9 +125,9 @@ def declared_member(name: str, value: Node, pieces: text.Pieces) -> tuple[Node, 
 def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     """A JSON string that denotes none of `names`, with what follows it."""
     if not names:
-        return concat(QUOTE, end.inside)
+        return Seq((QUOTE, end.inside))
     if all(map(str.isascii, names)):
-        return concat(QUOTE, Unlisted(tuple(names), text.ESCAPES, end.inside, end.quote))
+        return Seq((QUOTE, Unlisted(tuple(names), text.ESCAPES, end.inside, end.quote)))
     return concat(QUOTE, other_keys(names, Alphabet(end.quote, partial(_json_leave, end.inside), text.spell)))
 
 

@@ -245,14 +245,15 @@ class Lowering:
     def _composite(self, kinds: Kinds) -> Node:
         """The rule of some objects and arrays, the same for all values to which the same schemas apply."""
         key = tuple([(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
-        if key not in self._composites:
+        found = self._composites.get(key)
+        if found is None:
             if len(self._composites) >= MAX_COMPOSITES:
                 problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
                 raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
             rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
             self._pending.append((rule, kinds))
-            self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
-        return self._composites[key][0]
+            found = self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
+        return found[0]
 
     # Single values.
 
@@ -351,14 +352,16 @@ class Lowering:
             return None
         at = (where, "properties")
         values: list[Node] = []
+        needs: list[Node] = []
         for name, node in plain.declared.items():
             if type(node) is not dict or is_nothing(value := self._single(node, (at, name))):
                 return None
             values.append(value)
+            if name in plain.needed:
+                needs.append(value)
         found = (in_any_order if self.free_order else in_order)(plain, values, self.pieces)
         if found is not None:
-            needed = plain.needed
-            self.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in needed])
+            self.needs.add(needs)
         return found
 
     def _objects(self, several: list[Parts]) -> Node:

@@ -276,9 +276,9 @@ class KeyEnd(NamedTuple):
 def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
     """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
     behind = Call(Rule("behind_key", concat(colon, value, *ws)))
-    inside = Call(Rule("key_tail", concat(STRING_TAIL, NEW_KEY, behind)))
-    declared = Call(Rule("key_end", concat(QUOTE, behind)))
-    return KeyEnd(concat(QUOTE, NEW_KEY, behind), inside, declared, concat(QUOTE, NewKey(False), behind))
+    inside = Call(Rule("key_tail", Seq((STRING_TAIL, NEW_KEY, behind))))
+    declared = Call(Rule("key_end", Seq((QUOTE, behind))))
+    return KeyEnd(Seq((QUOTE, NEW_KEY, behind)), inside, declared, Seq((QUOTE, NewKey(False), behind)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,13 +171,12 @@ def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     data = b""
     for part in parts:
         for piece in part.parts if type(part) is ir.Seq else (part,):
-            kind = type(piece)
-            if kind is ir.Chars and len(ranges := piece.ranges) == 1:
+            if type(piece) is ir.Chars and len(ranges := piece.ranges) == 1:
                 low, high = ranges[0]
                 if low == high:
                     data += chr(low).encode()
                     continue
-            elif kind is ir.Lit:
+            elif type(piece) is ir.Lit:
                 data += piece.data
                 continue
             if data:
