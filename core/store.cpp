@@ -198,6 +198,8 @@ class Facts {
     /// Rules that reach themselves by calls on the left, grouped with those they share a cycle with.
     void find_left_groups() {
         const size_t n = asts_.size();
+        const std::vector<Rule *> &called = unit_.rules[0]->calls;
+        if (n == 1 && std::find(called.begin(), called.end(), unit_.rules[0].get()) == called.end()) return;
         std::unordered_map<const Rule *, uint32_t> place;
         for (uint32_t i = 0; i < n; ++i) place[unit_.rules[i].get()] = i;
         std::vector<RuleCode> left(n + 1);

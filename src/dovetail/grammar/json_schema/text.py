@@ -88,14 +88,21 @@ def digit_blocks(low: int, high: int, base: int, count: int) -> Iterator[tuple[t
             yield ((last, last), *rest)
 
 
-_HEX = [*enumerate("0123456789ABCDEF"), *enumerate("abcdef", 10)]
+_HEX = ((0, 10, 0x30), (10, 6, 0x41), (10, 6, 0x61))  # the first digit, how many, the letter of the first
 
 
 @cache
 def _nibble(digits: int) -> Node:
     """One hexadecimal digit of those whose bits are set, in either case."""
-    found = chars((ord(letter), ord(letter)) for digit, letter in _HEX if digits >> digit & 1)
-    return one(found.ranges)
+    ranges: list[tuple[int, int]] = []
+    for first, count, letter in _HEX:
+        left = digits >> first & (1 << count) - 1
+        while left:  # most objects need a few new ones, so each run of bits is taken at once
+            low = (left & -left).bit_length() - 1
+            high = low + (~(left >> low) & (left >> low) + 1).bit_length() - 1
+            ranges.append((letter + low, letter + high - 1))
+            left = left >> high << high
+    return one(tuple(ranges))
 
 
 def _between(low: int, high: int) -> Node:
