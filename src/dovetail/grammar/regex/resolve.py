@@ -16,6 +16,8 @@ from dovetail.grammar.regex.parser import Flags, read
 from dovetail.grammar.regex.regular import from_node
 from dovetail.grammar.regex.syntax import Cat, Edge, Look, Or, Rep, Syntax, Words
 
+_START, _END = Edge(end=False), Edge(end=True)  # of the text
+
 
 def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
     """The texts that `pattern` matches from end to end; `.` matches line ends too unless `dotall` is off."""
@@ -70,9 +72,6 @@ def measured(
 
 def _counts(node: Syntax) -> bool:
     return any(isinstance(part, Rep) and (part.low > 1 or (part.high or 0) > 1) for part in syntax.walk(node))
-
-
-_START, _END = Edge(end=False, line=False), Edge(end=True, line=False)
 
 
 @lru_cache(maxsize=1024)
