@@ -224,7 +224,7 @@ void Automaton::expand_now(DState &d) {
     }
     if (!work_.calls.empty()) {
         extra(d);
-        expand_calls(d, work_.calls);
+        expand_calls(d);
     }
     if (!work_.behind_key.empty()) extra(d).behind_key = closed(work_.behind_key);
     d.has_bytes = !edges.empty();
@@ -233,8 +233,8 @@ void Automaton::expand_now(DState &d) {
     d.expanded = true;
 }
 
-/// Calls of the same rule go to one site.
-void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
+/// Those in `work_.calls`; calls of the same rule go to one site.
+void Automaton::expand_calls(DState &d) {
     const auto same = [&](const NfaCall &a, const NfaCall &b) {
         if (a.callee != b.callee || !(a.init == b.init) || (a.captures == kNone) != (b.captures == kNone)) return false;
         if (a.captures != kNone && nfa_.names[a.captures] != nfa_.names[b.captures]) return false;
@@ -253,7 +253,7 @@ void Automaton::expand_calls(DState &d, const std::vector<uint32_t> &calls) {
         return static_cast<uint32_t>(at - sites.begin());
     };
     const auto spell = [&](uint32_t speller, uint32_t to) { returns.push_back({site(nfa_.spellers[speller], 1), 0, to}); };
-    for (uint32_t state : calls) {
+    for (uint32_t state : work_.calls) {
         const Nfa::State &s = nfa_.states[state];
         if (s.kind == Nfa::Spell) {
             spell(s.a, s.b);

@@ -246,7 +246,7 @@ class Automaton {
     const DState::Dense &place_row(uint32_t trie);
     void expand_row(DState &d, std::vector<ByteEdge> &edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
-    void expand_calls(DState &d, const std::vector<uint32_t> &calls);
+    void expand_calls(DState &d);
     bool is_escape(const DState &d) const { return d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape; }
     bool expand_escape(DState &d);
     void add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from = nullptr);
