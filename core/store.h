@@ -32,7 +32,7 @@ struct Grammar {
 
 /// A rule of a store, as long as some grammar holds it.
 struct KnownRule {
-    Rule *rule;
+    Rule *rule = nullptr;
     std::weak_ptr<Unit> unit;
 };
 

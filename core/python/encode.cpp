@@ -21,6 +21,7 @@ Program Encoder::run(nb::handle root) {
 void Encoder::note(const std::vector<KnownRule> &places) const {
     for (const auto &[object, index] : indices_)
         if (!drafts_[index].known) Compiled::set(object, {&store_, places[index], drafts_[index].init});
+    for (const auto &[kept, index] : unkept_) *kept = {&store_, places[index], drafts_[index].init};
 }
 
 uint32_t Encoder::rule(nb::handle object) {
@@ -30,13 +31,12 @@ uint32_t Encoder::rule(nb::handle object) {
     if (fresh) {
         make_room();
         drafts_.emplace_back();
-        if (it->second == 0 || !is_known(object, drafts_.back())) pending_.emplace_back(it->second, nb::borrow(object));
+        if (it->second == 0 || !recall(Compiled::of(object), drafts_.back())) pending_.emplace_back(it->second, nb::borrow(object));
     }
     return it->second;
 }
 
-bool Encoder::is_known(nb::handle object, Draft &draft) {
-    const Compiled *compiled = Compiled::of(object);
+bool Encoder::recall(const Compiled *compiled, Draft &draft) {
     if (!compiled || compiled->store != &store_) return false;
     std::shared_ptr<Unit> unit = compiled->known.unit.lock();
     if (!unit) return false;

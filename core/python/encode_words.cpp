@@ -57,17 +57,17 @@ void Encoder::rest(nb::handle part, Draft &d, size_t depth) {
 }
 
 void Encoder::spelled(nb::handle o, Draft &d) {
-    const nb::handle text = ir().spelled_text(o), table = ir().spelled_spellings(o);
+    const nb::handle text = ir().spelled_text(o);
     if (!PyUnicode_Check(text.ptr())) throw InputError("a spelled text is a string");
     const Py_ssize_t size = PyUnicode_GET_LENGTH(text.ptr());
-    Spellings &spellings = spellings_of(table);
+    Spellings &spellings = spellings_of(ir().spelled_spellings(o));
     CodeWriter w(d.code);
     w.op(Code::Spelled);
     w.text(bytes_of(ir().spelled_quote(o)));
-    d.code.push_back(spellings.lead);
+    d.code.push_back(spellings.kept->lead);
     w.number(static_cast<uint64_t>(size));
     for (Py_ssize_t i = 0; i < size; ++i) {
-        const auto &[raw, callee] = spelling(spellings, table, PyUnicode_READ_CHAR(text.ptr(), i));
+        const auto [raw, callee] = spelling(spellings, PyUnicode_READ_CHAR(text.ptr(), i));
         d.code.push_back(raw);
         d.gaps.push_back({d.code.size(), callee, true});
     }
@@ -75,14 +75,13 @@ void Encoder::spelled(nb::handle o, Draft &d) {
 }
 
 void Encoder::unlisted(nb::handle o, Draft &d, size_t depth) {
-    const nb::handle table = ir().unlisted_spellings(o);
-    Spellings &spellings = spellings_of(table);
+    Spellings &spellings = spellings_of(ir().unlisted_spellings(o));
     const std::vector<WordPlace> trie = word_trie(ir().unlisted_words(o));
+    const char lead = spellings.kept->lead;
     CodeWriter w(d.code);
     w.op(Code::Unlisted);
-    d.code.push_back(spellings.lead);
-    const nb::object plain = table.attr("plain"), others = table.attr("others");
-    range_list(ir().chars_ranges(plain), 0x10FFFF, w);
+    d.code.push_back(lead);
+    d.code += spellings.kept->plain;
     w.number(trie.size());
     // Each place was made after the one that leads to it.
     for (size_t at = trie.size(); at-- > 0;) {
@@ -90,56 +89,99 @@ void Encoder::unlisted(nb::handle o, Draft &d, size_t depth) {
         d.code.push_back(trie[at].listed ? 1 : 0);
         w.number(trie[at].forks.size());
         for (const auto &[letter, to] : trie[at].forks) {
-            const auto &[raw, callee] = spelling(spellings, table, static_cast<uint8_t>(letter));
-            if (raw == spellings.lead) throw InputError("the plain spelling of a letter begins other spellings");
+            const auto [raw, callee] = spelling(spellings, static_cast<uint8_t>(letter));
+            if (raw == lead) throw InputError("the plain spelling of a letter begins other spellings");
             d.code.push_back(raw);
             d.gaps.push_back({d.code.size(), callee, true});
             w.number(trie.size() - 1 - to);
             forks.push_back(letter);
         }
-        d.gaps.push_back({d.code.size(), other_spelling(spellings, others, forks), true});
+        d.gaps.push_back({d.code.size(), other_spelling(spellings, forks), true});
     }
     d.weight += 4 * trie.size();
     node(ir().unlisted_tail(o), d, depth + 1);
     node(ir().unlisted_end(o), d, depth + 1);
 }
 
-/// How a table writes the characters that are none of `letters`, which are sorted.
-uint32_t Encoder::other_spelling(Spellings &spellings, nb::handle others, const std::string &letters) {
-    const auto [known, fresh] = spellings.others.try_emplace(letters, kNone);
-    if (fresh) {
-        const nb::str key(letters.data(), letters.size());
-        const nb::object found = nb::steal(PyObject_GetItem(others.ptr(), key.ptr()));
-        if (!found.is_valid()) throw nb::python_error();
-        known->second = rule(found);
-    }
-    return known->second;
-}
-
 Spellings &Encoder::spellings_of(nb::handle table) {
     for (Spellings &known : spellings_)
         if (known.table == table.ptr()) return known;
-    const nb::object lead_object = table.attr("lead");
-    const std::string_view lead = bytes_of(lead_object);
-    if (lead.size() != 1) throw InputError("other spellings of a character begin with one byte");
-    return spellings_.emplace_back(table.ptr(), lead[0]);
+    if (!PyObject_TypeCheck(table.ptr(), reinterpret_cast<PyTypeObject *>(ir().spellings.ptr())))
+        throw InputError("spellings are a dovetail.grammar.ir.Spellings");
+    SpellingTable *kept = SpellingTable::of(table);
+    if (!kept) {
+        const std::string_view lead = bytes_of(ir().spellings_lead(table));
+        if (lead.size() != 1) throw InputError("other spellings of a character begin with one byte");
+        const nb::handle plain = ir().spellings_plain(table);
+        if (!is_a(plain, ir().chars)) throw InputError("the characters that may stand as they are must be Chars");
+        std::string code;
+        CodeWriter w(code);
+        range_list(ir().chars_ranges(plain), 0x10FFFF, w);
+        kept = SpellingTable::make(table);
+        kept->lead = lead[0];
+        kept->plain = std::move(code);
+    }
+    return spellings_.emplace_back(table.ptr(), kept);
+}
+
+namespace {
+
+nb::object item_of(nb::handle mapping, nb::handle key) {
+    nb::object found = nb::steal(PyObject_GetItem(mapping.ptr(), key.ptr()));
+    if (!found.is_valid()) throw nb::python_error();
+    return found;
+}
+
+}  // namespace
+
+/// How a table writes the characters that are none of `letters`, which are sorted.
+uint32_t Encoder::other_spelling(Spellings &spellings, const std::string &letters) {
+    const nb::handle others = ir().spellings_others(spellings.table);
+    const auto find = [&] { return item_of(others, nb::str(letters.data(), letters.size())); };
+    if (letters.size() > 1) {
+        const auto [known, fresh] = spellings.rare.try_emplace(letters, kNone);
+        if (fresh) known->second = rule(find());
+        return known->second;
+    }
+    const size_t at = letters.empty() ? 128 : static_cast<uint8_t>(letters[0]);
+    uint32_t &callee = spellings.others[at];
+    Compiled &kept = spellings.kept->others[at];
+    if (callee == kNone) callee = kept_rule(kept);
+    if (callee == kNone) callee = spelling_rule(kept, find());
+    return callee;
 }
 
 /// How a table writes a character; each stands in a grammar many times.
-const Spellings::Letter &Encoder::spelling(Spellings &spellings, nb::handle table, Py_UCS4 code) {
+std::pair<char, uint32_t> Encoder::spelling(Spellings &spellings, Py_UCS4 code) {
     if (code >= 128) throw InputError("only ASCII characters are spelled");
-    Spellings::Letter &letter = spellings.letters[code];
-    if (letter.callee == kNone) {
+    uint32_t &callee = spellings.letters[code];
+    auto &[raw, kept] = spellings.kept->letters[code];
+    if (callee == kNone) callee = kept_rule(kept);
+    if (callee == kNone) {
         const nb::object character = nb::steal(PyUnicode_FromOrdinal(static_cast<int>(code)));
         if (!character.is_valid()) throw nb::python_error();
-        const nb::object written = nb::steal(PyObject_GetItem(table.ptr(), character.ptr()));
-        if (!written.is_valid()) throw nb::python_error();
+        const nb::object written = item_of(spellings.table, character);
         if (length(written) != 2) throw InputError("a spelling is a pair");
-        const std::string_view raw = bytes_of(PyTuple_GET_ITEM(written.ptr(), 0));
-        if (raw.size() > 1) throw InputError("the plain spelling of a character is one byte");
-        letter = {raw.empty() ? '\0' : raw[0], rule(PyTuple_GET_ITEM(written.ptr(), 1))};
+        const std::string_view plain = bytes_of(PyTuple_GET_ITEM(written.ptr(), 0));
+        if (plain.size() > 1) throw InputError("the plain spelling of a character is one byte");
+        raw = plain.empty() ? '\0' : plain[0];
+        callee = spelling_rule(kept, PyTuple_GET_ITEM(written.ptr(), 1));
     }
-    return letter;
+    return {raw, callee};
+}
+
+/// The rule that a table keeps; kNone where the store has none, or not any more.
+uint32_t Encoder::kept_rule(const Compiled &kept) {
+    Draft draft;
+    return recall(&kept, draft) ? anonymous(std::move(draft)) : kNone;
+}
+
+/// A rule of a table, kept for the next grammar.
+uint32_t Encoder::spelling_rule(Compiled &kept, nb::handle object) {
+    const uint32_t callee = rule(object);
+    if (drafts_[callee].known) kept = *Compiled::of(object);
+    else unkept_.emplace_back(&kept, callee);
+    return callee;
 }
 
 }  // namespace dovetail

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "choices.h"
-#include "compiled.h"
 #include "spellings.h"
 
 namespace dovetail {
@@ -58,7 +57,9 @@ class Encoder {
 
   private:
     uint32_t rule(nb::handle object);
-    bool is_known(nb::handle object, Draft &draft);
+    bool recall(const Compiled *compiled, Draft &draft);
+    uint32_t spelling_rule(Compiled &kept, nb::handle object);
+    uint32_t kept_rule(const Compiled &kept);
     uint32_t anonymous(Draft draft);
     void make_room() const;
     static void settle_count(Draft &d);
@@ -69,9 +70,9 @@ class Encoder {
     void rest(nb::handle part, Draft &d, size_t depth);
     void spelled(nb::handle o, Draft &d);
     void unlisted(nb::handle o, Draft &d, size_t depth);
-    uint32_t other_spelling(Spellings &spellings, nb::handle others, const std::string &letters);
+    uint32_t other_spelling(Spellings &spellings, const std::string &letters);
     Spellings &spellings_of(nb::handle table);
-    const Spellings::Letter &spelling(Spellings &spellings, nb::handle table, Py_UCS4 code);
+    std::pair<char, uint32_t> spelling(Spellings &spellings, Py_UCS4 code);
     void ranges(nb::handle list, bool is_chars, Draft &d);
     static uint64_t range_list(nb::handle list, uint64_t limit, CodeWriter &w);
     void repeat(nb::handle o, Draft &d, size_t depth);
@@ -92,6 +93,7 @@ class Encoder {
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
     std::list<Spellings> spellings_;
+    std::vector<std::pair<Compiled *, uint32_t>> unkept_;  // rules of spellings, each with where to keep it
     int inside_without_ = 0;
 };
 

@@ -55,6 +55,9 @@ struct Ir {
     Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
     Field unlisted_words{unlisted, "words"}, unlisted_spellings{unlisted, "spellings"};
     Field unlisted_tail{unlisted, "tail"}, unlisted_end{unlisted, "end"};
+    nb::object spellings = module.attr("Spellings");
+    Field spellings_lead{spellings, "lead"}, spellings_plain{spellings, "plain"};
+    Field spellings_others{spellings, "others"}, spellings_compiled{spellings, "compiled"};
     nb::object measured = module.attr("Measured");
     Field measured_states{measured, "states"}, measured_start{measured, "start"}, measured_low{measured, "low"};
     Field measured_high{measured, "high"}, measured_end{measured, "end"};

@@ -1,25 +1,54 @@
 // What the encoder knows of tables of spellings, and the words that they spell as a trie.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "nodes.h"
+#include "compiled.h"
 
 namespace dovetail {
 
-/// A table of spellings, as far as it was asked for.
-struct Spellings {
+/// What grammars have asked of a table of spellings; the table owns it. Every object of every schema asks for dozens of
+/// letters, and where other code ran before, each step to one through objects of Python waits for memory.
+struct SpellingTable {
     struct Letter {
         char raw = 0;
-        uint32_t callee = kNone;
+        Compiled rule;
     };
+    char lead = 0;
+    std::string plain;  // code of the characters that may stand as they are
+    Letter letters[128];
+    Compiled others[129];  // all characters but this letter; behind the letters, but none
+
+    static constexpr const char *kName = "dovetail.SpellingTable";
+
+    static SpellingTable *of(nb::handle table) {
+        const nb::handle owned = ir().spellings_compiled(table);
+        return owned.is_none() ? nullptr : static_cast<SpellingTable *>(PyCapsule_GetPointer(owned.ptr(), kName));
+    }
+    static SpellingTable *make(nb::handle table) {
+        auto *made = new SpellingTable;
+        const nb::capsule owned(made, kName, [](void *p) noexcept { delete static_cast<SpellingTable *>(p); });
+        table.attr("compiled") = owned;
+        return made;
+    }
+};
+
+/// A table of spellings in the grammar at hand.
+struct Spellings {
     PyObject *table;
-    char lead;
-    Letter letters[128] = {};
-    std::unordered_map<std::string, uint32_t> others;  // by the letters that are left out
+    SpellingTable *kept;
+    std::array<uint32_t, 128> letters;  // callees
+    std::array<uint32_t, 129> others;
+    std::unordered_map<std::string, uint32_t> rare;  // all characters but these, which are several
+
+    Spellings(PyObject *table, SpellingTable *kept) : table(table), kept(kept) {
+        letters.fill(kNone);
+        others.fill(kNone);
+    }
 };
 
 /// One place in the trie of some words.

@@ -10,9 +10,9 @@ from typing import Any
 from dovetail import _core
 from dovetail._core import Matcher
 from dovetail.engine.vocabulary import Vocabulary
-from dovetail.formats import Format, StructuralTag, load_format
+from dovetail.formats import Format, StructuralTag, bare_schema, load_format
 from dovetail.grammar import ir
-from dovetail.grammar.lower import lower
+from dovetail.grammar.lower import lower, lower_schema
 
 MAX_CACHED_GRAMMARS = 1024
 
@@ -50,7 +50,9 @@ def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
     key, _ = _core.fingerprint(source if isinstance(source, dict | str) else load_format(source).model_dump())
     known = cache.get(key)
     if known is None:
-        known = CompiledGrammar(vocabulary._store.compile(lower(load_format(source))), vocabulary)
+        bare = bare_schema(source)
+        rule = lower(load_format(source)) if bare is None else lower_schema(*bare)
+        known = CompiledGrammar(vocabulary._store.compile(rule), vocabulary)
         cache[key] = known
         while len(cache) > 1 and (
             len(cache) > MAX_CACHED_GRAMMARS or vocabulary._store.automaton_bytes > vocabulary.cache_bytes

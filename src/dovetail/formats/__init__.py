@@ -3,7 +3,7 @@
 request JSON --load_format--> Format --grammar.lower--> rules over bytes and tokens
 """
 
-from dovetail.formats.loading import load_format
+from dovetail.formats.loading import bare_schema, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
     AnyTokensFormat,
@@ -58,5 +58,6 @@ __all__ = [
     "TokenFormat",
     "TokenTriggeredTagsFormat",
     "TriggeredTagsFormat",
+    "bare_schema",
     "load_format",
 ]

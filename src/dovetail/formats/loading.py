@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,6 +21,32 @@ from dovetail.formats.rules import check
 
 _FORMAT: TypeAdapter[Format] = TypeAdapter(Format)
 _OPENAI_SCHEMA_FIELDS = frozenset(("name", "description", "schema", "strict"))
+_BARE_FIELDS = frozenset(("type", "json_schema", "strict", "any_order"))
+_TEXT = {str}
+
+
+class BareSchema(NamedTuple):
+    """A JsonSchemaFormat whose other fields are at their defaults."""
+
+    schema: dict[str, Any]
+    strict: bool
+    any_order: bool
+
+
+def bare_schema(source: object) -> BareSchema | None:
+    """What a format object says that `load_format` would take for such a format; None for any other.
+
+    Most requests are of this kind, and beside the work on a small schema a model is dear to make: where something else
+    ran before, its validators are in no cache of the processor.
+    """
+    if type(source) is not dict or source.get("type") != "json_schema" or not source.keys() <= _BARE_FIELDS:
+        return None
+    schema, strict, any_order = source.get("json_schema"), source.get("strict", True), source.get("any_order", False)
+    if type(schema) is not dict or type(strict) is not bool or type(any_order) is not bool:
+        return None
+    if _is_openai_schema(schema) or not {*map(type, schema)} <= _TEXT:
+        return None
+    return BareSchema(schema, strict, any_order)
 
 
 def load_format(source: object) -> Format:

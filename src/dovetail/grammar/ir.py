@@ -144,6 +144,7 @@ class Spellings(dict[str, "tuple[bytes, Rule]"]):
     Compared by identity, as one table serves many grammars.
     """
 
+    __slots__ = ("compiled", "lead", "others", "plain")
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
@@ -156,6 +157,7 @@ class Spellings(dict[str, "tuple[bytes, Rule]"]):
         self.others = (
             {} if others is None else others
         )  # by some letters in order: what follows `lead` to denote any other character
+        self.compiled: object = None  # the core's own: what the table has become there
 
 
 @_node

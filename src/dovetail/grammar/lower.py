@@ -46,6 +46,12 @@ def lower(fmt: f.Format | f.StructuralTag, path: str = "") -> ir.Rule:
     return ir.Rule("root", _open(fmt, _NO_ENDS, path))
 
 
+def lower_schema(schema: Any, strict: bool, any_order: bool) -> ir.Rule:
+    """The grammar of a JsonSchemaFormat of which nothing else is said."""
+    body = json_schema.lower(schema, strict=strict, any_order=any_order, path="/json_schema")
+    return ir.Rule("root", ir.Call(ir.Rule("json_schema", body)))
+
+
 def _open(fmt: f.Format, ends: Ends, path: str) -> ir.Node:
     """What `fmt` matches inside a tag with these ends."""
     return _OPEN[type(fmt)](fmt, ends, path)

@@ -114,7 +114,7 @@ class Lowering:
         found = self._done.get(id(schema))
         if found is not None:
             return found
-        live = schema.keys() & KEYWORDS
+        live = KEYWORDS.intersection(schema)
         if type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
         elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
@@ -131,7 +131,7 @@ class Lowering:
         self._done[id(schema)] = found
         return found
 
-    def _typed(self, name: str, schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+    def _typed(self, name: str, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node | None:
         """A value of one type with the keywords that are common for it; None where there are others."""
         if len(live) == 1:
             return self.pieces.by_type[name]
@@ -145,7 +145,7 @@ class Lowering:
             return self._scalar(schema, live, where)
         return None
 
-    def _untyped(self, schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+    def _untyped(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node | None:
         """The same for a value that says no type, or several."""
         if not live:
             return self.pieces.value
@@ -158,7 +158,7 @@ class Lowering:
             return self._several(names, schema, live, where)
         return None
 
-    def _several(self, names: list[str], schema: dict[str, Any], live: set[str], where: Where) -> Node | None:
+    def _several(self, names: list[str], schema: dict[str, Any], live: frozenset[str], where: Where) -> Node | None:
         """A value of one of these types; what else is said is about at most one of them."""
         composite = [name for name in names if name in _COMPOSITE]
         if len(live) > 1 and not composite:
@@ -171,7 +171,7 @@ class Lowering:
             by_type[composite[0]] = found
         return alt(*by_type.values())
 
-    def _scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
+    def _scalar(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""
         shared = self.pieces.scalars
         spread = ((word, value, type(value)) for word, value in schema.items() if word in live)
@@ -189,10 +189,10 @@ class Lowering:
                 shared[key] = found
         return found
 
-    def _new_scalar(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
+    def _new_scalar(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node:
         return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
 
-    def _list(self, schema: dict[str, Any], live: set[str], where: Where) -> Node:
+    def _list(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node:
         """An array; lists of strings, numbers and the like are the same in all grammars."""
         item = schema.get("items")
         if len(live) == 2 and type(item) is dict and len(item) == 1 + ("description" in item):
