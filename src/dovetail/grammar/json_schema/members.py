@@ -131,13 +131,19 @@ def _some(members: Sequence[tuple[Node, bool]], extra: Node | None, comma: Node,
 class _State(NamedTuple):
     """The declared members that cannot come any more, the number of members as far as it matters, witnesses to come.
 
-    Where there are only so many extra members, `beside` counts those that have come.
+    Members and witnesses are bits. Where there are only so many extra members, `beside` counts those that have come.
     """
 
     past: int
     number: int
-    waiting: frozenset[int]
+    waiting: int
     beside: int = 0
+
+
+def _led(lead: Parts, group: Group) -> tuple[list[Parts], Parts, list[Parts]]:
+    """The members, one that is not declared, and the witnesses, each behind `lead`."""
+    members = [(*lead, *member.parts) for member in group.members]
+    return members, (*lead, *group.extra) if group.extra else (), [(*lead, *parts) for parts in group.witnesses]
 
 
 class _Counting:
@@ -145,9 +151,9 @@ class _Counting:
 
     def __init__(self, group: Group, comma: Parts, close: Node, *, free: bool) -> None:
         self._group = group
-        self._comma = comma
         self._close = close
         self._free = free
+        self._first, self._later = _led((), group), _led(comma, group)
         # Whether there are members at all decides about the comma, even where nothing is counted.
         self._most = max(group.low, 1) if group.high is None else group.high
         self._needed = sum(1 << index for index, member in enumerate(group.members) if member.required)
@@ -156,32 +162,33 @@ class _Counting:
         self._states = States("members", self._following, MAX_STATES, "counting the members of an object", fix)
 
     def start(self) -> Node:
-        return self._states.start(_State(0, 0, frozenset(range(len(self._group.witnesses)))), self._close)
+        return self._states.start(_State(0, 0, (1 << len(self._group.witnesses)) - 1), self._close)
 
     def _following(self, state: _State) -> tuple[bool, Steps[_State]]:
+        past, number, waiting, _ = state
         group = self._group
-        steps: Steps[_State] = []
-        if group.high is None or state.number < group.high:
-            lead = self._comma if state.number else ()
-            steps += [((*lead, *parts), following) for parts, following in self._next(state)]
-        return not self._needed & ~state.past and not state.waiting and state.number >= group.low, steps
+        ends = not self._needed & ~past and not waiting and number >= group.low
+        return ends, self._next(state) if group.high is None or number < group.high else []
 
-    def _next(self, state: _State) -> list[tuple[Parts, _State]]:
+    def _next(self, state: _State) -> Steps[_State]:
         """The members that may come, with the state behind them."""
-        found: list[tuple[Parts, _State]] = []
-        past, _, waiting, beside = state
-        number = min(state.number + 1, self._most)
-        for index, member in enumerate(self._group.members):
+        past, number, waiting, beside = state
+        members, extra, witnesses = self._later if number else self._first
+        found: Steps[_State] = []
+        number = min(number + 1, self._most)
+        for index, parts in enumerate(members):
             bit = 1 << index
             before = bit - 1  # in order, those before it are past as well
             if not past & bit and (self._free or not self._needed & before & ~past):
                 gone = past | bit | (0 if self._free else before)
-                found.append((member.parts, _State(gone, number, waiting, beside)))
+                found.append((parts, _State(gone, number, waiting, beside)))
         if self._free or not self._needed & ~past:
-            gone = past if self._free else (1 << len(self._group.members)) - 1
+            gone = past if self._free else (1 << len(members)) - 1
             most = self._group.others
-            if self._group.extra and (most is None or beside < most):
-                found.append((self._group.extra, _State(gone, number, waiting, beside + (most is not None))))
-            witnesses = self._group.witnesses
-            found += [(witnesses[one], _State(gone, number, waiting - {one}, beside)) for one in waiting]
+            if extra and (most is None or beside < most):
+                found.append((extra, _State(gone, number, waiting, beside + (most is not None))))
+            if waiting:
+                for index, parts in enumerate(witnesses):
+                    if waiting >> index & 1:
+                        found.append((parts, _State(gone, number, waiting ^ 1 << index, beside)))
         return found

@@ -45,22 +45,24 @@ class States(Generic[S]):
             if len(graph) > self._most:
                 problem, fix = self._error
                 raise LimitError(f"{problem} takes more than {self._most} states", "", fix)
-            graph[one] = self._following(one)
-            pending += (reached for _, reached in graph[one][1])
+            found = graph[one] = self._following(one)
+            pending += [reached for _, reached in found[1] if reached not in graph]
         return graph
 
 
 def _live(graph: dict[S, tuple[bool, Steps[S]]]) -> dict[S, None]:
     """The states from which one that may end is reached, in the order in which they were found."""
-    before: dict[S, list[S]] = {}
-    for one, (_, steps) in graph.items():
-        for _, reached in steps:
-            before.setdefault(reached, []).append(one)
     pending = [one for one, (ends, _) in graph.items() if ends]
     live = set(pending)
+    if len(live) == len(graph):
+        return dict.fromkeys(graph)
+    before: dict[S, list[S]] = {one: [] for one in graph}
+    for one, (_, steps) in graph.items():
+        for _, reached in steps:
+            before[reached].append(one)
     while pending:
-        for one in before.get(pending.pop(), ()):
+        for one in before[pending.pop()]:
             if one not in live:
                 live.add(one)
                 pending.append(one)
-    return {one: None for one in graph if one in live}
+    return dict.fromkeys([one for one in graph if one in live])

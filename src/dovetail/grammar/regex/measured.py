@@ -40,18 +40,24 @@ def measured(
         low = 0
     if low and not _goes_on(automaton):
         return None
-    return tuple(_state(automaton, state) for state in range(len(automaton.edges))), (low, high)
+    return _states(automaton), (low, high)
 
 
-def _state(automaton: Automaton, state: int) -> tuple[tuple[tuple[Ranges, int], ...], bool]:
-    symbols: dict[int, list[int]] = {}
-    for symbol, target in automaton.edges[state]:
-        symbols.setdefault(target, []).append(symbol)
-    edges = tuple(
-        (spans([span for symbol in found for span in automaton.alphabet[symbol]]), target)
-        for target, found in symbols.items()
-    )
-    return edges, state in automaton.accepting
+def _states(automaton: Automaton) -> States:
+    classes: dict[tuple[int, ...], Ranges] = {}  # by their symbols: most states know the same few
+    states = []
+    for state, edges in enumerate(automaton.edges):
+        symbols: dict[int, list[int]] = {}
+        for symbol, target in edges:
+            symbols.setdefault(target, []).append(symbol)
+        found = []
+        for target, several in symbols.items():
+            key = tuple(several)
+            if key not in classes:
+                classes[key] = spans([span for symbol in key for span in automaton.alphabet[symbol]])
+            found.append((classes[key], target))
+        states.append((tuple(found), state in automaton.accepting))
+    return tuple(states)
 
 
 def _fewest(automaton: Automaton) -> float:

@@ -132,6 +132,13 @@ class Product:
     def _steps(self, state: State) -> dict[State, int]:
         if state.high == 0:
             return {}
+        if len(state.wanted) == 1 and not state.barred and state.high is None and not state.low:
+            alone: dict[State, int] = {}
+            for symbols, threads in self._table(state.wanted[0], False, self._split):
+                target = State((threads,), (), 0, None)
+                alone[target] = alone.get(target, 0) | symbols
+            self._work += len(alone)
+            return alone
         cells: list[tuple[int, tuple[Threads, ...]]] = [(self._terms.every, ())]
         for index, threads in enumerate((*state.wanted, *state.barred)):
             barred = index >= len(state.wanted)
