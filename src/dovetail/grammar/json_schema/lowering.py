@@ -11,6 +11,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from dovetail.errors import LimitError
+from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -25,7 +26,7 @@ from dovetail.grammar.ir import (
     lit,
 )
 
-from . import numbers, text
+from . import numbers, strings, text
 from .admission import admits, without_sure
 from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
@@ -41,7 +42,7 @@ from .facts import (
 )
 from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
-from .plain import in_any_order, in_order, read_plain
+from .plain import in_any_order, in_order, read_joined, read_map, read_plain
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import KEYWORDS, Reader
@@ -343,11 +344,14 @@ class Lowering:
         return Member(declared_member(key, value, self.pieces), required)
 
     def _object(self, parts: Parts) -> Node:
-        return (self._plain_object(*parts[0]) if len(parts) == 1 else None) or self._objects([parts])
+        found = None
+        if not self.pieces.excludes:
+            found = self._plain_object(*parts[0]) or self._map(*parts[0]) if len(parts) == 1 else self._joined(parts)
+        return found or self._objects([parts])
 
     def _plain_object(self, schema: dict[str, Any], where: Where) -> Node | None:
         """The object of most schemas; None where it is another."""
-        plain = None if self.pieces.excludes else read_plain(schema, self.strict)
+        plain = read_plain(schema, self.strict)
         if plain is None:
             return None
         at = (where, "properties")
@@ -363,6 +367,38 @@ class Lowering:
         if found is not None:
             self.needs.add(needs)
         return found
+
+    def _joined(self, parts: Parts) -> Node | None:
+        """The object of several schemas that only declare; None where one of them does more."""
+        plain = read_joined(parts, self.strict) if self.free_order else None
+        if plain is None:
+            return None
+        values = [self.value(nodes) for nodes in plain.declared.values()]
+        if any(map(is_nothing, values)):
+            return None
+        self.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in plain.needed])
+        return in_any_order(plain, values, self.pieces)
+
+    def _map(self, schema: dict[str, Any], where: Where) -> Node | None:
+        """An object none of whose members is declared; None where it is another."""
+        found = read_map(schema)
+        if found is None:
+            return None
+        place = ((where, "patternProperties"), found.pattern)
+        language = located(place, strings.language, (found.pattern,), 0, None) if found.pattern is not None else None
+        groups: list[Extra] = []
+        if found.others is not False:
+            others: list[Located] = [] if found.others is True else [(found.others, (where, "additionalProperties"))]
+            groups.append(Extra(None if language is None else regex.intersect(barred=[language]), others))
+        if language is not None:
+            groups.append(Extra(language, [(found.matched, place)]))
+        extra = self._extra([], [group for group in groups if group.keys != NOTHING], False)
+        if not extra:
+            return None
+        self.needs.add([])
+        group = Group((), extra)
+        inside = (any_order(group, self.pieces.comma, _CLOSE),) if self.free_order else ordered(group, self.pieces.comma, _CLOSE)
+        return Seq((_OPEN, *self.pieces.ws, *inside))
 
     def _objects(self, several: list[Parts]) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]

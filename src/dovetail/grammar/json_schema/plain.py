@@ -1,23 +1,27 @@
-"""The objects of most schemas: all keys declared in one schema, about the others only whether there may be any.
+"""The objects of most schemas: keys are declared, about the others it is said only whether there may be any; or none is.
 
 They give what the general way gives (shapes, ways, members), in a third of the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from dovetail.grammar.ir import AnyOrder, Call, Lit, Node, Repeat, Rule, Seq
 
 from . import text
+from .facts import Located
 from .keys import declared_member, other_member
 from .members import MAX_ANY_ORDER
+from .own import CLOSING
 from .shapes import UNCOMMON
 from .text import Pieces
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 _NONE: list[str] = []
+_NO_MEMBERS: dict[str, Any] = {}
+_NOT_IN_MAPS = (UNCOMMON | {"properties", "required"}) - {"patternProperties"}
 
 
 class Plain(NamedTuple):
@@ -40,6 +44,56 @@ def read_plain(schema: dict[str, Any], strict: bool) -> Plain | None:
     if type(others) is not bool or not needed <= declared.keys() or len(declared) > MAX_ANY_ORDER:
         return None
     return Plain(declared, needed, others)
+
+
+def read_joined(parts: Sequence[Located], strict: bool) -> Plain | None:
+    """What several such schemas say together, with a list for each key; None where one closes declared members out."""
+    declared: dict[str, list[Located]] = {}
+    needed: set[str] = set()
+    closed: list[Collection[str]] = []  # the members that are left
+    for schema, where in parts:
+        if CLOSING in schema:
+            closing = schema[CLOSING]
+            if closing.schema is not False or closing.patterns:
+                return None
+            closed.append(closing.names)
+            continue
+        own, required = schema.get("properties", _NO_MEMBERS), schema.get("required", _NONE)
+        if type(own) is not dict or type(required) is not list or not all(type(name) is str for name in required):
+            return None
+        others = schema.get("additionalProperties", None if strict else True)
+        if type(others) is not bool or not schema.keys().isdisjoint(UNCOMMON):
+            return None
+        if not others:
+            closed.append(own)
+        at = (where, "properties")
+        for name, node in own.items():
+            declared.setdefault(name, []).append((node, (at, name)))
+        needed.update(required)
+    names = declared.keys()
+    if not needed <= names or not 0 < len(names) <= MAX_ANY_ORDER or not all(names <= set(left) for left in closed):
+        return None
+    return Plain(declared, needed, not closed)
+
+
+class Map(NamedTuple):
+    """What a schema says that declares no member: of keys that match the pattern, if there is one, and of others."""
+
+    pattern: str | None
+    matched: Any
+    others: Any
+
+
+def read_map(schema: dict[str, Any]) -> Map | None:
+    """None where it is no such schema, or tells of several patterns."""
+    if not schema.keys().isdisjoint(_NOT_IN_MAPS):
+        return None
+    others, patterns = schema.get("additionalProperties", True), schema.get("patternProperties", _NO_MEMBERS)
+    if type(patterns) is not dict or len(patterns) > 1 or not (patterns or others):
+        return None
+    for pattern, matched in patterns.items():
+        return Map(pattern, matched, others) if type(matched) is dict else None
+    return Map(None, None, others)
 
 
 def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:

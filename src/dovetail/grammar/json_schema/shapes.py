@@ -234,7 +234,8 @@ class _Members:
                 continue
             if closing.schema is False:
                 return None
-            nodes.append((closing.schema, closing.where))
+            if closing.schema is not True:
+                nodes.append((closing.schema, closing.where))
         return nodes
 
     def _matched(self, name: str) -> frozenset[str] | None:
