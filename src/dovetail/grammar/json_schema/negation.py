@@ -23,6 +23,7 @@ from .own import (
     Item,
     Negated,
     Property,
+    settled,
 )
 from .pointers import Where
 
@@ -31,6 +32,7 @@ Schema = dict[Any, Any]
 
 def negated(schema: Any) -> Any:
     """A schema that admits exactly what `schema` does not."""
+    schema = settled(schema)
     if isinstance(schema, bool):
         return not schema
     return schema.schema if isinstance(schema, Negated) else Negated(schema)

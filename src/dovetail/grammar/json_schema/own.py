@@ -39,6 +39,17 @@ EITHER = Own("either")  # conjunctions of schemas with their places, of which on
 MADE = Own("made")  # marks a schema of our own, which closes no object
 
 
+def settled(schema: Any) -> Any:
+    """The boolean that a schema stands for where it is plain to see, as in {"not": {}}; the schema otherwise."""
+    if type(schema) is dict and len(schema) < 2:
+        if not schema:
+            return True
+        inner = schema.get("not")
+        if inner is True or (type(inner) is dict and not inner):
+            return False
+    return schema
+
+
 class Negated:
     """The values that a schema does not admit."""
 

@@ -18,7 +18,6 @@ from dovetail.grammar.ir import (
     Without,
     alt,
     children,
-    is_nothing,
 )
 
 _SCALARS = frozenset(
@@ -114,24 +113,22 @@ def _called(node: Node) -> tuple[list[Rule], bool]:
     pending = [node]
     while pending:
         part = pending.pop()
-        if isinstance(part, Call):
-            if part.rule.name not in _SCALARS:
-                found.append(part.rule)
-        elif is_nothing(part):
-            hole = True
-        else:
-            pending += _parts(part)
+        match part:
+            case Call(rule):
+                if rule.name not in _SCALARS:
+                    found.append(rule)
+            case Seq(parts):
+                pending += parts
+            case Alt(parts):
+                pending += parts
+                hole = hole or not parts
+            case Spelled() | Lit() | Chars():
+                pass
+            case Unlisted(_, _, tail, end):
+                pending += (tail, end)
+            case _:
+                pending += children(part)
     return found, hole
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Spelled() | Lit() | Chars():
-            return ()
-        case Unlisted(_, _, tail, end):
-            return (tail, end)
-        case _:
-            return children(node)
 
 
 def _fruitful(node: Node, empty: set[int]) -> bool:
@@ -139,9 +136,15 @@ def _fruitful(node: Node, empty: set[int]) -> bool:
         case Call(rule):
             return id(rule) not in empty
         case Seq(parts):
-            return all(_fruitful(part, empty) for part in parts)
+            for part in parts:  # written out: there are thousands of them
+                if not _fruitful(part, empty):
+                    return False
+            return True
         case Alt(parts):
-            return any(_fruitful(part, empty) for part in parts)
+            for part in parts:
+                if _fruitful(part, empty):
+                    return True
+            return False
         case Repeat(body, low):
             return low == 0 or _fruitful(body, empty)
         case Chars(ranges):

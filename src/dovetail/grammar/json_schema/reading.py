@@ -30,6 +30,7 @@ from .own import (
     Closing,
     Negated,
     Tail,
+    settled,
 )
 from .pointers import Where, render
 from .references import References
@@ -68,6 +69,7 @@ _KINDS: dict[Any, str] = {
 KEYWORDS = frozenset(
     (*HANDLERS, *_KINDS, *_OLD, "allOf", "not", "then", "else", "unevaluatedProperties", "unevaluatedItems")
 ) | {MADE, PREFIX_AT, DEPENDENT_AT}
+_PLAIN = {"type", "required", "properties", MADE}
 _ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -135,7 +137,7 @@ class Reader:
 
     def negated(self, schema: Any) -> Any:
         """The negation of a schema, the same object each time: what was made of it is found by identity."""
-        if isinstance(schema, bool | Negated):
+        if isinstance(settled(schema), bool | Negated):
             return negated(schema)
         found = self._wrapped.get(id(schema))
         if found is None:
@@ -182,8 +184,10 @@ class Reader:
             elif branch.choices:
                 choice = branch.choices[0][1]
                 arms = choice.arms(branch.facts) if isinstance(choice, OneOf) else choice
-                # The alternatives of negations multiply with each other more than unions do, and are larger.
-                cost = _NEGATION_COST if _is_negation(arms) else 1
+                cost = 1
+                if _is_negation(arms):
+                    # Its alternatives multiply with each other more than those of unions do, and are larger.
+                    cost, arms = _NEGATION_COST, _weakest(arms, branch.facts)
                 for arm in reversed(_choose(branch, arms)):
                     key = arm.key()
                     if key not in known:
@@ -380,6 +384,27 @@ def _is_negation(arms: list[Arm]) -> bool:
     return any(isinstance(schema, dict) and MADE in schema for arm in arms[:1] for schema, _ in arm)
 
 
+def _weakest(arms: list[Arm], facts: Facts) -> list[Arm]:
+    """The ways in which a schema can fail; one alone where it is sure for every object, so that the others say more."""
+    if facts.types != OBJECT and not all(_about_objects(schema) for arm in arms for schema, _ in arm):
+        return arms
+    return next(([arm] for arm in arms if all(_is_sure(schema, facts) for schema, _ in arm)), arms)
+
+
+def _about_objects(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "object"
+
+
+def _is_sure(schema: Any, facts: Facts) -> bool:
+    """Whether every object of which `facts` are known keeps to a schema, as far as that is plain to see."""
+    if not _about_objects(schema) or not schema.keys() <= _PLAIN:
+        return False
+    if not facts.needed.issuperset(schema.get("required", ())):
+        return False
+    said = schema.get("properties", {}).items()
+    return all(inner is True or (inner is False and name in facts.absent) for name, inner in said)
+
+
 def _circular(where: Where) -> SchemaError:
     return SchemaError("this $ref leads back to itself and describes no value", render(where), "break the cycle")
 
@@ -400,7 +425,7 @@ def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
     if isinstance(required, list):
         facts.needed = facts.needed.union(name for name in required if isinstance(name, str))
     if isinstance(declared, dict):
-        facts.absent = facts.absent.union(name for name, inner in declared.items() if inner is False)
+        facts.absent = facts.absent.union(name for name, inner in declared.items() if settled(inner) is False)
         if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
             facts.closed = frozenset(declared) if facts.closed is None else facts.closed.intersection(declared)
         if MADE in schema and any(_contradicts(facts, name, inner) for name, inner in declared.items()):

@@ -12,7 +12,7 @@ from dovetail.grammar.ir import NOTHING, Node, Rule, alt, lit, reachable, walk
 
 from . import strings
 from .facts import STRING, Facts, Located, at_least, at_most, mapping, names
-from .own import CLOSING, MADE, SOME_PROPERTY, Closing, Property
+from .own import CLOSING, MADE, SOME_PROPERTY, Closing, Property, settled
 from .pointers import Where, located, render
 from .reading import Reader
 
@@ -132,7 +132,7 @@ def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
     declared = mapping(schema, "properties", where)
     required = dict.fromkeys(names(schema["required"], "required", where)) if "required" in schema else {}
     at = (where, "properties")
-    found = [(name, [(node, (at, name))], name in required) for name, node in declared.items()]
+    found = [(name, [(settled(node), (at, name))], name in required) for name, node in declared.items()]
     more = schema.get("additionalProperties", not (strict and "properties" in schema))
     others = [] if more is True else [(more, (where, "additionalProperties"))]
     unknown = others if "additionalProperties" in schema else []
@@ -250,7 +250,7 @@ class _Members:
         nodes: list[Located] = []
         for declared, at in self._own:
             if name in declared:
-                nodes.append((declared[name], (at, name)))
+                nodes.append((settled(declared[name]), (at, name)))
         nodes += (place for pattern in matched for place in self._patterns[pattern])
         closed = self._closed_by(name, matched)
         return [(False, ())] if closed is None else [*nodes, *closed]

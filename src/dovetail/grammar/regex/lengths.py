@@ -14,6 +14,7 @@ Span = tuple[int, int | None]  # fewest and most characters
 
 MAX_KNOWN = 10_000
 _SPANS: dict[ir.Rule, Span] = {}  # of rules, which are not changed once they are made
+_JOINED: dict[int, tuple[Syntax, Span]] = {}  # of sequences and choices by identity: formats use the same many times
 
 
 def span(node: Syntax) -> Span:
@@ -21,16 +22,24 @@ def span(node: Syntax) -> Span:
     match node:
         case ir.Chars():
             return 1, 1
-        case Cat(parts):
-            return sum_of([span(part) for part in parts])
-        case Or(parts):
-            return _widest([span(part) for part in parts])
+        case Cat() | Or():
+            return _joined_span(node)
         case Rep(body, low, high):
             return _times(span(body), low, high)
         case ir.Call(rule):
             return _SPANS[rule] if rule in _SPANS else _rule_span(rule)
         case _:
             return 0, 0
+
+
+def _joined_span(node: Cat | Or) -> Span:
+    known = _JOINED.get(id(node))
+    if known is None:
+        if len(_JOINED) > MAX_KNOWN:
+            _JOINED.clear()
+        spans = [span(part) for part in node.parts]
+        known = _JOINED[id(node)] = node, sum_of(spans) if isinstance(node, Cat) else _widest(spans)
+    return known[1]
 
 
 def _rule_span(root: ir.Rule) -> Span:
