@@ -432,6 +432,8 @@ def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
             facts.types &= ~OBJECT
     if facts.needed & facts.absent or (facts.closed is not None and not facts.needed <= facts.closed):
         facts.types &= ~OBJECT
+    if facts.closed is not None and SOME_PROPERTY in schema and facts.closed.issubset(schema[SOME_PROPERTY].names):
+        facts.types &= ~OBJECT  # there has to be another member than those that there can be
 
 
 def _contradicts(facts: Facts, name: str, schema: Any) -> bool:

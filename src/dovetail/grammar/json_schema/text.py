@@ -228,6 +228,11 @@ def quoted(text: str) -> Node:
     if text.isascii():
         return Spelled(text, ESCAPES, QUOTE.data)
     text.encode()  # raises where half of a surrogate pair stands alone
+    return _quoted(text)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> Node:
     # Thousands of other characters may stand at one place, too many for a rule each.
     return Seq((QUOTE, *[spell(((ord(char), ord(char)),)) for char in text], QUOTE))
 

@@ -1,4 +1,4 @@
-"""The smallest automaton of a language (Hopcroft 1971)."""
+"""The smallest automaton of a language."""
 
 from __future__ import annotations
 
@@ -10,6 +10,44 @@ def minimise(automaton: Automaton) -> Automaton:
     live = live_states(automaton)
     if 0 not in live:
         return Automaton(automaton.alphabet, [[]])
+    return _renumbered(automaton, live, _from_the_end(automaton, live) or _split(automaton, live))
+
+
+def _from_the_end(automaton: Automaton, live: set[int]) -> dict[int, int] | None:
+    """The blocks of an automaton that goes forward only, but for loops at one state; None for any other.
+
+    What a state leads to is known before the state, so one look at each is enough. Most patterns that count are so.
+    """
+    block_of: dict[int, int] = {}
+    written: dict[object, int] = {}  # by what may end, where symbols lead, and which stay
+    resolved: dict[object, int] = {}  # the same where staying leads to the block itself
+    for state in sorted(live, reverse=True):
+        moves: list[tuple[int, int]] = []
+        stays: list[int] = []
+        for symbol, target in automaton.edges[state]:
+            if target == state:
+                stays.append(symbol)
+            elif target in live:
+                if target < state:
+                    return None
+                moves.append((symbol, block_of[target]))
+        ends = (state in automaton.accepting, automaton.exits.get(state))
+        key = (ends, frozenset(moves), frozenset(stays))
+        found = written.get(key)
+        if found is None:
+            # It may be like a state that it leads to, if what stays may as well go there.
+            for block in {block for _, block in moves}:
+                if resolved.get((ends, frozenset([*moves, *((symbol, block) for symbol in stays)]))) == block:
+                    found = block
+        if found is None:
+            found = len(resolved)
+            resolved[ends, frozenset([*moves, *((symbol, found) for symbol in stays)])] = found
+        block_of[state] = written[key] = found
+    return block_of
+
+
+def _split(automaton: Automaton, live: set[int]) -> dict[int, int]:
+    """The block of each state (Hopcroft 1971)."""
     into: dict[tuple[int, int], list[int]] = {}
     for state in live:
         for symbol, target in automaton.edges[state]:
@@ -36,7 +74,7 @@ def minimise(automaton: Automaton) -> Automaton:
             for other in symbols:
                 work.add((len(blocks) if (touched, other) in work else smaller, other))
             blocks.append(states)
-    return _renumbered(automaton, live, block_of)
+    return block_of
 
 
 def _alike(automaton: Automaton, live: set[int]) -> list[set[int]]:

@@ -132,13 +132,11 @@ class Product:
     def _steps(self, state: State) -> dict[State, int]:
         if state.high == 0:
             return {}
-        if len(state.wanted) == 1 and not state.barred and state.high is None and not state.low:
-            alone: dict[State, int] = {}
-            for symbols, threads in self._table(state.wanted[0], False, self._split):
-                target = State((threads,), (), 0, None)
-                alone[target] = alone.get(target, 0) | symbols
-            self._work += len(alone)
-            return alone
+        if state.high is None and not state.low:
+            patterns = (*state.wanted, *state.barred)
+            having_a_say = [index for index, threads in enumerate(patterns) if threads] if len(patterns) > 1 else [0]
+            if len(having_a_say) == 1:
+                return self._steps_of(state, having_a_say[0])
         cells: list[tuple[int, tuple[Threads, ...]]] = [(self._terms.every, ())]
         for index, threads in enumerate((*state.wanted, *state.barred)):
             barred = index >= len(state.wanted)
@@ -158,6 +156,20 @@ class Product:
                 continue
             target = State(wanted, barred_left, low, high)
             steps[target] = steps.get(target, 0) | mask
+        return steps
+
+    def _steps_of(self, state: State, index: int) -> dict[State, int]:
+        """The same where one pattern has a say, as nearly always, and nothing is counted."""
+        steps: dict[State, int] = {}
+        wanted, barred, low, high = state
+        at = index - len(wanted)
+        for symbols, threads in self._table((*wanted, *barred)[index], at >= 0, self._split and index == 0):
+            if at < 0:
+                target = State((*wanted[:index], threads, *wanted[index + 1 :]), barred, low, high)
+            else:
+                target = State(wanted, (*barred[:at], threads, *barred[at + 1 :]), low, high)
+            steps[target] = steps.get(target, 0) | symbols
+        self._work += len(steps)
         return steps
 
     def _fits(self, wanted: tuple[Threads, ...], low: int, high: int | None) -> bool:
@@ -186,7 +198,10 @@ class Product:
         if split:
             return tuple((mask, self._settled(frozenset([target]))) for mask, target in moves)
         cells: dict[Threads, int] = {SETTLED: self._terms.every}
-        for mask, target in moves:
+        if moves:  # the first one splits them as it is
+            mask, target = moves[0]
+            cells = {frozenset((target,)): mask, SETTLED: self._terms.every & ~mask}
+        for mask, target in moves[1:]:
             finer: dict[Threads, int] = {}
             for found, symbols in cells.items():
                 if symbols & mask:
@@ -197,8 +212,9 @@ class Product:
             cells = finer
             self._work += len(cells)
         if barred:
-            return tuple((symbols, found) for found, symbols in cells.items() if not self._is_universal(found))
-        return tuple((symbols, self._settled(found)) for found, symbols in cells.items() if found)
+            left = ((symbols, found) for found, symbols in cells.items() if symbols)
+            return tuple([(symbols, found) for symbols, found in left if not self._is_universal(found)])
+        return tuple([(symbols, self._settled(found)) for found, symbols in cells.items() if found and symbols])
 
     def _settled(self, threads: Threads) -> Threads:
         return SETTLED if self._is_universal(threads) else threads

@@ -13,7 +13,7 @@ from dovetail.grammar.regex.minimal import live_states
 from dovetail.grammar.regex.syntax import But, Cat, Or, Rep, Syntax
 
 MAX_DEPTH = 40
-_JOINED = frozenset((ir.Seq, ir.Lit, ir.Chars))  # what does not stay as it is in a sequence
+JOINED = frozenset((ir.Seq, ir.Lit, ir.Chars))  # what does not stay as it is in a sequence
 
 
 def to_node(automaton: Automaton) -> ir.Node:
@@ -165,7 +165,7 @@ PLAIN = _Plain(b"\0", ir.complement([(0, 0)]), _Lone())
 def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     """A sequence in which neighbouring single characters are one literal."""
     parts = tuple(parts)
-    if _JOINED.isdisjoint(map(type, parts)):
+    if JOINED.isdisjoint(map(type, parts)):
         return parts[0] if len(parts) == 1 else ir.Seq(parts)
     joined: list[ir.Node] = []
     data = b""

@@ -6,7 +6,7 @@ nothing until they are walked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
@@ -120,46 +120,46 @@ class Terms:
                 nullable = True
                 continue
             node, rest = self._parts[current]
+            if type(node) is ir.Chars:
+                masks[rest] = masks.get(rest, 0) | self._masks[node.ranges]
+                continue
             for found in self._unfolded(node, rest, masks, seen):
                 if found not in seen:
                     seen.add(found)
                     pending.append(found)
-        return tuple((mask, target) for target, mask in masks.items()), nullable
+        return tuple([(mask, target) for target, mask in masks.items()]), nullable
 
-    def _unfolded(self, node: Syntax, rest: int, masks: dict[int, int], seen: set[int]) -> Iterator[int]:
+    def _unfolded(self, node: Syntax, rest: int, masks: dict[int, int], seen: set[int]) -> Sequence[int]:
         """The terms that stand for `node` and `rest` before the next character, which goes to `masks`."""
         match node:
-            case ir.Chars(ranges):
-                masks[rest] = masks.get(rest, 0) | self._masks[ranges]
             case Cat(parts):
                 for part in reversed(parts):
                     rest = self.term(part, rest)
-                yield rest
+                return (rest,)
             case Or(parts):
-                for part in parts:
-                    yield self.term(part, rest)
+                return [self.term(part, rest) for part in parts]
             case Rep(body, low, high):
                 empty = self._matches_empty(body)
-                if low == 0 or empty:
-                    yield rest
+                found = [rest] if low == 0 or empty else []
                 if high != 0:
                     # Nothing is put behind the last time, so that a call at its end stays one.
                     left = node if high is None and not low else self._count(body, 0 if empty else low, high)
                     again = rest if high == 1 else self.term(left, rest)
                     if empty and high != 1:
                         seen.add(again)  # without a character it adds nothing
-                    yield self.term(body, again)
+                    found.append(self.term(body, again))
+                return found
             case ir.Call(rule):
-                yield self.term(self._bodies[id(rule)], rest)
+                return (self.term(self._bodies[id(rule)], rest),)
             case Words(words):
                 tails: dict[str, list[str]] = {}
                 for word in words:
                     tails.setdefault(word[:1], []).append(word[1:])
-                if tails.pop("", None):
-                    yield rest
+                ended = tails.pop("", None)
                 for char, ends in tails.items():
                     target = self.term(self._tails(ends), rest)
                     masks[target] = masks.get(target, 0) | self._masks[((ord(char), ord(char)),)]
+                return (rest,) if ended else ()
             case _:
                 raise AssertionError("assertions are resolved first")
 
