@@ -19,6 +19,7 @@ from .shapes import UNCOMMON
 from .text import Pieces
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
+MAX_SHARED = 4096  # members
 _NONE: list[str] = []
 _NO_MEMBERS: dict[str, Any] = {}
 _NOT_IN_MAPS = (UNCOMMON | {"properties", "required"}) - {"patternProperties"}
@@ -98,9 +99,10 @@ def read_map(schema: dict[str, Any]) -> Map | None:
 
 def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:
     """The members, their values as given, in whatever order."""
+    known, needed = pieces.members, plain.needed
     members = tuple(
         [
-            (Seq(declared_member(name, value, pieces)), name in plain.needed)
+            (known.get((name, id(value))) or _member(name, value, pieces), name in needed)
             for name, value in zip(plain.declared, values, strict=True)
         ]
     )
@@ -109,6 +111,16 @@ def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:
         member = other_member(list(plain.declared), pieces.key_ends[id(pieces.value)])
         extra = Seq((Call(Rule("member", member)),))
     return Seq((_OPEN, *pieces.ws, AnyOrder(members, extra, Seq(pieces.comma), _CLOSE)))
+
+
+def _member(name: str, value: Node, pieces: Pieces) -> Seq:
+    """A declared member; where its value is common, it is the same in all grammars."""
+    found = Seq(declared_member(name, value, pieces))
+    if id(value) in pieces.key_ends:
+        if len(pieces.members) >= MAX_SHARED:
+            pieces.members.clear()
+        pieces.members[name, id(value)] = found
+    return found
 
 
 def in_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node | None:

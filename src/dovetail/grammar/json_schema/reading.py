@@ -58,16 +58,18 @@ _ARRAY_KEYWORDS: frozenset[Any] = frozenset(
     "items prefixItems minItems maxItems contains minContains maxContains uniqueItems".split()
 ) | {SOME_ITEM, TAIL}
 _OLD = frozenset(("additionalItems", "dependencies"))
-_MEMBERS, _ITEMS, _REFERENCE, _CHOICE = "members", "items", "reference", "choice"
+_MEMBERS, _ITEMS, _REFERENCE, _CHOICE, _ALL, _NOT = "members", "items", "reference", "choice", "all", "not"
 _KINDS: dict[Any, str] = {
     **dict.fromkeys(_OBJECT_KEYWORDS, _MEMBERS),
     **dict.fromkeys(_ARRAY_KEYWORDS, _ITEMS),
     **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), _REFERENCE),
     **dict.fromkeys(("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas", EITHER), _CHOICE),
+    "allOf": _ALL,
+    "not": _NOT,
 }
 # They say something about the value; those that nobody knows say nothing.
 KEYWORDS = frozenset(
-    (*HANDLERS, *_KINDS, *_OLD, "allOf", "not", "then", "else", "unevaluatedProperties", "unevaluatedItems")
+    (*HANDLERS, *_KINDS, *_OLD, "then", "else", "unevaluatedProperties", "unevaluatedItems")
 ) | {MADE, PREFIX_AT, DEPENDENT_AT}
 _PLAIN = {"type", "required", "properties", MADE}
 _ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
@@ -125,6 +127,8 @@ class Reader:
         self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
         self.contents: dict[int, tuple[Any, Any]] = {}  # schemas with what is the same for equal ones
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
+        self.members: dict[Any, Any] = {}  # the same by those that say more of members than which are required
+        self.said: dict[int, tuple[list[Located], Any]] = {}  # of the value of one key
 
     @cached_property
     def references(self) -> References:
@@ -241,6 +245,8 @@ class Reader:
                     self.widen(where, "format", f"no automaton can tell what is a valid {value}")
                 continue
             kind = _KINDS.get(keyword)
+            if kind is None:
+                continue
             if kind is _MEMBERS:
                 members = True
             elif kind is _ITEMS:
@@ -250,12 +256,12 @@ class Reader:
                 if follow is None:
                     return (where, keyword)
                 branch.todo.append(follow)
-            elif keyword == "allOf":
+            elif kind is _ALL:
                 parts = enumerate(schemas(value, keyword, where))
                 branch.todo += reversed([task.part(part, ((where, "allOf"), i)) for i, part in parts])
             elif kind is _CHOICE:
                 branch.choices += [(task, arms) for arms in self._arms(schema, keyword, task)]
-            elif keyword == "not":
+            else:
                 branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
         if members:
             facts.objects += ((schema, where),)

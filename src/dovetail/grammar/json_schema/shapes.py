@@ -20,6 +20,7 @@ MAX_CLASSES = 64
 _MANY_CLASSES = 8  # from here on those that no key is in are struck out early
 MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
+_SILENT: frozenset[Any] = frozenset(("type", "required", "minProperties", "maxProperties", "anyOf", "oneOf", "allOf", MADE))
 UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
 )
@@ -118,7 +119,13 @@ def _properties(parts: tuple[Located, ...], reader: Reader, strict: bool) -> Pro
             if MADE not in schema:
                 known.update(needed)
     closed = frozenset(known) if strict and silent and declares else None
-    shape = _Members(parts, closed, reader).properties(found)
+    # The ways to meet a choice mostly differ in what they require, and all else is said again.
+    telling = tuple([part for part in parts if not part[0].keys() <= _SILENT])
+    key = (closed, *[id(schema) for schema, _ in telling])
+    members = reader.members.get(key)
+    if members is None:
+        members = reader.members[key] = _Members(telling, closed, reader, parts[0][1] if parts else ())
+    shape = members.properties(found)
     for schema, where in parts:
         if "minProperties" in schema:
             shape.low = at_least(shape.low, schema["minProperties"], "minProperties", where)
@@ -143,9 +150,13 @@ def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
 class _Members:
     """The members of an object about which several schemas speak, or patterns."""
 
-    def __init__(self, parts: tuple[Located, ...], closed: frozenset[str] | None, reader: Reader) -> None:
-        self._parts = parts
+    def __init__(
+        self, parts: tuple[Located, ...], closed: frozenset[str] | None, reader: Reader, where: Where
+    ) -> None:
+        self._parts = parts  # which keep their identities
         self._reader = reader
+        self._where = where
+        self._nodes: dict[str, list[Located]] = {}  # by the names that were asked for
         self._patterns: dict[str, list[Located]] = {}
         self._closings: list[Closing] = []
         self._demands: list[Property] = []
@@ -166,7 +177,7 @@ class _Members:
             if SOME_PROPERTY in schema:
                 self._demands.append(schema[SOME_PROPERTY])
         if closed is not None:
-            self._closings.append(Closing(closed, tuple(self._patterns), False, parts[0][1]))
+            self._closings.append(Closing(closed, tuple(self._patterns), False, where))
         self._languages = {
             pattern: located(places[0][1], strings.language, (pattern,), 0, None)
             for pattern, places in self._patterns.items()
@@ -176,19 +187,22 @@ class _Members:
     def properties(self, found: dict[str, bool]) -> Properties:
         told = self._languages or self._allowed
         matched = {name: self._matched(name) for name in found} if told else dict.fromkeys(found, frozenset[str]())
-        declared = [(name, self._declared(name, matched[name]), required) for name, required in found.items()]
+        nodes = self._nodes
+        for name in found.keys() - nodes.keys():
+            nodes[name] = self._declared(name, matched[name])
+        declared = [(name, nodes[name], required) for name, required in found.items()]
         demands = [Demand(demand, self._reader) for demand in self._demands]
         if not told:
-            nodes = self._closed_by(None, frozenset())
-            extra = [] if nodes is None else [Extra(None, nodes)]
+            others = self._closed_by(None, frozenset())
+            extra = [] if others is None else [Extra(None, others)]
             return Properties(declared, extra, demands=demands)
         extra = []
         for patterns in self._classes():
-            nodes = self._closed_by(None, patterns)
-            if nodes is not None:
+            others = self._closed_by(None, patterns)
+            if others is not None:
                 taken = [name for name, inside in matched.items() if inside == patterns]
-                nodes += (place for pattern in patterns for place in self._patterns[pattern])
-                extra.append(Extra(self._keys(patterns, frozenset(self._languages), taken), nodes))
+                others += (place for pattern in patterns for place in self._patterns[pattern])
+                extra.append(Extra(self._keys(patterns, frozenset(self._languages), taken), others))
         self._check_size(extra)
         return Properties(declared, [one for one in extra if one.keys != NOTHING], demands=demands)
 
@@ -224,7 +238,7 @@ class _Members:
 
     def _refuse_classes(self) -> NoReturn:
         problem = "the patternProperties of an object overlap in too many ways"
-        raise LimitError(problem, render(self._parts[0][1]), "join patterns that have the same schema")
+        raise LimitError(problem, render(self._where), "join patterns that have the same schema")
 
     def _closed_by(self, name: str | None, matched: frozenset[str]) -> list[Located] | None:
         """The schemas for a key that none of the patterns but these matches; None where it cannot be there."""

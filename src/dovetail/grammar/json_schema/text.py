@@ -41,8 +41,7 @@ DEFAULT_WHITESPACE = 20
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT))
 UNESCAPED = Chars(_RAW)
 _SHORT = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
-_ASCII: Ranges = ((0, 0x7F),)
-_PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # without those
+_PLANE_ZERO: Ranges = ((0x80, 0xD7FF), (0xE000, 0xFFFF))  # beyond ASCII
 _ASTRAL: Ranges = ((0x10000, MAX_CODE_POINT),)
 _ALL_DIGITS = 0xFFFF  # a bit for each hexadecimal one
 BACKSLASH = Lit(b"\\")
@@ -146,14 +145,39 @@ def _pairs(low: int, high: int) -> tuple[Node, ...]:
 def escapes(ranges: Ranges) -> tuple[Node, ...]:
     """The escapes of the characters of `ranges`, without the backslash."""
     found: list[Node] = []
-    short = sorted(ord(letter) for code, letter in _SHORT.items() if any(low <= code <= high for low, high in ranges))
-    if short:
-        found.append(Chars(tuple((letter, letter) for letter in short)))
-    # Most ranges leave out a few letters: what lies beyond ASCII is then the same, and known.
-    found += (_unit(low, high) for part in (_ASCII, _PLANE_ZERO) for low, high in intersect(ranges, part))
-    for low, high in intersect(ranges, _ASTRAL):
-        found += (concat(Lit(b"u"), pair) for pair in _pairs(low, high))
+    rows = _ascii_rows(ranges)
+    if any(rows):
+        short = sorted(ord(letter) for code, letter in _SHORT.items() if rows[code >> 4] >> (code & 15) & 1)
+        if short:
+            found.append(Chars(tuple((letter, letter) for letter in short)))
+        found.append(concat(Lit(b"u00"), alt(*_ascii_digits(rows))))
+    if ranges and ranges[-1][1] > 0x7F:
+        # Most ranges leave out a few letters: what lies beyond ASCII is then the same, and known.
+        found += (_unit(low, high) for low, high in intersect(ranges, _PLANE_ZERO))
+        for low, high in intersect(ranges, _ASTRAL):
+            found += (concat(Lit(b"u"), pair) for pair in _pairs(low, high))
     return tuple(found)
+
+
+def _ascii_rows(ranges: Ranges) -> list[int]:
+    """The ASCII characters of `ranges` by their first hexadecimal digit: a bit for each second one."""
+    rows = [0] * 8
+    for low, high in ranges:
+        if low > 0x7F:
+            break
+        for row in range(low >> 4, min(high >> 4, 7) + 1):
+            first, last = max(low - 16 * row, 0), min(high - 16 * row, 15)
+            rows[row] |= (2 << last) - (1 << first)
+    return rows
+
+
+def _ascii_digits(rows: list[int]) -> list[Node]:
+    """The two hexadecimal digits of these characters; rows that are alike are one way."""
+    alike: dict[int, int] = {}
+    for row, digits in enumerate(rows):
+        if digits:
+            alike[digits] = alike.get(digits, 0) | 1 << row
+    return [Seq((_nibble(first), _nibble(digits))) for digits, first in alike.items()]
 
 
 @lru_cache(maxsize=4096)
@@ -197,11 +221,8 @@ class _Others(dict[str, Rule]):
         rows = [_ALL_DIGITS] * 8
         for code in letters.encode():
             rows[code >> 4] ^= 1 << (code & 15)
-        whole = sum(1 << row for row in range(8) if rows[row] == _ALL_DIGITS)
-        cut = ((1 << row, digits) for row, digits in enumerate(rows) if 0 < digits < _ALL_DIGITS)
-        units = [Seq((_nibble(row), _nibble(digits))) for row, digits in ((whole, _ALL_DIGITS), *cut) if row]
         short = _short("".join([chr(code) for code in _SHORT if chr(code) in letters]))
-        digits = Alt((Seq((Lit(b"00"), alt(*units))), _beyond_ascii()))
+        digits = Alt((Seq((Lit(b"00"), alt(*_ascii_digits(rows)))), _beyond_ascii()))
         self[letters] = Rule("escape", Alt((short, Seq((Lit(b"u"), digits)))))
         return self[letters]
 
@@ -308,6 +329,7 @@ class Pieces:
     bare: bool  # whether integers have no fraction and no exponent, as in draft 4
     by_type: dict[str, Node]
     key_ends: dict[int, KeyEnd]  # of the values above, by identity
+    members: dict[tuple[str, int], Seq]  # declared ones with these values
     lists: dict[str, Node]  # arrays of these types
     scalars: dict[Any, Node]  # by what their schemas say
 
@@ -342,4 +364,4 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...], bare: bool = False)
     }
     any_value = Call(value)
     key_ends = {id(node): key_end(colon, node, *ws) for node in (any_value, *by_type.values())}
-    return Pieces(ws, comma, colon, string, any_value, anything, array, excludes, bare, by_type, key_ends, {}, {})
+    return Pieces(ws, comma, colon, string, any_value, anything, array, excludes, bare, by_type, key_ends, {}, {}, {})

@@ -134,8 +134,11 @@ def _way(shape: Properties, reader: Reader, free_order: bool) -> _Way:
 
 
 def _entry(nodes: list[Located], required: bool, reader: Reader) -> _Entry:
-    said = frozenset(_said(schema, reader) for schema, _ in nodes) - {True}
-    return _Entry(None if False in said else said, required, nodes)
+    known = reader.said.get(id(nodes))
+    if known is None:
+        said = frozenset([_said(schema, reader) for schema, _ in nodes]) - {True}
+        known = reader.said[id(nodes)] = nodes, None if False in said else said  # which keeps its identity
+    return _Entry(known[1], required, nodes)
 
 
 def _extra(extra: Extra, reader: Reader) -> Hashable:
