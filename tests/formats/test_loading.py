@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail.errors import FormatError, LimitError
-from dovetail.formats import load_format
+from dovetail.formats import JsonSchemaFormat, bare_schema, load_format
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TEXT = {"type": "any_text"}
@@ -86,6 +86,31 @@ def test_a_request_shape_gives_its_format(source: Any, expected: dict[str, Any])
 def test_a_schema_about_names_is_no_envelope() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}, "schema": {"type": "string"}}}
     assert schema == load_format({"type": "json_schema", "json_schema": schema}).to_dict()["json_schema"]
+
+
+BARE: list[tuple[Any, bool]] = [
+    # source, whether it is a schema and two switches
+    ({"type": "json_schema", "json_schema": SCHEMA}, True),
+    ({"type": "json_schema", "json_schema": SCHEMA, "strict": False}, True),
+    ({"type": "json_schema", "json_schema": {}, "any_order": True, "strict": True}, True),
+    ({"type": "json_schema", "json_schema": True}, False),
+    ({"type": "json_schema", "json_schema": SCHEMA, "strict": 1}, False),
+    ({"type": "json_schema", "json_schema": {1: 2}}, False),
+    ({"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}, False),
+    ({"type": "json_schema", "json_schema": SCHEMA, "style": "qwen_xml"}, False),
+    ({"type": "qwen_xml_parameter", "json_schema": SCHEMA}, False),
+    (JsonSchemaFormat(json_schema=SCHEMA), False),
+    (json.dumps({"type": "json_schema", "json_schema": SCHEMA}), False),
+]
+
+
+@pytest.mark.parametrize(("source", "is_bare"), BARE)
+def test_a_bare_schema_says_what_its_format_would(source: Any, is_bare: bool) -> None:
+    bare = bare_schema(source)
+    assert is_bare == (bare is not None)
+    if bare is not None:
+        schema, strict, any_order = bare
+        assert load_format(source) == JsonSchemaFormat(json_schema=schema, strict=strict, any_order=any_order)
 
 
 REFUSED: list[tuple[Any, str, str]] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from dovetail import _core
@@ -47,11 +47,16 @@ def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
     if isinstance(source, ir.Rule):
         return CompiledGrammar(vocabulary._store.compile(source), vocabulary)
     cache = vocabulary._compiled
-    key, _ = _core.fingerprint(source if isinstance(source, dict | str) else load_format(source).model_dump())
+    bare = bare_schema(source)
+    key: Hashable
+    if bare is None:
+        key, _ = _core.fingerprint(source if isinstance(source, dict | str) else load_format(source).model_dump())
+    else:
+        content = _core.fingerprint(bare.schema)
+        key = (content, bare.strict, bare.any_order)
     known = cache.get(key)
     if known is None:
-        bare = bare_schema(source)
-        rule = lower(load_format(source)) if bare is None else lower_schema(*bare)
+        rule = lower(load_format(source)) if bare is None else lower_schema(*bare, content)
         known = CompiledGrammar(vocabulary._store.compile(rule), vocabulary)
         cache[key] = known
         while len(cache) > 1 and (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ class Vocabulary:
             ) from None
         self._prewarmed = prewarm(self._store, self._store.longest_token)
         self._tokens = tokens
-        self._compiled: OrderedDict[tuple[int, int], CompiledGrammar] = OrderedDict()
+        self._compiled: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
         self.cache_bytes = cache_bytes
         self.special_tokens: Mapping[str, int] = dict(special)
         self.stop_token_ids: tuple[int, ...] = tuple(stops)

@@ -46,9 +46,9 @@ def lower(fmt: f.Format | f.StructuralTag, path: str = "") -> ir.Rule:
     return ir.Rule("root", _open(fmt, _NO_ENDS, path))
 
 
-def lower_schema(schema: Any, strict: bool, any_order: bool) -> ir.Rule:
-    """The grammar of a JsonSchemaFormat of which nothing else is said."""
-    body = json_schema.lower(schema, strict=strict, any_order=any_order, path="/json_schema")
+def lower_schema(schema: Any, strict: bool, any_order: bool, content: json_schema.Content | None = None) -> ir.Rule:
+    """The grammar of a JsonSchemaFormat of which nothing else is said; `content` is the schema's fingerprint."""
+    body = json_schema.lower(schema, strict=strict, any_order=any_order, path="/json_schema", content=content)
     return ir.Rule("root", ir.Call(ir.Rule("json_schema", body)))
 
 

@@ -103,3 +103,28 @@ def test_a_choice_between_open_objects_can_be_nested(depth: int) -> None:
     loose = {**answer, "strict": False, "any_order": True}
     assert dt.accepts(loose, json.dumps(nested(depth, {"sizes": [1], "name": "b"})))
     assert not dt.accepts(loose, json.dumps(nested(depth, {"sizes": [1], "name": "b", "parts": []})))
+
+
+NEVER: list[Any] = [False, {"not": {}}, {"not": True}]
+
+
+@pytest.mark.parametrize("never", NEVER)
+def test_one_way_to_fail_is_enough_where_it_is_sure(never: Any) -> None:
+    # What has a and no b fails the second arm in two ways at once: a may not be there, and b is missing.
+    arms = [
+        {"required": ["a"], "properties": {"b": never, "c": never}},
+        {"required": ["b", "c"], "properties": {"a": never}},
+    ]
+    schema = {"type": "object", "oneOf": arms}
+    assert len(Reader(schema).read(((schema, ()),))) == len(arms)
+    fmt = {"type": "json_schema", "json_schema": schema, "strict": False}
+    texts = {"{}": False, '{"a":1}': True, '{"a":1,"b":2}': False, '{"b":1,"c":2}': True, '{"b":1}': False}
+    assert texts == {text: dt.accepts(fmt, text) for text in texts}
+
+
+def test_no_way_is_left_to_have_another_member_in_a_closed_object() -> None:
+    closed = {"type": "object", "properties": {"a": TEXT}, "additionalProperties": False}
+    schema = {**closed, "not": {"properties": {"a": {"const": "x"}}, "additionalProperties": False}}
+    assert len(Reader(schema).read(((schema, ()),))) == 1
+    fmt = {"type": "json_schema", "json_schema": schema}
+    assert [True, False, False] == [dt.accepts(fmt, text) for text in ('{"a":"y"}', '{"a":"x"}', "{}")]

@@ -33,6 +33,9 @@ __all__ = ["STYLES", "Finding", "SchemaReport", "explain_schema", "lower"]
 
 STYLES = ("json", *LAYOUTS)
 
+Content = tuple[tuple[int, int] | None, int]  # what is the same for equal schemas, and how many values there are
+_UNKNOWN: Content = (None, 0)
+
 _MAX_CACHED = 1024
 _MAX_CACHED_VALUES = 1 << 12
 _cache: OrderedDict[Any, Node] = OrderedDict()
@@ -50,19 +53,18 @@ def lower(
     pad: str = "",
     registry: Mapping[str, Any] | None = None,
     path: str = "",
+    content: Content | None = None,
 ) -> Node:
     """The texts of the values that `schema` admits; `path` is where the schema stands in what the caller wrote.
 
     Where `on_inexact` is "widen", keywords that cannot be held exactly are left out instead of refused. `registry` has
     the documents, by their identifier, that references may lead to. `pad` may stand around the raw text of a style.
+    `content` is the fingerprint of the schema, where the caller has it.
     """
     words = tuple(excludes)
-    try:
-        content, size = fingerprint(schema) if registry is None else (None, 0)
-    except (LimitError, TypeError):
-        content, size = None, 0  # nested too deeply or no JSON: never a common schema
-    key = (content, style, strict, any_order, max_whitespace, words, on_inexact, pad)
-    found = _cache.get(key) if content else None
+    known, size = content or (_fingerprint(schema) if registry is None else _UNKNOWN)
+    key = (known, style, strict, any_order, max_whitespace, words, on_inexact, pad)
+    found = _cache.get(key) if known else None
     if found is None:
         options = (style, strict, any_order, max_whitespace, words, pad)
         try:
@@ -80,6 +82,13 @@ def lower(
             if len(_cache) > _MAX_CACHED:
                 _cache.popitem(last=False)
     return found
+
+
+def _fingerprint(schema: Any) -> Content:
+    try:
+        return fingerprint(schema)
+    except (LimitError, TypeError):
+        return _UNKNOWN  # nested too deeply or no JSON: never a common schema
 
 
 def explain_schema(

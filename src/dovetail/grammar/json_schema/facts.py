@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -384,7 +384,7 @@ def is_special(schema: dict[Any, Any]) -> bool:
     return "format" in schema and (type(schema["format"]) is not str or schema["format"] in UNSUPPORTED)
 
 
-def read_scalar(schema: dict[Any, Any], live: frozenset[str], where: Where) -> Facts:
+def read_scalar(schema: dict[Any, Any], live: Iterable[str], where: Where) -> Facts:
     """The facts of a schema whose `live` keywords are all about strings and numbers."""
     facts = Facts()
     for keyword in live:

@@ -11,7 +11,6 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from dovetail.errors import LimitError
-from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -26,7 +25,7 @@ from dovetail.grammar.ir import (
     lit,
 )
 
-from . import numbers, strings, text
+from . import numbers, text
 from .admission import admits, without_sure
 from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
@@ -42,7 +41,7 @@ from .facts import (
 )
 from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
-from .plain import in_any_order, in_order, read_joined, read_map, read_plain
+from .plain import at_a_glance
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import KEYWORDS, Reader
@@ -97,7 +96,7 @@ class Lowering:
         if len(nodes) == 1:
             schema, where = nodes[0]
             if type(schema) is dict:
-                return self._single(schema, where)
+                return self.single(schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
@@ -107,7 +106,7 @@ class Lowering:
             self._kept.append(nodes)  # so that no other schema gets the same identity
         return found
 
-    def _single(self, schema: dict[str, Any], where: Where) -> Node:
+    def single(self, schema: dict[str, Any], where: Where) -> Node:
         """The same for one schema; the common ones are known at a glance."""
         name = schema.get("type")
         if len(schema) == 1 + ("description" in schema) and type(name) is str and name in TYPES:
@@ -122,7 +121,8 @@ class Lowering:
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             if type(target) is dict and "$ref" not in target:
-                return self._single(target, place)
+                found = self._done[id(schema)] = self.single(target, place)
+                return found
         else:
             found = self._untyped(schema, live, where)
         if found is None:
@@ -132,7 +132,7 @@ class Lowering:
         self._done[id(schema)] = found
         return found
 
-    def _typed(self, name: str, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node | None:
+    def _typed(self, name: str, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
         """A value of one type with the keywords that are common for it; None where there are others."""
         if len(live) == 1:
             return self.pieces.by_type[name]
@@ -146,7 +146,7 @@ class Lowering:
             return self._scalar(schema, live, where)
         return None
 
-    def _untyped(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node | None:
+    def _untyped(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
         """The same for a value that says no type, or several."""
         if not live:
             return self.pieces.value
@@ -159,7 +159,7 @@ class Lowering:
             return self._several(names, schema, live, where)
         return None
 
-    def _several(self, names: list[str], schema: dict[str, Any], live: frozenset[str], where: Where) -> Node | None:
+    def _several(self, names: list[str], schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
         """A value of one of these types; what else is said is about at most one of them."""
         composite = [name for name in names if name in _COMPOSITE]
         if len(live) > 1 and not composite:
@@ -172,7 +172,7 @@ class Lowering:
             by_type[composite[0]] = found
         return alt(*by_type.values())
 
-    def _scalar(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node:
+    def _scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""
         shared = self.pieces.scalars
         spread = ((word, value, type(value)) for word, value in schema.items() if word in live)
@@ -190,10 +190,10 @@ class Lowering:
                 shared[key] = found
         return found
 
-    def _new_scalar(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node:
+    def _new_scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
         return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
 
-    def _list(self, schema: dict[str, Any], live: frozenset[str], where: Where) -> Node:
+    def _list(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
         """An array; lists of strings, numbers and the like are the same in all grammars."""
         item = schema.get("items")
         if len(live) == 2 and type(item) is dict and len(item) == 1 + ("description" in item):
@@ -217,7 +217,7 @@ class Lowering:
             return None
         if keyword == "oneOf" and (len({*names}) < len(names) or ("integer" in names and "number" in names)):
             return None
-        ways = [self._single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
+        ways = [self.single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
     def union(self, branches: list[Facts]) -> Node:
@@ -305,10 +305,7 @@ class Lowering:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
                     return NOTHING
-                group = Group([member for member in members if member])
-                if self.free_order:
-                    return concat(_OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, _CLOSE))
-                return concat(_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, _CLOSE))
+                return self.braced(Group([member for member in members if member]))
 
     # Objects and arrays.
 
@@ -344,61 +341,8 @@ class Lowering:
         return Member(declared_member(key, value, self.pieces), required)
 
     def _object(self, parts: Parts) -> Node:
-        found = None
-        if not self.pieces.excludes:
-            found = self._plain_object(*parts[0]) or self._map(*parts[0]) if len(parts) == 1 else self._joined(parts)
+        found = None if self.pieces.excludes else at_a_glance(self, parts)
         return found or self._objects([parts])
-
-    def _plain_object(self, schema: dict[str, Any], where: Where) -> Node | None:
-        """The object of most schemas; None where it is another."""
-        plain = read_plain(schema, self.strict)
-        if plain is None:
-            return None
-        at = (where, "properties")
-        values: list[Node] = []
-        needs: list[Node] = []
-        for name, node in plain.declared.items():
-            if type(node) is not dict or is_nothing(value := self._single(node, (at, name))):
-                return None
-            values.append(value)
-            if name in plain.needed:
-                needs.append(value)
-        found = (in_any_order if self.free_order else in_order)(plain, values, self.pieces)
-        if found is not None:
-            self.needs.add(needs)
-        return found
-
-    def _joined(self, parts: Parts) -> Node | None:
-        """The object of several schemas that only declare; None where one of them does more."""
-        plain = read_joined(parts, self.strict) if self.free_order else None
-        if plain is None:
-            return None
-        values = [self.value(nodes) for nodes in plain.declared.values()]
-        if any(map(is_nothing, values)):
-            return None
-        self.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in plain.needed])
-        return in_any_order(plain, values, self.pieces)
-
-    def _map(self, schema: dict[str, Any], where: Where) -> Node | None:
-        """An object none of whose members is declared; None where it is another."""
-        found = read_map(schema)
-        if found is None:
-            return None
-        place = ((where, "patternProperties"), found.pattern)
-        language = located(place, strings.language, (found.pattern,), 0, None) if found.pattern is not None else None
-        groups: list[Extra] = []
-        if found.others is not False:
-            others: list[Located] = [] if found.others is True else [(found.others, (where, "additionalProperties"))]
-            groups.append(Extra(None if language is None else regex.intersect(barred=[language]), others))
-        if language is not None:
-            groups.append(Extra(language, [(found.matched, place)]))
-        extra = self._extra([], [group for group in groups if group.keys != NOTHING], False)
-        if not extra:
-            return None
-        self.needs.add([])
-        group = Group((), extra)
-        inside = (any_order(group, self.pieces.comma, _CLOSE),) if self.free_order else ordered(group, self.pieces.comma, _CLOSE)
-        return Seq((_OPEN, *self.pieces.ws, *inside))
 
     def _objects(self, several: list[Parts]) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
@@ -422,8 +366,8 @@ class Lowering:
         names = [name for name, _, _ in shape.declared]
         # Where the member is written several times, it is a rule of its own.
         once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self._extra(names, shape.extra, once) if shape.extra else ()
-        witnesses = [self._extra(names, [witness], False) for witness in shape.witnesses]
+        extra = self.extra(names, shape.extra, once) if shape.extra else ()
+        witnesses = [self.extra(names, [witness], False) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
         group: Group | None = Group(members, extra, witnesses)
@@ -434,10 +378,13 @@ class Lowering:
             return NOTHING
         beside = [*shape.witnesses, *(shape.extra if shape.low else ())]
         self.needs.add([*needs, *(self._of(one.nodes) for one in beside)])
+        return located(where, self.braced, group)
+
+    def braced(self, group: Group) -> Node:
+        """The members of an object between its braces."""
         if self.free_order:
-            inside = located(where, any_order, group, self.pieces.comma, _CLOSE)
-            return concat(_OPEN, *self.pieces.ws, inside)
-        return Seq((_OPEN, *self.pieces.ws, *located(where, ordered, group, self.pieces.comma, _CLOSE)))
+            return concat(_OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, _CLOSE))
+        return Seq((_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, _CLOSE)))
 
     def _of(self, nodes: Sequence[Located]) -> Node:
         """A value of which nothing at all may be said."""
@@ -449,7 +396,7 @@ class Lowering:
         found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
         return None if found is None else max(found - len(shape.witnesses), 0)
 
-    def _extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
+    def extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
         ways: list[Node] = []
         for group in groups:

@@ -1,4 +1,4 @@
-"""The objects of most schemas: keys are declared, about the others it is said only whether there may be any; or none is.
+"""The objects of most schemas: keys are declared and others allowed or not, or no key is declared at all.
 
 They give what the general way gives (shapes, ways, members), in a third of the time.
 """
@@ -6,23 +6,87 @@ They give what the general way gives (shapes, ways, members), in a third of the 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dovetail.grammar.ir import AnyOrder, Call, Lit, Node, Repeat, Rule, Seq
+from dovetail.grammar import regex
+from dovetail.grammar.ir import NOTHING, AnyOrder, Call, Lit, Node, Repeat, Rule, Seq, is_nothing
 
-from . import text
+from . import strings, text
 from .facts import Located
 from .keys import declared_member, other_member
-from .members import MAX_ANY_ORDER
+from .members import MAX_ANY_ORDER, Group
 from .own import CLOSING
-from .shapes import UNCOMMON
+from .pointers import Where, located
+from .shapes import UNCOMMON, Extra
 from .text import Pieces
+
+if TYPE_CHECKING:
+    from .lowering import Lowering
 
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 MAX_SHARED = 4096  # members
 _NONE: list[str] = []
 _NO_MEMBERS: dict[str, Any] = {}
 _NOT_IN_MAPS = (UNCOMMON | {"properties", "required"}) - {"patternProperties"}
+
+
+def at_a_glance(lowering: Lowering, parts: Sequence[Located]) -> Node | None:
+    """The object to which these schemas apply; None where it is another, or something is wrong with it."""
+    if len(parts) > 1:
+        return _joined(lowering, parts) if lowering.free_order else None
+    return _declared(lowering, *parts[0]) or _map(lowering, *parts[0])
+
+
+def _declared(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | None:
+    """The object of one schema that only declares."""
+    plain = read_plain(schema, lowering.strict)
+    if plain is None:
+        return None
+    at = (where, "properties")
+    values: list[Node] = []
+    needs: list[Node] = []
+    for name, node in plain.declared.items():
+        if type(node) is not dict or is_nothing(value := lowering.single(node, (at, name))):
+            return None
+        values.append(value)
+        if name in plain.needed:
+            needs.append(value)
+    found = (in_any_order if lowering.free_order else in_order)(plain, values, lowering.pieces)
+    if found is not None:
+        lowering.needs.add(needs)
+    return found
+
+
+def _joined(lowering: Lowering, parts: Sequence[Located]) -> Node | None:
+    """The object of several schemas that only declare."""
+    plain = read_joined(parts, lowering.strict)
+    if plain is None:
+        return None
+    values = [lowering.value(nodes) for nodes in plain.declared.values()]
+    if any(map(is_nothing, values)):
+        return None
+    lowering.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in plain.needed])
+    return in_any_order(plain, values, lowering.pieces)
+
+
+def _map(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | None:
+    """An object none of whose members is declared."""
+    found = read_map(schema)
+    if found is None:
+        return None
+    place = ((where, "patternProperties"), found.pattern)
+    language = located(place, strings.language, (found.pattern,), 0, None) if found.pattern is not None else None
+    groups: list[Extra] = []
+    if found.others is not False:
+        others: list[Located] = [] if found.others is True else [(found.others, (where, "additionalProperties"))]
+        groups.append(Extra(None if language is None else regex.intersect(barred=[language]), others))
+    if language is not None:
+        groups.append(Extra(language, [(found.matched, place)]))
+    extra = lowering.extra([], [group for group in groups if group.keys != NOTHING], False)
+    if not extra:
+        return None
+    lowering.needs.add([])
+    return lowering.braced(Group((), extra))
 
 
 class Plain(NamedTuple):

@@ -136,12 +136,12 @@ def _fruitful(node: Node, empty: set[int]) -> bool:
         case Call(rule):
             return id(rule) not in empty
         case Seq(parts):
-            for part in parts:  # written out: there are thousands of them
+            for part in parts:  # noqa: SIM110 - written out, as there are thousands of them
                 if not _fruitful(part, empty):
                     return False
             return True
         case Alt(parts):
-            for part in parts:
+            for part in parts:  # noqa: SIM110
                 if _fruitful(part, empty):
                     return True
             return False

@@ -17,7 +17,7 @@ from dovetail.errors import LimitError, SchemaError
 from .choices import Arm, OneOf
 from .facts import HANDLERS, OBJECT, Facts, Located, mapping, names, schemas
 from .formats import UNSUPPORTED
-from .negation import alternatives, negated
+from .negation import alternatives, negated, weakest
 from .own import (
     CLOSING,
     DEPENDENT_AT,
@@ -68,10 +68,11 @@ _KINDS: dict[Any, str] = {
     "not": _NOT,
 }
 # They say something about the value; those that nobody knows say nothing.
-KEYWORDS = frozenset(
-    (*HANDLERS, *_KINDS, *_OLD, "then", "else", "unevaluatedProperties", "unevaluatedItems")
-) | {MADE, PREFIX_AT, DEPENDENT_AT}
-_PLAIN = {"type", "required", "properties", MADE}
+KEYWORDS = frozenset((*HANDLERS, *_KINDS, *_OLD, "then", "else", "unevaluatedProperties", "unevaluatedItems")) | {
+    MADE,
+    PREFIX_AT,
+    DEPENDENT_AT,
+}
 _ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -191,7 +192,7 @@ class Reader:
                 cost = 1
                 if _is_negation(arms):
                     # Its alternatives multiply with each other more than those of unions do, and are larger.
-                    cost, arms = _NEGATION_COST, _weakest(arms, branch.facts)
+                    cost, arms = _NEGATION_COST, weakest(arms, branch.facts)
                 for arm in reversed(_choose(branch, arms)):
                     key = arm.key()
                     if key not in known:
@@ -388,27 +389,6 @@ class Reader:
 
 def _is_negation(arms: list[Arm]) -> bool:
     return any(isinstance(schema, dict) and MADE in schema for arm in arms[:1] for schema, _ in arm)
-
-
-def _weakest(arms: list[Arm], facts: Facts) -> list[Arm]:
-    """The ways in which a schema can fail; one alone where it is sure for every object, so that the others say more."""
-    if facts.types != OBJECT and not all(_about_objects(schema) for arm in arms for schema, _ in arm):
-        return arms
-    return next(([arm] for arm in arms if all(_is_sure(schema, facts) for schema, _ in arm)), arms)
-
-
-def _about_objects(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("type") == "object"
-
-
-def _is_sure(schema: Any, facts: Facts) -> bool:
-    """Whether every object of which `facts` are known keeps to a schema, as far as that is plain to see."""
-    if not _about_objects(schema) or not schema.keys() <= _PLAIN:
-        return False
-    if not facts.needed.issuperset(schema.get("required", ())):
-        return False
-    said = schema.get("properties", {}).items()
-    return all(inner is True or (inner is False and name in facts.absent) for name, inner in said)
 
 
 def _circular(where: Where) -> SchemaError:

@@ -20,7 +20,10 @@ MAX_CLASSES = 64
 _MANY_CLASSES = 8  # from here on those that no key is in are struck out early
 MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
-_SILENT: frozenset[Any] = frozenset(("type", "required", "minProperties", "maxProperties", "anyOf", "oneOf", "allOf", MADE))
+# Schemas of these keywords say nothing of the values of members.
+_SILENT: frozenset[Any] = frozenset(
+    ("type", "required", "minProperties", "maxProperties", "anyOf", "oneOf", "allOf", MADE)
+)
 UNCOMMON: frozenset[Any] = frozenset(
     ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
 )
@@ -150,9 +153,7 @@ def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
 class _Members:
     """The members of an object about which several schemas speak, or patterns."""
 
-    def __init__(
-        self, parts: tuple[Located, ...], closed: frozenset[str] | None, reader: Reader, where: Where
-    ) -> None:
+    def __init__(self, parts: tuple[Located, ...], closed: frozenset[str] | None, reader: Reader, where: Where) -> None:
         self._parts = parts  # which keep their identities
         self._reader = reader
         self._where = where
