@@ -19,9 +19,7 @@ struct Compiled {
         return owned.is_none() ? nullptr : static_cast<const Compiled *>(PyCapsule_GetPointer(owned.ptr(), kName));
     }
     static void set(nb::handle rule, Compiled compiled) {
-        auto *made = new Compiled(std::move(compiled));
-        const nb::capsule owned(made, kName, [](void *p) noexcept { delete static_cast<Compiled *>(p); });
-        rule.attr("compiled") = owned;
+        ir().rule_compiled.set(rule, owned_by_python(new Compiled(std::move(compiled)), kName));
     }
 };
 

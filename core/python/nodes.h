@@ -28,6 +28,11 @@ class Field {
         if (!value) throw InputError("a field of a grammar node is not set");
         return value;
     }
+    void set(nb::handle object, nb::object value) const {
+        PyObject *&place = *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object.ptr()) + offset_);
+        const nb::object before = nb::steal(place);
+        place = value.release().ptr();
+    }
 
   private:
     Py_ssize_t offset_;
@@ -90,6 +95,18 @@ inline uint64_t number_of(nb::handle o, uint64_t limit, const char *what) {
     if (failed) PyErr_Clear();
     if (failed || v > limit) throw InputError(std::string(what) + " must be between 0 and " + std::to_string(limit));
     return v;
+}
+
+/// Something of C++ that an object of Python owns.
+template <class Owned> nb::object owned_by_python(Owned *made, const char *name) {
+    nb::object found = nb::steal(PyCapsule_New(made, name, [](PyObject *capsule) {
+        delete static_cast<Owned *>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
+    }));
+    if (!found.is_valid()) {
+        delete made;
+        throw nb::python_error();
+    }
+    return found;
 }
 
 /// Calls `visit` for the items of a tuple.

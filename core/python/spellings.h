@@ -31,8 +31,7 @@ struct SpellingTable {
     }
     static SpellingTable *make(nb::handle table) {
         auto *made = new SpellingTable;
-        const nb::capsule owned(made, kName, [](void *p) noexcept { delete static_cast<SpellingTable *>(p); });
-        table.attr("compiled") = owned;
+        ir().spellings_compiled.set(table, owned_by_python(made, kName));
         return made;
     }
 };

@@ -197,24 +197,35 @@ class Product:
         self._work += len(moves)
         if split:
             return tuple((mask, self._settled(frozenset([target]))) for mask, target in moves)
-        cells: dict[Threads, int] = {SETTLED: self._terms.every}
-        if moves:  # the first one splits them as it is
-            mask, target = moves[0]
-            cells = {frozenset((target,)): mask, SETTLED: self._terms.every & ~mask}
-        for mask, target in moves[1:]:
-            finer: dict[Threads, int] = {}
-            for found, symbols in cells.items():
-                if symbols & mask:
-                    both = found | {target}
-                    finer[both] = finer.get(both, 0) | symbols & mask
-                if symbols & ~mask:
-                    finer[found] = finer.get(found, 0) | symbols & ~mask
-            cells = finer
-            self._work += len(cells)
+        cells = self._disjoint(moves) if len(threads) == 1 else None
+        if cells is None:
+            cells = {SETTLED: self._terms.every}
+            for mask, target in moves:
+                finer: dict[Threads, int] = {}
+                for found, symbols in cells.items():
+                    if symbols & mask:
+                        both = found | {target}
+                        finer[both] = finer.get(both, 0) | symbols & mask
+                    if symbols & ~mask:
+                        finer[found] = finer.get(found, 0) | symbols & ~mask
+                cells = finer
+                self._work += len(cells)
         if barred:
-            left = ((symbols, found) for found, symbols in cells.items() if symbols)
-            return tuple([(symbols, found) for symbols, found in left if not self._is_universal(found)])
-        return tuple([(symbols, self._settled(found)) for found, symbols in cells.items() if found and symbols])
+            return tuple([(symbols, found) for found, symbols in cells.items() if not self._is_universal(found)])
+        return tuple([(symbols, self._settled(found)) for found, symbols in cells.items() if found])
+
+    def _disjoint(self, moves: list[tuple[int, int]]) -> dict[Threads, int] | None:
+        """Where the symbols of one term lead if no symbol leads to two places, as mostly; None if one does."""
+        joined = total = 0
+        for mask, _ in moves:
+            joined |= mask
+            total += mask
+        if joined != total:
+            return None
+        cells: dict[Threads, int] = {frozenset((target,)): mask for mask, target in moves if mask}
+        if joined != self._terms.every:
+            cells[SETTLED] = self._terms.every & ~joined
+        return cells
 
     def _settled(self, threads: Threads) -> Threads:
         return SETTLED if self._is_universal(threads) else threads

@@ -123,11 +123,24 @@ class Terms:
             if type(node) is ir.Chars:
                 masks[rest] = masks.get(rest, 0) | self._masks[node.ranges]
                 continue
-            for found in self._unfolded(node, rest, masks, seen):
+            if type(node) is Rep and type(node.body) is ir.Chars:
+                reached: Sequence[int] = self._repeated(node, node.body, rest, masks)
+            else:
+                reached = self._unfolded(node, rest, masks, seen)
+            for found in reached:
                 if found not in seen:
                     seen.add(found)
                     pending.append(found)
         return tuple([(mask, target) for target, mask in masks.items()]), nullable
+
+    def _repeated(self, node: Rep, body: ir.Chars, rest: int, masks: dict[int, int]) -> Sequence[int]:
+        """What `_unfolded` gives for a class that is repeated, with the character itself."""
+        low, high = node.low, node.high
+        if high != 0:
+            left = node if high is None and not low else self._count(body, low, high)
+            again = rest if high == 1 else self.term(left, rest)
+            masks[again] = masks.get(again, 0) | self._masks[body.ranges]
+        return () if low else (rest,)
 
     def _unfolded(self, node: Syntax, rest: int, masks: dict[int, int], seen: set[int]) -> Sequence[int]:
         """The terms that stand for `node` and `rest` before the next character, which goes to `masks`."""
