@@ -1,5 +1,7 @@
 #include "encode.h"
 
+#include <utility>
+
 #include "encoder.h"
 
 namespace dovetail {
@@ -9,10 +11,9 @@ Program Encoder::run(nb::handle root) {
     while (!pending_.empty()) {
         const auto [index, object] = pending_.back();
         pending_.pop_back();
-        Draft draft;
+        Draft &draft = drafts_[index];
         node(ir().rule_body(object), draft, 0);
         settle_count(draft);
-        drafts_[index] = std::move(draft);
     }
     return assemble();
 }
@@ -153,11 +154,36 @@ uint64_t Encoder::range_list(nb::handle list, uint64_t limit, CodeWriter &w) {
     return next;
 }
 
-/// A part of a rule whose frame has no counter to lend.
+/// A part of a rule whose frame has no counter to lend. Most count nothing, so it is written in its place first.
 void Encoder::part(nb::handle o, Draft &d, size_t depth) {
+    const size_t at = d.code.size(), gaps = d.gaps.size(), weight = d.weight;
+    const int counts = std::exchange(d.counts, 0);
+    const bool loops = std::exchange(d.loops, false);
+    const size_t count_at = d.count_at, count_size = d.count_size;
+    const Counter count_bounds = d.count_bounds;
+    node(o, d, depth + 1);
+    if (d.counts == 0) {
+        d.counts = counts;
+        d.loops = d.loops || loops;
+        return;
+    }
     Draft body;
-    node(o, body, depth + 1);
-    if (body.counts == 0) return d.append(body);
+    body.code = d.code.substr(at);
+    for (size_t i = gaps; i < d.gaps.size(); ++i) body.gaps.push_back({d.gaps[i].at - at, d.gaps[i].callee, d.gaps[i].bare});
+    body.weight = d.weight - weight;
+    body.counts = d.counts;
+    body.loops = d.loops;
+    if (d.count_at != std::string::npos) body.count_at = d.count_at - at;
+    body.count_size = d.count_size;
+    body.count_bounds = d.count_bounds;
+    d.code.resize(at);
+    d.gaps.resize(gaps);
+    d.weight = weight;
+    d.counts = counts;
+    d.loops = loops;
+    d.count_at = count_at;
+    d.count_size = count_size;
+    d.count_bounds = count_bounds;
     settle_count(body);
     const uint32_t callee = anonymous(std::move(body));
     CodeWriter(d.code).op(Code::Call);

@@ -1,6 +1,7 @@
 // From nodes of Python to the code of rules.
 #pragma once
 
+#include <deque>
 #include <list>
 #include <unordered_map>
 
@@ -89,7 +90,7 @@ class Encoder {
 
     Store &store_;
     std::vector<std::shared_ptr<Unit>> held_;  // of known rules
-    std::vector<Draft> drafts_;
+    std::deque<Draft> drafts_;  // which stay where they are
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
     std::list<Spellings> spellings_;
