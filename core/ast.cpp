@@ -2,7 +2,14 @@
 
 namespace dovetail {
 
-Ast::Ast(std::string_view code) {
+void Ast::assign(std::string_view code) {
+    nodes.clear();
+    kids_.clear();
+    open_.clear();
+    ranges_.clear();
+    letters_.clear();
+    lists_.clear();
+    counts_for_callers = false;
     CodeReader in(code);
     nodes.reserve(code.size() / 4 + 1);
     kids_.reserve(code.size() / 4 + 1);

@@ -70,7 +70,10 @@ struct Ast {
     bool counts_for_callers = false;  // what must come at least is theirs to say
 
     /// The views point into `code`, which must outlive the tree.
-    explicit Ast(std::string_view code);
+    explicit Ast(std::string_view code) { assign(code); }
+    Ast() = default;
+    /// Becomes the tree of other code, in the memory that it has.
+    void assign(std::string_view code);
 
     /// Seq, Alt, the single child of loops and Without; of AnyOrder its members, perhaps an extra, separator, close;
     /// of Unlisted what follows outside the trie and at an end inside it; of Measured the characters.

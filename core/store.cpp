@@ -14,10 +14,12 @@ struct UnitDeleter {
 
 namespace {
 
-/// Tarjan's components without recursion, callees before callers.
+/// Tarjan's components without recursion, callees before callers; known rules are in none.
 std::vector<std::vector<uint32_t>> components(const std::vector<RuleCode> &rules) {
     const size_t n = rules.size();
     std::vector<uint32_t> index(n, kNone), low(n, 0), path, at(n, 0);
+    for (size_t r = 0; r < n; ++r)
+        if (rules[r].known) index[r] = 0;  // as if it had been left already
     std::vector<bool> on_path(n);
     std::vector<uint32_t> frames;
     std::vector<std::vector<uint32_t>> found;
@@ -73,11 +75,14 @@ void order_by_first_call(std::vector<uint32_t> &component, const std::vector<Rul
 
 class Facts {
   public:
-    Facts(Unit &unit, const Vocab &vocab) : unit_(unit) {
-        asts_.reserve(unit.rules.size());
-        for (const auto &r : unit.rules) {
-            asts_.emplace_back(r->code);
-            Ast &ast = asts_.back();
+    /// `trees` lend their memory: a grammar has hundreds of small rules.
+    Facts(Unit &unit, const Vocab &vocab, std::vector<Ast> &trees) : unit_(unit) {
+        if (trees.size() < unit.rules.size()) trees.resize(unit.rules.size());
+        asts_ = {trees.data(), unit.rules.size()};
+        for (size_t i = 0; i < asts_.size(); ++i) {
+            const auto &r = unit.rules[i];
+            Ast &ast = asts_[i];
+            ast.assign(r->code);
             check_text(ast);
             check_measured(ast);
             for (uint32_t n = 0; n < ast.nodes.size(); ++n) {
@@ -226,7 +231,7 @@ class Facts {
     }
 
     Unit &unit_;
-    std::vector<Ast> asts_;
+    std::span<Ast> asts_;
 };
 
 void append_number(std::string &key, uint64_t v) { key.append(reinterpret_cast<const char *>(&v), sizeof v); }
@@ -313,12 +318,13 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
     std::vector<Rule *> made(rules.size(), nullptr);
     std::vector<uint32_t> place(rules.size(), kNone);
     std::vector<std::shared_ptr<Unit>> units(rules.size());  // of `made`
+    std::vector<Ast> trees;
+    for (size_t r = 0; r < rules.size(); ++r) {
+        if (!rules[r].known) continue;
+        made[r] = rules[r].known;
+        units[r] = std::move(program.held[rules[r].held]);
+    }
     for (std::vector<uint32_t> &component : components(rules)) {
-        if (Rule *known = rules[component[0]].known) {
-            made[component[0]] = known;
-            units[component[0]] = std::move(program.held[rules[component[0]].held]);
-            continue;
-        }
         order_by_first_call(component, rules, place);
         std::string key = key_of(component, rules, made, place);
         Unit *known = interned_.find(key);
@@ -342,7 +348,7 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
                 made[r]->calls.reserve(rules[r].calls.size());
                 for (uint32_t callee : rules[r].calls) made[r]->calls.push_back(made[callee]);
             }
-            Facts(*unit, vocab_).find();
+            Facts(*unit, vocab_, trees).find();
             interned_.add(*unit);
         } else {
             for (size_t i = 0; i < component.size(); ++i) made[component[i]] = unit->rules[i].get();
