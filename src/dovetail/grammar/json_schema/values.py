@@ -38,4 +38,8 @@ def all_strings(values: Any) -> bool:
 
 def is_speakable(word: str) -> bool:
     """Whether the text can be UTF-8: a surrogate without its partner cannot."""
-    return not any(0xD800 <= ord(char) <= 0xDFFF for char in word)
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
