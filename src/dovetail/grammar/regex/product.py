@@ -19,6 +19,7 @@ from dovetail.grammar.regex.terms import Terms
 
 MAX_STATES = 10_000
 MAX_WORK = 400_000
+_FEW_SYMBOLS = 8  # which are sooner asked one by one
 
 Threads = frozenset[int]
 Table = tuple[tuple[int, Threads], ...]  # symbols as a mask, and the threads behind them
@@ -54,6 +55,7 @@ class Product:
         exits: bool = True,
     ) -> None:
         self._terms = Terms([*wanted, *barred], read)
+        self._symbols = [1 << symbol for symbol in range(len(self._terms.alphabet))]
         self._split = split
         self._exits = exits
         self._tables: dict[tuple[Threads, bool, bool], Table] = {}
@@ -197,34 +199,31 @@ class Product:
         self._work += len(moves)
         if split:
             return tuple((mask, self._settled(frozenset([target]))) for mask, target in moves)
-        cells = self._disjoint(moves) if len(threads) == 1 else None
-        if cells is None:
-            cells = {SETTLED: self._terms.every}
-            for mask, target in moves:
-                finer: dict[Threads, int] = {}
-                for found, symbols in cells.items():
-                    if symbols & mask:
-                        both = found | {target}
-                        finer[both] = finer.get(both, 0) | symbols & mask
-                    if symbols & ~mask:
-                        finer[found] = finer.get(found, 0) | symbols & ~mask
-                cells = finer
-                self._work += len(cells)
+        if len(self._symbols) <= _FEW_SYMBOLS:
+            cells: dict[Threads, int] = {}
+            for symbol in self._symbols:
+                found = frozenset([target for mask, target in moves if mask & symbol])
+                cells[found] = cells.get(found, 0) | symbol
+        else:
+            cells = self._split_by(moves)
+        self._work += len(cells)
         if barred:
             return tuple([(symbols, found) for found, symbols in cells.items() if not self._is_universal(found)])
         return tuple([(symbols, self._settled(found)) for found, symbols in cells.items() if found])
 
-    def _disjoint(self, moves: list[tuple[int, int]]) -> dict[Threads, int] | None:
-        """Where the symbols of one term lead if no symbol leads to two places, as mostly; None if one does."""
-        joined = total = 0
-        for mask, _ in moves:
-            joined |= mask
-            total += mask
-        if joined != total:
-            return None
-        cells: dict[Threads, int] = {frozenset((target,)): mask for mask, target in moves if mask}
-        if joined != self._terms.every:
-            cells[SETTLED] = self._terms.every & ~joined
+    def _split_by(self, moves: list[tuple[int, int]]) -> dict[Threads, int]:
+        """The same symbols by where they lead, for large alphabets."""
+        cells: dict[Threads, int] = {SETTLED: self._terms.every}
+        for mask, target in moves:
+            finer: dict[Threads, int] = {}
+            for found, symbols in cells.items():
+                if symbols & mask:
+                    both = found | {target}
+                    finer[both] = finer.get(both, 0) | symbols & mask
+                if symbols & ~mask:
+                    finer[found] = finer.get(found, 0) | symbols & ~mask
+            cells = finer
+            self._work += len(cells)
         return cells
 
     def _settled(self, threads: Threads) -> Threads:
