@@ -61,7 +61,8 @@ struct RuleCode {
     std::string code;
     std::vector<uint32_t> calls;
     Rule *known = nullptr;
-    uint32_t held = 0;  // the place of its unit in Program::held
+    uint32_t held = kNone;  // the place of its unit in Program::held, unless the unit lasts
+    bool lasts = false;     // see Unit
 };
 
 /// A whole grammar; rule 0 is the root and `init` are the bounds for its CountParam.

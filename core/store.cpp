@@ -1,6 +1,7 @@
 #include "store.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "ast.h"
 #include "mask.h"
@@ -234,6 +235,8 @@ class Facts {
     std::span<Ast> asts_;
 };
 
+std::atomic<uint64_t> last_store{0};
+
 void append_number(std::string &key, uint64_t v) { key.append(reinterpret_cast<const char *>(&v), sizeof v); }
 
 /// The content of a component: its code, and what it calls.
@@ -252,13 +255,13 @@ std::string key_of(const std::vector<uint32_t> &component, const std::vector<Rul
     return key;
 }
 
-/// The units that a component calls; they are there already.
+/// The units that a component calls and has to hold; they are there already.
 std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &component, const std::vector<RuleCode> &rules,
                                               const std::vector<std::shared_ptr<Unit>> &units) {
     std::vector<uint32_t> called;
     for (uint32_t r : component)
         for (uint32_t callee : rules[r].calls)
-            if (units[callee]) called.push_back(callee);
+            if (units[callee] && !units[callee]->lasts) called.push_back(callee);
     const auto unit = [&](uint32_t callee) { return units[callee].get(); };
     std::sort(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) < unit(b); });
     called.erase(std::unique(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) == unit(b); }), called.end());
@@ -271,9 +274,9 @@ std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &compo
 }  // namespace
 
 Store::Store(Vocab vocab, size_t cache_bytes)
-    : vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
+    : id_(++last_store), vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
 
-Store::~Store() = default;
+Store::~Store() { lasting_.clear(); }  // while all that their end touches is there
 
 Grammar::~Grammar() {
     const std::lock_guard guard(store->lock());
@@ -320,9 +323,8 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
     std::vector<std::shared_ptr<Unit>> units(rules.size());  // of `made`
     std::vector<Ast> trees;
     for (size_t r = 0; r < rules.size(); ++r) {
-        if (!rules[r].known) continue;
         made[r] = rules[r].known;
-        units[r] = std::move(program.held[rules[r].held]);
+        if (rules[r].held != kNone) units[r] = std::move(program.held[rules[r].held]);
     }
     for (std::vector<uint32_t> &component : components(rules)) {
         order_by_first_call(component, rules, place);
@@ -353,7 +355,12 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
         } else {
             for (size_t i = 0; i < component.size(); ++i) made[component[i]] = unit->rules[i].get();
         }
-        for (uint32_t r : component) units[r] = unit;
+        for (uint32_t r : component) {
+            units[r] = unit;
+            if (!rules[r].lasts || unit->lasts || unit->ends_keys) continue;
+            unit->lasts = true;
+            lasting_.push_back(unit);
+        }
     }
     if (made[0]->keeps_set && !(program.init == Counter{}))
         throw InputError("members in any order are called with bounds");
@@ -362,7 +369,7 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
     if (places) {
         places->resize(rules.size());
         for (size_t i = 0; i < rules.size(); ++i)
-            if (!rules[i].known) (*places)[i] = {made[i], units[i]};
+            if (!rules[i].known) (*places)[i] = {made[i], units[i], units[i]->lasts};
     }
     auto grammar = std::make_shared<Grammar>();
     grammar->store = shared_from_this();

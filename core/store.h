@@ -30,10 +30,11 @@ struct Grammar {
     ~Grammar();
 };
 
-/// A rule of a store, as long as some grammar holds it.
+/// A rule of a store, as long as some grammar holds it or its unit lasts.
 struct KnownRule {
     Rule *rule = nullptr;
     std::weak_ptr<Unit> unit;
+    bool lasts = false;
 };
 
 /// One lock guards the store, its grammars and their matchers; every public function of Grammar users takes it.
@@ -48,6 +49,7 @@ class Store : public std::enable_shared_from_this<Store> {
     void release(std::vector<std::shared_ptr<Unit>> units);
     Program program_of(const Grammar &grammar);
 
+    uint64_t id() const { return id_; }  // of no other store, not even of one that is gone
     const Vocab &vocab() const { return vocab_; }
     const KeyTokens &key_tokens() const { return key_tokens_; }
     std::mutex &lock() { return lock_; }
@@ -67,6 +69,7 @@ class Store : public std::enable_shared_from_this<Store> {
 
     void bury(Unit *unit);
 
+    const uint64_t id_;
     Vocab vocab_;
     KeyTokens key_tokens_;
     std::mutex lock_;
@@ -75,6 +78,7 @@ class Store : public std::enable_shared_from_this<Store> {
     std::vector<const std::string *> names_;
     std::unique_ptr<MaskCache> masks_;
     Workspace workspace_;
+    std::vector<std::shared_ptr<Unit>> lasting_;
     std::vector<Unit *> graves_;
     bool burying_ = false;
     uint64_t last_id_ = 0;

@@ -8,7 +8,7 @@ namespace dovetail {
 
 /// What a rule has become in the store that compiled it last; the rule owns it.
 struct Compiled {
-    const Store *store = nullptr;
+    uint64_t store = 0;
     KnownRule known;
     Counter init;
 

@@ -21,8 +21,8 @@ Program Encoder::run(nb::handle root) {
 /// Notes on the rules what they have become.
 void Encoder::note(const std::vector<KnownRule> &places) const {
     for (const auto &[object, index] : indices_)
-        if (!drafts_[index].known) Compiled::set(object, {&store_, places[index], drafts_[index].init});
-    for (const auto &[kept, index] : unkept_) *kept = {&store_, places[index], drafts_[index].init};
+        if (!drafts_[index].known) Compiled::set(object, {store_.id(), places[index], drafts_[index].init});
+    for (const auto &[kept, index] : unkept_) *kept = {store_.id(), places[index], drafts_[index].init};
 }
 
 uint32_t Encoder::rule(nb::handle object) {
@@ -38,11 +38,13 @@ uint32_t Encoder::rule(nb::handle object) {
 }
 
 bool Encoder::recall(const Compiled *compiled, Draft &draft) {
-    if (!compiled || compiled->store != &store_) return false;
-    std::shared_ptr<Unit> unit = compiled->known.unit.lock();
-    if (!unit) return false;
-    draft.held = static_cast<uint32_t>(held_.size());
-    held_.push_back(std::move(unit));
+    if (!compiled || compiled->store != store_.id()) return false;
+    if (!compiled->known.lasts) {
+        std::shared_ptr<Unit> unit = compiled->known.unit.lock();
+        if (!unit) return false;
+        draft.held = static_cast<uint32_t>(held_.size());
+        held_.push_back(std::move(unit));
+    }
     draft.known = compiled->known.rule;
     draft.init = compiled->init;
     return true;
@@ -237,6 +239,7 @@ Program Encoder::assemble() {
         RuleCode &out = program.rules[i];
         out.known = d.known;
         out.held = d.held;
+        out.lasts = d.lasts;
         if (d.known) continue;
         CodeWriter w(out.code);
         size_t from = 0;

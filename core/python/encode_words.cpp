@@ -176,11 +176,15 @@ uint32_t Encoder::kept_rule(const Compiled &kept) {
     return recall(&kept, draft) ? anonymous(std::move(draft)) : kNone;
 }
 
-/// A rule of a table, kept for the next grammar.
+/// A rule of a table, kept for the next grammar. Nearly every grammar calls dozens of them, so they last.
 uint32_t Encoder::spelling_rule(Compiled &kept, nb::handle object) {
     const uint32_t callee = rule(object);
-    if (drafts_[callee].known) kept = *Compiled::of(object);
-    else unkept_.emplace_back(&kept, callee);
+    if (drafts_[callee].known) {
+        kept = *Compiled::of(object);
+    } else {
+        drafts_[callee].lasts = true;
+        unkept_.emplace_back(&kept, callee);
+    }
     return callee;
 }
 

@@ -23,7 +23,8 @@ struct Draft {
     std::string code;
     std::vector<Gap> gaps;
     Rule *known = nullptr;        // instead of all that
-    uint32_t held = 0;            // where it is kept alive
+    uint32_t held = kNone;        // where it is kept alive
+    bool lasts = false;           // see Unit
     Counter init{kUnbounded, 0};  // what callers pass
     size_t weight = 0;            // states, roughly
     int counts = 0;               // Count nodes
