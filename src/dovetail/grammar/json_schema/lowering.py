@@ -84,7 +84,6 @@ class Lowering:
         self.needs = Needs()
         self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
-        self._alone: dict[int, tuple[Any, Node]] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, Kinds]] = []
         self._key_ends: dict[int, tuple[Node, text.KeyEnd]] = {}
@@ -97,10 +96,7 @@ class Lowering:
         if len(nodes) == 1:
             schema, where = nodes[0]
             if type(schema) is dict:
-                known = self._alone.get(id(schema))
-                if known is None:
-                    known = self._alone[id(schema)] = schema, self.single(schema, where)  # which keeps its identity
-                return known[1]
+                return self.single(schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
