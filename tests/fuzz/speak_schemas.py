@@ -133,14 +133,19 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _number(text: str) -> float:
-    """The number as it was said, whole where it is whole beyond what a float can tell; the largest stand for larger."""
+def _number(text: str) -> float | Decimal:
+    """The number as it was said, exact where it is beyond what a float can tell; the largest stand for larger."""
     mantissa, _, exponent = text.lower().partition("e")
     number = Decimal(f"{mantissa}e{max(-9999, min(9999, int(exponent or 0)))}")
     if exponent and number and abs(number.adjusted()) > MAX_EXPONENT:
         number = Decimal(f"1e{MAX_EXPONENT if number.adjusted() > 0 else -MAX_EXPONENT}").copy_sign(number)
     near = float(number)
-    return near if number == Decimal(near) or number != number.to_integral_value() else int(number)
+    if number == Decimal(near):
+        return near
+    if number == number.to_integral_value():
+        return int(number)
+    # A large float has no place for a fraction and would be another number.
+    return number if abs(near) > 1 and near.is_integer() else near
 
 
 def _holds(name: str) -> Callable[[str], bool]:
