@@ -50,6 +50,11 @@ def settled(schema: Any) -> Any:
     return schema
 
 
+def is_never(schema: Any) -> bool:
+    """Whether a schema stands for False."""
+    return schema is False or (type(schema) is dict and "not" in schema and settled(schema) is False)
+
+
 class Negated:
     """The values that a schema does not admit."""
 

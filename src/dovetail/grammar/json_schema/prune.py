@@ -136,15 +136,9 @@ def _fruitful(node: Node, empty: set[int]) -> bool:
         case Call(rule):
             return id(rule) not in empty
         case Seq(parts):
-            for part in parts:  # noqa: SIM110 - written out, as there are thousands of them
-                if not _fruitful(part, empty):
-                    return False
-            return True
+            return all(_fruitful(part, empty) for part in parts)
         case Alt(parts):
-            for part in parts:  # noqa: SIM110
-                if _fruitful(part, empty):
-                    return True
-            return False
+            return any(_fruitful(part, empty) for part in parts)
         case Repeat(body, low):
             return low == 0 or _fruitful(body, empty)
         case Chars(ranges):

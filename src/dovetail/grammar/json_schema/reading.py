@@ -30,6 +30,7 @@ from .own import (
     Closing,
     Negated,
     Tail,
+    is_never,
     settled,
 )
 from .pointers import Where, render
@@ -411,7 +412,7 @@ def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
     if isinstance(required, list):
         facts.needed = facts.needed.union(name for name in required if isinstance(name, str))
     if isinstance(declared, dict):
-        facts.absent = facts.absent.union([name for name, inner in declared.items() if _is_never(inner)])
+        facts.absent = facts.absent.union([name for name, inner in declared.items() if is_never(inner)])
         if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
             facts.closed = frozenset(declared) if facts.closed is None else facts.closed.intersection(declared)
         if MADE in schema and any(_contradicts(facts, name, inner) for name, inner in declared.items()):
@@ -420,10 +421,6 @@ def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
         facts.types &= ~OBJECT
     if facts.closed is not None and SOME_PROPERTY in schema and facts.closed.issubset(schema[SOME_PROPERTY].names):
         facts.types &= ~OBJECT  # there has to be another member than those that there can be
-
-
-def _is_never(schema: Any) -> bool:
-    return schema is False or (type(schema) is dict and "not" in schema and settled(schema) is False)
 
 
 def _contradicts(facts: Facts, name: str, schema: Any) -> bool:
