@@ -393,9 +393,11 @@ def test_automata_that_go_forward_are_minimised_from_the_end_as_by_splitting(
 ) -> None:
     # One edge per symbol, to the state itself or to a later one.
     count = len(edges)
-    forward = [
-        [(symbol, min(at + step, count - 1)) for symbol, step in dict(one).items()] for at, one in enumerate(edges)
-    ]
+    forward: list[dict[int, int]] = [{} for _ in edges]
+    for at, one in enumerate(edges):
+        for symbol, step in dict(one).items():
+            target = min(at + step, count - 1)
+            forward[at][target] = forward[at].get(target, 0) | 1 << symbol
     automaton = Automaton([((97 + symbol, 97 + symbol),) for symbol in range(3)], forward)
     automaton.accepting = {state for state in accepting if state < count}
     live = minimal.live_states(automaton)

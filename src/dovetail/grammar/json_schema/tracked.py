@@ -266,13 +266,13 @@ class _Tracker:
                 raise LimitError(problem, "", "narrow or drop the bounds")
             if place in _ENDS and all(table.holds(one) for table, one in zip(self._tables, inner, strict=True)):
                 found.accepting.add(len(found.edges))
-            edges: list[tuple[int, int]] = []
+            edges: dict[int, int] = {}
             for symbol, state in self._steps(place, inner):
                 number = numbers.get(state)
                 if number is None:
                     number = numbers[state] = len(numbers)
                     pending.append(state)
-                edges.append((symbol, number))
+                edges[number] = edges.get(number, 0) | 1 << symbol
             found.edges.append(edges)
         return found
 

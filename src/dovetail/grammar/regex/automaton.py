@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 from dovetail.errors import GrammarError, LimitError
@@ -30,15 +31,21 @@ After = tuple[Syntax, ...] | Look
 
 @dataclass(slots=True)
 class Automaton:
-    """State 0 is the start; an edge is an index into `alphabet`, the classes of like characters, and a state.
+    """State 0 is the start; its edges lead to other states by masks of symbols, of which `alphabet` has the characters.
 
     At an exit the rest of the text matches one of the patterns given there, which need no automaton.
     """
 
     alphabet: list[Ranges]
-    edges: list[list[tuple[int, int]]]
+    edges: list[dict[int, int]]
     accepting: set[int] = field(default_factory=set)
     exits: dict[int, Collection[Syntax]] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=4096)
+def symbols_of(mask: int) -> tuple[int, ...]:
+    """The symbols in a mask."""
+    return tuple([bit for bit in range(mask.bit_length()) if mask >> bit & 1])
 
 
 def determinise(pattern: Syntax, *, exits: bool = False) -> Automaton:
@@ -157,7 +164,8 @@ class _Search:
         pending = [first]
         for configs, behind in pending:
             number = len(found.edges)
-            found.edges.append([])
+            edges: dict[int, int] = {}
+            found.edges.append(edges)
             if any(self._ends(config, self._final) for config in configs):
                 found.accepting.add(number)
             leaving = frozenset(config for config in configs if self._exits and self._is_free(config))
@@ -170,7 +178,8 @@ class _Search:
                     if (part, after) not in numbers:
                         numbers[part, after] = len(numbers)
                         pending.append((part, after))
-                    found.edges[number].append((symbol, numbers[part, after]))
+                    target = numbers[part, after]
+                    edges[target] = edges.get(target, 0) | 1 << symbol
             if len(numbers) > MAX_STATES:
                 raise LimitError("the pattern needs too many states", "", "use fewer or simpler lookarounds")
         return found

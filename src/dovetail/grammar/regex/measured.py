@@ -7,7 +7,7 @@ from itertools import count
 
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
-from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.automaton import Automaton, symbols_of
 from dovetail.grammar.regex.minimal import minimise
 from dovetail.grammar.regex.product import Product
 from dovetail.grammar.regex.rules import spans
@@ -44,19 +44,14 @@ def measured(
 
 
 def _states(automaton: Automaton) -> States:
-    classes: dict[tuple[int, ...], Ranges] = {}  # by their symbols: most states know the same few
+    classes: dict[int, Ranges] = {}  # most states know the same few
     states = []
     for state, edges in enumerate(automaton.edges):
-        symbols: dict[int, list[int]] = {}
-        for symbol, target in edges:
-            symbols.setdefault(target, []).append(symbol)
-        found = []
-        for target, several in symbols.items():
-            key = tuple(several)
-            if key not in classes:
-                classes[key] = spans([span for symbol in key for span in automaton.alphabet[symbol]])
-            found.append((classes[key], target))
-        states.append((tuple(found), state in automaton.accepting))
+        for mask in edges.values():
+            if mask not in classes:
+                classes[mask] = spans([span for symbol in symbols_of(mask) for span in automaton.alphabet[symbol]])
+        found = tuple([(classes[mask], target) for target, mask in edges.items()])
+        states.append((found, state in automaton.accepting))
     return tuple(states)
 
 
@@ -66,7 +61,7 @@ def _fewest(automaton: Automaton) -> float:
     for length in count():
         if layer & automaton.accepting:
             return length
-        layer = {target for state in layer for _, target in automaton.edges[state]} - seen
+        layer = {target for state in layer for target in automaton.edges[state]} - seen
         if not layer:
             return float("inf")
         seen |= layer
@@ -78,6 +73,4 @@ def _goes_on(automaton: Automaton) -> bool:
 
     From a state where a text may end that needs another such state next; from any other the way to the next one does.
     """
-    return all(
-        any(target in automaton.accepting for _, target in automaton.edges[state]) for state in automaton.accepting
-    )
+    return not any(automaton.accepting.isdisjoint(automaton.edges[state]) for state in automaton.accepting)

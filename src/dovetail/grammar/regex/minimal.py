@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.automaton import Automaton, symbols_of
 
 
 def minimise(automaton: Automaton) -> Automaton:
     """The smallest deterministic automaton of the same language; no state is a dead end unless all are."""
     live = live_states(automaton)
     if 0 not in live:
-        return Automaton(automaton.alphabet, [[]])
+        return Automaton(automaton.alphabet, [{}])
     return _renumbered(automaton, live, _from_the_end(automaton, live) or _split(automaton, live))
 
 
@@ -22,26 +22,27 @@ def _from_the_end(automaton: Automaton, live: set[int]) -> dict[int, int] | None
     written: dict[object, int] = {}  # by what may end, where symbols lead, and which stay
     resolved: dict[object, int] = {}  # the same where staying leads to the block itself
     for state in sorted(live, reverse=True):
-        moves: list[tuple[int, int]] = []
-        stays: list[int] = []
-        for symbol, target in automaton.edges[state]:
+        moves: dict[int, int] = {}
+        stays = 0
+        for target, mask in automaton.edges[state].items():
             if target == state:
-                stays.append(symbol)
+                stays = mask
             elif target in live:
                 if target < state:
                     return None
-                moves.append((symbol, block_of[target]))
+                block = block_of[target]
+                moves[block] = moves.get(block, 0) | mask
         ends = (state in automaton.accepting, automaton.exits.get(state))
-        key = (ends, frozenset(moves), frozenset(stays))
+        key = (ends, frozenset(moves.items()), stays)
         found = written.get(key)
         if found is None:
             # It may be like a state that it leads to, if what stays may as well go there.
-            for block in {block for _, block in moves}:
-                if resolved.get((ends, frozenset([*moves, *((symbol, block) for symbol in stays)]))) == block:
+            for block, mask in moves.items():
+                if resolved.get((ends, frozenset({**moves, block: mask | stays}.items()))) == block:
                     found = block
         if found is None:
             found = len(resolved)
-            resolved[ends, frozenset([*moves, *((symbol, found) for symbol in stays)])] = found
+            resolved[ends, frozenset({**moves, found: stays}.items())] = found
         block_of[state] = written[key] = found
     return block_of
 
@@ -50,9 +51,10 @@ def _split(automaton: Automaton, live: set[int]) -> dict[int, int]:
     """The block of each state (Hopcroft 1971)."""
     into: dict[tuple[int, int], list[int]] = {}
     for state in live:
-        for symbol, target in automaton.edges[state]:
+        for target, mask in automaton.edges[state].items():
             if target in live:
-                into.setdefault((target, symbol), []).append(state)
+                for symbol in symbols_of(mask):
+                    into.setdefault((target, symbol), []).append(state)
     blocks = _alike(automaton, live)
     block_of = {state: index for index, block in enumerate(blocks) for state in block}
     symbols = range(len(automaton.alphabet))
@@ -89,7 +91,7 @@ def live_states(automaton: Automaton) -> set[int]:
     """The states from which some text is matched."""
     into: dict[int, list[int]] = {}
     for state, edges in enumerate(automaton.edges):
-        for target in {target for _, target in edges}:
+        for target in edges:
             into.setdefault(target, []).append(state)
     live = automaton.accepting | automaton.exits.keys()
     pending = list(live)
@@ -111,13 +113,13 @@ def _renumbered(automaton: Automaton, live: set[int], block_of: dict[int, int]) 
     pending = [block_of[0]]
     for block in pending:
         number, state = len(small.edges), first[block]
-        edges: list[tuple[int, int]] = []
-        for symbol, target in automaton.edges[state]:
+        edges: dict[int, int] = {}
+        for target, mask in automaton.edges[state].items():
             if target in live:
-                if block_of[target] not in numbers:
-                    numbers[block_of[target]] = len(numbers)
+                reached = numbers.setdefault(block_of[target], len(numbers))
+                if reached == len(pending):
                     pending.append(block_of[target])
-                edges.append((symbol, numbers[block_of[target]]))
+                edges[reached] = edges.get(reached, 0) | mask
         small.edges.append(edges)
         if state in automaton.accepting:
             small.accepting.add(number)

@@ -7,7 +7,6 @@ its counts stay counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
@@ -71,10 +70,11 @@ class Product:
         numbers = {self._start: 0}
         pending = [self._start]
         if any(self._is_universal(threads) for threads in self._start.barred):
-            return Automaton(self._terms.alphabet, [[]])
+            return Automaton(self._terms.alphabet, [{}])
         for state in pending:
             number = len(found.edges)
-            found.edges.append([])
+            edges: dict[int, int] = {}
+            found.edges.append(edges)
             exits, staying = self._leave(state) if self._exits else ((), state)
             if exits:
                 found.exits[number] = exits
@@ -83,11 +83,10 @@ class Product:
             if self._may_end(staying):
                 found.accepting.add(number)
             for target, mask in self._steps(staying).items():
-                if target not in numbers:
-                    numbers[target] = len(numbers)
+                at = numbers.setdefault(target, len(numbers))
+                if at == len(pending):
                     pending.append(target)
-                at = numbers[target]
-                found.edges[number] += [(symbol, at) for symbol in _bits(mask)]
+                edges[at] = mask
             if len(numbers) > most or self._work > MAX_WORK:
                 raise LimitError(
                     "the patterns need too many states together", "", "use smaller limits or fewer patterns"
@@ -231,8 +230,3 @@ class Product:
 
     def _is_universal(self, threads: Threads) -> bool:
         return any(map(self._terms.is_universal, threads))
-
-
-@lru_cache(maxsize=4096)
-def _bits(mask: int) -> tuple[int, ...]:
-    return tuple([bit for bit in range(mask.bit_length()) if mask >> bit & 1])

@@ -76,7 +76,7 @@ def shortest(node: ir.Node) -> ir.Node:
     """The texts of `node` of which no beginning is one, as a lazy reader finds them."""
     automaton = minimise(Product([from_node(node)], [], from_node, exits=False).run())
     for state in automaton.accepting:
-        automaton.edges[state] = []
+        automaton.edges[state] = {}
     return to_node(minimise(automaton))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dovetail.grammar import ir
-from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.automaton import Automaton, symbols_of
 from dovetail.grammar.regex.minimal import live_states
 from dovetail.grammar.regex.syntax import But, Cat, Or, Rep, Syntax
 
@@ -25,17 +25,12 @@ def to_node(automaton: Automaton) -> ir.Node:
 class _Writer:
     def __init__(self, automaton: Automaton, live: set[int]) -> None:
         self._automaton = automaton
-        self._symbols: dict[int, dict[int, list[int]]] = {}
-        self._classes: dict[tuple[int, ...], ir.Node] = {}
+        self._live = live
+        self._classes: dict[int, ir.Node] = {}
         entered: dict[int, int] = {0: 1}
         for state in live:
-            symbols: dict[int, list[int]] = {}
-            for symbol, target in automaton.edges[state]:
-                if target in live:
-                    symbols.setdefault(target, []).append(symbol)
-            self._symbols[state] = symbols
-            for target in symbols:
-                if target != state:
+            for target in automaton.edges[state]:
+                if target != state and target in live:
                     entered[target] = entered.get(target, 0) + 1
         self._calls = {state: _call() for state, times in entered.items() if times > 1}
         self._written: dict[int, ir.Node] = {}
@@ -58,20 +53,20 @@ class _Writer:
         return call
 
     def _body(self, state: int, depth: int) -> ir.Node:
-        targets = self._symbols[state]
+        targets = self._automaton.edges[state]
         ways: list[ir.Node] = [ir.EMPTY] if state in self._automaton.accepting else []
         ways += [self._exit(rest) for rest in self._automaton.exits.get(state, ())]
-        for target, symbols in targets.items():
-            if target != state:
-                ways.append(_led(self._class(symbols), self._reach(target, depth + 1)))
+        for target, mask in targets.items():
+            if target != state and target in self._live:
+                ways.append(_led(self._class(mask), self._reach(target, depth + 1)))
         rest = ir.optional(ir.alt(*ways[1:])) if len(ways) > 1 and ways[0] == ir.EMPTY else ir.alt(*ways)
         return sequence((ir.star(self._class(targets[state])), rest)) if state in targets else rest
 
-    def _class(self, symbols: list[int]) -> ir.Node:
-        key = tuple(symbols)
-        known = self._classes.get(key)
+    def _class(self, mask: int) -> ir.Node:
+        known = self._classes.get(mask)
         if known is None:
-            known = self._classes[key] = chars([span for symbol in key for span in self._automaton.alphabet[symbol]])
+            spread = [span for symbol in symbols_of(mask) for span in self._automaton.alphabet[symbol]]
+            known = self._classes[mask] = chars(spread)
         return known
 
     def _exit(self, rest: Syntax) -> ir.Node:
