@@ -41,7 +41,7 @@ from .facts import (
 )
 from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
-from .plain import at_a_glance
+from .plain import at_a_glance, either_at_a_glance, read_demands
 from .pointers import Where, located, render
 from .prune import Needs
 from .reading import KEYWORDS, Reader
@@ -137,7 +137,7 @@ class Lowering:
         if len(live) == 1:
             return self.pieces.by_type[name]
         if name == "object":
-            return self._composite([(OBJECT, ((schema, where),))]) if live <= _MEMBERS else None
+            return self._typed_object(schema, live, where)
         if name == "array":
             return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
         if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
@@ -145,6 +145,16 @@ class Lowering:
         if live <= SCALAR_KEYWORDS and not is_special(schema):
             return self._scalar(schema, live, where)
         return None
+
+    def _typed_object(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
+        if live <= _MEMBERS:
+            return self._composite([(OBJECT, ((schema, where),))])
+        # One of several groups of members has to be there.
+        arms = schema["anyOf"] if live - _MEMBERS == _ANY_OF else None
+        if type(arms) is not list or not arms or read_demands(arms) is None:
+            return None
+        at = (where, "anyOf")
+        return self._composite([(OBJECT, ((schema, where), (arm, (at, index)))) for index, arm in enumerate(arms)])
 
     def _untyped(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
         """The same for a value that says no type, or several."""
@@ -345,6 +355,11 @@ class Lowering:
         return found or self._objects([parts])
 
     def _objects(self, several: list[Parts]) -> Node:
+        if not self.pieces.excludes and len(several) > 1:
+            glanced = either_at_a_glance(self, several)
+            if glanced is not None:
+                self._ambiguity.shapes += len(several)
+                return alt(*glanced)
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
         self._ambiguity.shapes += len(shapes)

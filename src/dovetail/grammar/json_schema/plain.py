@@ -5,7 +5,7 @@ They give what the general way gives (shapes, ways, members), in a third of the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dovetail.grammar import regex
@@ -15,18 +15,23 @@ from . import strings, text
 from .facts import Located
 from .keys import declared_member, other_member
 from .members import MAX_ANY_ORDER, Group
-from .own import CLOSING
+from .own import CLOSING, MADE, settled
 from .pointers import Where, located
-from .shapes import UNCOMMON, Extra
+from .reading import KEYWORDS
+from .shapes import UNCOMMON, Extra, admits_any_name
 from .text import Pieces
 
 if TYPE_CHECKING:
     from .lowering import Lowering
 
+Demands = tuple[frozenset[str], frozenset[str]]  # the members that must be there, and those that must not
+
 _OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
 MAX_SHARED = 4096  # members
 _NONE: list[str] = []
 _NO_MEMBERS: dict[str, Any] = {}
+_DEMANDS: frozenset[Any] = frozenset(("type", "required", "properties", MADE))
+_OBJECTS = (None, "object")
 _NOT_IN_MAPS = (UNCOMMON | {"properties", "required"}) - {"patternProperties"}
 
 
@@ -34,7 +39,26 @@ def at_a_glance(lowering: Lowering, parts: Sequence[Located]) -> Node | None:
     """The object to which these schemas apply; None where it is another, or something is wrong with it."""
     if len(parts) > 1:
         return _joined(lowering, parts) if lowering.free_order else None
-    return _declared(lowering, *parts[0]) or _map(lowering, *parts[0])
+    schema, where = parts[0]
+    if "propertyNames" in schema and admits_any_name(schema["propertyNames"]):
+        schema = {word: value for word, value in schema.items() if word != "propertyNames"}
+    return _declared(lowering, schema, where) or _map(lowering, schema, where)
+
+
+def either_at_a_glance(lowering: Lowering, several: Sequence[Sequence[Located]]) -> list[Node] | None:
+    """The ways to write an object of one schema that only declares, of whose members some must be there or must not."""
+    found = read_either(several, lowering.strict) if lowering.free_order else None
+    if found is None:
+        return None
+    plain, ways = found
+    at = (several[0][0][1], "properties")
+    values = [lowering.value([(settled(node), (at, name))]) for name, node in plain.declared.items()]
+    if any(map(is_nothing, values)):
+        return None
+    members = _members(plain.declared, values, lowering.pieces)
+    for needed, _ in ways:
+        lowering.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in needed])
+    return [_freely(plain, members, needed, absent, lowering.pieces) for needed, absent in ways]
 
 
 def _declared(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | None:
@@ -141,6 +165,61 @@ def read_joined(parts: Sequence[Located], strict: bool) -> Plain | None:
     return Plain(declared, needed, not closed)
 
 
+def read_either(several: Sequence[Sequence[Located]], strict: bool) -> tuple[Plain, list[Demands]] | None:
+    """The same for one schema beside which others tell what must be there and what must not."""
+    first = several[0][0][0]
+    ways: list[Demands] = []
+    for parts in several:
+        found = read_demands([schema for schema, _ in parts[1:]]) if parts[0][0] is first else None
+        if found is None:
+            return None
+        ways.append(found)
+    plain = read_plain(first, strict)
+    if plain is None or not all(needed | absent <= plain.declared.keys() for needed, absent in ways):
+        return None
+    possible = ((needed | plain.needed, absent) for needed, absent in ways if plain.needed.isdisjoint(absent))
+    return plain, _uncovered(_merged(list(dict.fromkeys(possible)), plain.declared))
+
+
+def read_demands(schemas: Iterable[Any]) -> Demands | None:
+    """The members that must be there and those that must not, where nothing else is said."""
+    needed: list[str] = []
+    absent: dict[str, Any] = {}
+    for schema in schemas:
+        if type(schema) is not dict or KEYWORDS.intersection(schema) - _DEMANDS or schema.get("type") not in _OBJECTS:
+            return None
+        required, declared = schema.get("required", _NONE), schema.get("properties", _NO_MEMBERS)
+        if type(required) is not list or type(declared) is not dict:
+            return None
+        needed += required
+        absent |= declared
+    if not all(type(name) is str for name in needed) or not all(inner is False for inner in absent.values()):
+        return None
+    return frozenset(needed), frozenset(absent)
+
+
+def _merged(ways: list[Demands], names: Iterable[str]) -> list[Demands]:
+    """One way for those of different ones that differ in one key, which may be there or not in it."""
+    told = frozenset(name for needed, absent in ways for name in needed ^ absent)
+    count = 0
+    while count != len(ways):
+        count = len(ways)
+        for name in filter(told.__contains__, names):
+            groups: dict[Demands, list[Demands]] = {}
+            for needed, absent in ways:
+                groups.setdefault((needed - {name}, absent - {name}), []).append((needed, absent))
+            ways = [group[0] if len(group) == 1 else rest for rest, group in groups.items()]
+    return ways
+
+
+def _uncovered(ways: list[Demands]) -> list[Demands]:
+    return [
+        (needed, absent)
+        for needed, absent in ways
+        if not any(other <= needed and gone <= absent and (other, gone) != (needed, absent) for other, gone in ways)
+    ]
+
+
 class Map(NamedTuple):
     """What a schema says that declares no member: of keys that match the pattern, if there is one, and of others."""
 
@@ -163,13 +242,21 @@ def read_map(schema: dict[str, Any]) -> Map | None:
 
 def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:
     """The members, their values as given, in whatever order."""
-    known, needed = pieces.members, plain.needed
-    members = tuple(
-        [
-            (known.get((name, id(value))) or _member(name, value, pieces), name in needed)
-            for name, value in zip(plain.declared, values, strict=True)
-        ]
-    )
+    return _freely(plain, _members(plain.declared, values, pieces), plain.needed, (), pieces)
+
+
+def _members(names: Iterable[str], values: Sequence[Node], pieces: Pieces) -> list[tuple[str, Seq]]:
+    known = pieces.members
+    return [
+        (name, known.get((name, id(value))) or _member(name, value, pieces))
+        for name, value in zip(names, values, strict=True)
+    ]
+
+
+def _freely(
+    plain: Plain, named: list[tuple[str, Seq]], needed: Collection[str], absent: Collection[str], pieces: Pieces
+) -> Node:
+    members = tuple([(member, name in needed) for name, member in named if name not in absent])
     extra = None
     if plain.is_open:
         member = other_member(list(plain.declared), pieces.key_ends[id(pieces.value)])

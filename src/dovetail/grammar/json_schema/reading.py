@@ -265,10 +265,11 @@ class Reader:
                 branch.choices += [(task, arms) for arms in self._arms(schema, keyword, task)]
             else:
                 branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
-        if members:
+        # Several references may lead to one schema, which says the same again.
+        if members and not any(known is schema for known, _ in facts.objects):
             facts.objects += ((schema, where),)
             _note_members(facts, schema)
-        if items:
+        if items and not any(known is schema for known, _ in facts.arrays):
             facts.arrays += ((schema, where),)
             facts.note_items(schema)
         if task.under and (members or items):

@@ -14,7 +14,7 @@ from . import strings
 from .facts import STRING, Facts, Located, at_least, at_most, mapping, names
 from .own import CLOSING, MADE, SOME_PROPERTY, Closing, Property, settled
 from .pointers import Where, located, render
-from .reading import Reader
+from .reading import KEYWORDS, Reader
 
 MAX_CLASSES = 64
 _MANY_CLASSES = 8  # from here on those that no key is in are struck out early
@@ -274,9 +274,16 @@ class _Members:
         """A language for each `propertyNames`."""
         found = []
         for schema, where in self._parts:
-            if "propertyNames" in schema:
+            if "propertyNames" in schema and not admits_any_name(schema["propertyNames"]):
                 found.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
         return found
+
+
+def admits_any_name(schema: Any) -> bool:
+    """Whether a schema says no more of a key than that it is a string."""
+    if type(schema) is not dict:
+        return schema is True
+    return not KEYWORDS.intersection(schema) - {"type"} and schema.get("type", "string") == "string"
 
 
 def name_language(reader: Reader, nodes: list[Located]) -> Node:
