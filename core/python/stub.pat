@@ -20,6 +20,16 @@ Matcher.events$:
     def events(self) -> list[Event]:
         \doc
 
+product$:
+    \from collections.abc import Callable, Collection, Sequence
+    \from typing import Any
+    def product(wanted: list[Any], barred: list[Any], read: Callable[[Any], Any], narrow: Callable[[Any, int, int | None], Any], limits: tuple[int, int | None], split: bool, exits: bool, most: int) -> tuple[list[tuple[tuple[int, int], ...]], list[dict[int, int]], set[int], dict[int, Collection[Any]]]:
+        \doc
+
+alphabet$:
+    def alphabet(classes: list[tuple[tuple[int, int], ...]]) -> tuple[list[tuple[tuple[int, int], ...]], list[int]]:
+        \doc
+
 has_names$:
     def has_names(data: object, names: tuple[str, ...]) -> bool:
         \doc

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 
+from dovetail._core import alphabet
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.syntax import LINE_ENDS, Cat, Edge, Look, Or, Rep, Syntax, asserts, walk
-from dovetail.grammar.regex.terms import partition
 
 MAX_PLACES = 20_000
 MAX_STATES = 2_000
@@ -80,7 +80,9 @@ class _Search:
     def __init__(self, pattern: Syntax, exits: bool) -> None:
         pattern = _explicit(pattern)
         self._exits = exits
-        self._alphabet, self._masks = partition(node.ranges for node in walk(pattern) if isinstance(node, ir.Chars))
+        classes = list(dict.fromkeys(node.ranges for node in walk(pattern) if isinstance(node, ir.Chars)))
+        self._alphabet, masks = alphabet(classes)
+        self._masks = dict(zip(classes, masks, strict=True))
         self._places = _Places()
         self._behind: list[tuple[int, int]] = []
         self._behind_of: dict[Syntax, int] = {}

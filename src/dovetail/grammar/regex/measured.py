@@ -9,7 +9,7 @@ from dovetail.errors import LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.automaton import Automaton, symbols_of
 from dovetail.grammar.regex.minimal import minimise
-from dovetail.grammar.regex.product import Product
+from dovetail.grammar.regex.product import product
 from dovetail.grammar.regex.rules import spans
 from dovetail.grammar.regex.syntax import Syntax
 
@@ -30,7 +30,7 @@ def measured(
     """
     low, high = limits
     try:
-        automaton = minimise(Product(wanted, barred, read, exits=False).run(MAX_STATES))
+        automaton = minimise(product(wanted, barred, read, exits=False, most=MAX_STATES))
     except LimitError:
         return None
     fewest = _fewest(automaton)

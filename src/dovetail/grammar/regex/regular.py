@@ -12,7 +12,7 @@ from dovetail.grammar.regex import syntax
 from dovetail.grammar.regex.automaton import determinise, unfold
 from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.minimal import minimise
-from dovetail.grammar.regex.product import Product
+from dovetail.grammar.regex.product import product
 from dovetail.grammar.regex.rules import JOINED, PLAIN, direct, sequence, spelled_out, to_node
 from dovetail.grammar.regex.syntax import ANYTHING, Or, Rep, Syntax
 from dovetail.grammar.regex.words import sifted
@@ -61,10 +61,10 @@ def combined(wanted: Sequence[Syntax], barred: Sequence[Syntax], limits: Limits 
             return plain(narrowed)
     if limits == (0, None):
         try:
-            return to_node(Product(wanted, barred, from_node).run())
+            return to_node(product(wanted, barred, from_node))
         except LimitError:
             pass  # a search for something long can be exponentially smaller when it is not deterministic
-    return to_node(Product(wanted, barred, from_node, limits, split=True).run())
+    return to_node(product(wanted, barred, from_node, limits, split=True))
 
 
 def complement(node: ir.Node) -> ir.Node:
@@ -74,7 +74,7 @@ def complement(node: ir.Node) -> ir.Node:
 
 def shortest(node: ir.Node) -> ir.Node:
     """The texts of `node` of which no beginning is one, as a lazy reader finds them."""
-    automaton = minimise(Product([from_node(node)], [], from_node, exits=False).run())
+    automaton = minimise(product([from_node(node)], [], from_node, exits=False))
     for state in automaton.accepting:
         automaton.edges[state] = {}
     return to_node(minimise(automaton))
