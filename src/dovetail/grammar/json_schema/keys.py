@@ -28,7 +28,7 @@ from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
 from .sizes import grows
-from .strings import closed
+from .strings import ANYTHING, as_string
 from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
@@ -132,8 +132,10 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
 
 
 def quoted_member(language: Node, end: KeyEnd) -> Node:
-    """A JSON string that denotes a text of `language`, with what follows it."""
-    return concat(QUOTE, closed(language, end.quote if grows(language) else end.few, end.inside))
+    """A JSON string that denotes a text of `language`, with what follows it; the string is the same for all members."""
+    if language == ANYTHING:
+        return other_member((), end)
+    return Seq((as_string(language), text.NEW_KEY if grows(language) else text.NEW_KEY_OF_FEW, end.behind))
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

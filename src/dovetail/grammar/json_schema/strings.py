@@ -1,7 +1,7 @@
 """Strings by length and pattern, as JSON text or raw.
 
-A pattern describes the decoded string. It is read as nodes over characters first; `closed` then writes each of its
-characters as JSON may spell it, and the quote behind them.
+A pattern describes the decoded string. It is read as nodes over characters first; `quoted` then writes each of its
+characters as JSON may spell it, and the quotes around them.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from .memory import by_identity
 from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
 
 MAX_PATTERNS = 100
+ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
 ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
 
 
@@ -64,10 +65,15 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
     """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
     if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
         language = regex.restrict(language, text.UNESCAPED)
-        inside = concat(language, QUOTE)
-    else:
-        inside = closed(language, QUOTE, text.STRING_TAIL)
-    return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, inside)))
+        return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, language, QUOTE)))
+    return NOTHING if regex.is_empty(language) else as_string(language)
+
+
+@by_identity(1024)
+def as_string(language: Node) -> Node:
+    """A JSON string that denotes a text of `language`, of which there are some; the same each time."""
+    # Where any text may follow, the tail is that of all strings.
+    return Call(Rule("pattern", concat(QUOTE, regex.closed(language, _SPELLING, QUOTE, text.STRING_TAIL))))
 
 
 @lru_cache(maxsize=1024)
@@ -150,15 +156,6 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
             found |= starts
     # Where a turn changed nothing, neither will those that are still due.
     return found | starts if turn < low and starts == before else found
-
-
-@by_identity(1024)
-def closed(language: Node, end: Node, inside: Node) -> Node:
-    """The rest of a JSON string behind its first quote, where the string denotes a text of `language`, with its end.
-
-    Where any text may follow, it goes on with `inside`.
-    """
-    return regex.closed(language, _SPELLING, end, inside)
 
 
 @lru_cache(maxsize=4096)

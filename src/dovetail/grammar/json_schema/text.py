@@ -47,6 +47,7 @@ _ALL_DIGITS = 0xFFFF  # a bit for each hexadecimal one
 BACKSLASH = Lit(b"\\")
 QUOTE = Lit(b'"')
 NEW_KEY = NewKey()  # of which there are infinitely many, whatever comes first
+NEW_KEY_OF_FEW = NewKey(False)
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
@@ -303,7 +304,7 @@ class KeyEnd(NamedTuple):
     quote: Node  # from the quote behind a key that is not declared
     inside: Node  # from anywhere inside such a key
     declared: Node = QUOTE  # from the quote behind a declared key
-    few: Node = QUOTE  # from the quote behind one that does not grow, see NewKey
+    behind: Node = EMPTY  # behind that quote
 
 
 def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
@@ -311,7 +312,7 @@ def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
     behind = Call(Rule("behind_key", concat(colon, value, *ws)))
     inside = Call(Rule("key_tail", Seq((STRING_TAIL, NEW_KEY, behind))))
     declared = Call(Rule("key_end", Seq((QUOTE, behind))))
-    return KeyEnd(Seq((QUOTE, NEW_KEY, behind)), inside, declared, Seq((QUOTE, NewKey(False), behind)))
+    return KeyEnd(Seq((QUOTE, NEW_KEY, behind)), inside, declared, behind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dovetail.grammar.regex.automaton import determinise, unfold
 from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.minimal import minimise
 from dovetail.grammar.regex.product import product
-from dovetail.grammar.regex.rules import JOINED, PLAIN, direct, sequence, spelled_out, to_node
+from dovetail.grammar.regex.rules import PLAIN, direct, sequence, spelled_out, to_node
 from dovetail.grammar.regex.syntax import ANYTHING, Or, Rep, Syntax
 from dovetail.grammar.regex.words import sifted
 
@@ -207,7 +207,7 @@ class _Closing(_Map):
             case ir.Seq(()):
                 return self._end
             case ir.Seq(parts):
-                return _followed(self._head(node), self._last(parts[-1]))
+                return sequence((*[self._node(part) for part in parts[:-1]], self._last(parts[-1])))
             case ir.Alt(parts):
                 return ir.Alt(tuple([self._last(part) for part in parts]))
             case ir.Repeat(ir.Chars(ranges), 0, None):
@@ -223,18 +223,6 @@ class _Closing(_Map):
             case _:
                 return sequence((self._node(node), self._end))
 
-    def _head(self, node: ir.Seq) -> tuple[ir.Node, ...]:
-        """What comes before the last part. It calls no rule that an end goes into, so one does for all ends."""
-        key = (id(node), id(self._spelling))
-        known = _HEADS.get(key)
-        if known is None:
-            if len(_HEADS) >= MAX_KNOWN:
-                _HEADS.clear()
-            head = sequence([self._node(part) for part in node.parts[:-1]])
-            parts = head.parts if type(head) is ir.Seq else (head,)
-            known = _HEADS[key] = (node, self._spelling), parts  # which keep their identities
-        return known[1]
-
     def _last_loop(self, ranges: Ranges) -> ir.Node:
         if ranges == ir.ANY_CHAR.ranges:
             return self._anything
@@ -244,18 +232,6 @@ class _Closing(_Map):
 
 
 _WIDE = 0x10000
-MAX_KNOWN = 4096
-_HEADS: dict[tuple[int, int], tuple[tuple[ir.Seq, Spelling], tuple[ir.Node, ...]]] = {}
-
-
-def _followed(head: tuple[ir.Node, ...], tail: ir.Node) -> ir.Node:
-    """Two sequences in which literals are joined already; as `sequence`, but it looks only where they meet."""
-    if not head:
-        return tail
-    rest = tail.parts if type(tail) is ir.Seq else (tail,)
-    if rest and type(head[-1]) in JOINED and type(rest[0]) in JOINED:
-        return sequence((*head, *rest))
-    return ir.Seq((*head, *rest))
 
 
 def is_empty(node: ir.Node) -> bool:
