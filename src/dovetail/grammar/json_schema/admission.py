@@ -8,7 +8,7 @@ from typing import Any
 
 from . import strings
 from .arrays import Items, items
-from .facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Located
+from .facts import ARRAY, NUMBER, OBJECT, STRING, TYPE_OF, Facts, Located
 from .reading import Reader
 from .shapes import properties
 from .values import identity
@@ -18,19 +18,8 @@ MAX_TRIED = 100
 
 def type_of(value: Any) -> int:
     """The type of a JSON value."""
-    match value:
-        case None:
-            return NULL
-        case bool():
-            return BOOLEAN
-        case int() | float():
-            return NUMBER
-        case str():
-            return STRING
-        case list():
-            return ARRAY
-        case _:
-            return OBJECT
+    found = TYPE_OF.get(type(value))
+    return found or next((kind for base, kind in TYPE_OF.items() if isinstance(value, base)), OBJECT)
 
 
 def admits(reader: Reader, facts: Facts, value: Any) -> bool:

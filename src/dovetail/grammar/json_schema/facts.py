@@ -179,7 +179,7 @@ class Facts:
         )
 
 
-_TYPE_OF: dict[type, int] = {
+TYPE_OF: dict[type, int] = {
     type(None): NULL,
     bool: BOOLEAN,
     int: NUMBER,
@@ -194,7 +194,7 @@ def _types_of(values: list[Any]) -> int:
     """The types that some of the values have."""
     found = 0
     for kind in set(map(type, values)):
-        found |= _TYPE_OF.get(kind, ANY_TYPE)
+        found |= TYPE_OF.get(kind, ANY_TYPE)
     return found
 
 

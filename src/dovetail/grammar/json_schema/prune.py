@@ -24,6 +24,8 @@ _SCALARS = frozenset(
     ("integer", "number", "pattern", "string", "ws")
 )  # names of rules; they are made only if they match
 
+_PLAIN = frozenset((Spelled, Lit, Chars))  # they call nothing that is looked at
+
 
 class Needs:
     """Whether every rule of an object or array matches something, by the values that each way to write it needs.
@@ -57,13 +59,9 @@ class Needs:
 
 
 def _is_written(value: Node, unmet: dict[int, list[list[Node]]]) -> bool:
-    match value:
-        case Call(rule):
-            return id(rule) not in unmet
-        case Alt(parts):
-            return any(_is_written(part, unmet) for part in parts)
-        case _:
-            return True
+    if type(value) is Call:
+        return id(value.rule) not in unmet
+    return type(value) is not Alt or any(_is_written(part, unmet) for part in value.parts)
 
 
 def prune(root: Node) -> Node:
@@ -113,44 +111,40 @@ def _called(node: Node) -> tuple[list[Rule], bool]:
     pending = [node]
     while pending:
         part = pending.pop()
-        match part:
-            case Call(rule):
-                if rule.name not in _SCALARS:
-                    found.append(rule)
-            case Seq(parts):
-                pending += parts
-            case Alt(parts):
-                pending += parts
-                hole = hole or not parts
-            case Spelled() | Lit() | Chars():
-                pass
-            case Unlisted(_, _, tail, end):
-                pending += (tail, end)
-            case _:
-                pending += children(part)
+        if type(part) is Call:
+            if part.rule.name not in _SCALARS:
+                found.append(part.rule)
+        elif type(part) is Seq:
+            pending += part.parts
+        elif type(part) is Alt:
+            pending += part.parts
+            hole = hole or not part.parts
+        elif type(part) is Unlisted:
+            pending += (part.tail, part.end)
+        elif type(part) not in _PLAIN:
+            pending += children(part)
     return found, hole
 
 
 def _fruitful(node: Node, empty: set[int]) -> bool:
-    match node:
-        case Call(rule):
-            return id(rule) not in empty
-        case Seq(parts):
-            return all(_fruitful(part, empty) for part in parts)
-        case Alt(parts):
-            return any(_fruitful(part, empty) for part in parts)
-        case Repeat(body, low):
-            return low == 0 or _fruitful(body, empty)
-        case Chars(ranges):
-            return bool(ranges)
-        case Without(body):
-            return _fruitful(body, empty)
-        case Unlisted(_, _, tail, end):
-            return _fruitful(tail, empty) or _fruitful(end, empty)
-        case AnyOrder(members, _, _, close):
-            return _fruitful(close, empty) and all(_fruitful(member, empty) for member, needed in members if needed)
-        case _:
-            return True
+    if type(node) is Call:
+        return id(node.rule) not in empty
+    if type(node) is Seq:
+        return all(_fruitful(part, empty) for part in node.parts)
+    if type(node) is Alt:
+        return any(_fruitful(part, empty) for part in node.parts)
+    if type(node) is Repeat:
+        return node.low == 0 or _fruitful(node.body, empty)
+    if type(node) is Chars:
+        return bool(node.ranges)
+    if type(node) is Without:
+        return _fruitful(node.body, empty)
+    if type(node) is Unlisted:
+        return _fruitful(node.tail, empty) or _fruitful(node.end, empty)
+    if type(node) is AnyOrder:
+        needed = (member for member, required in node.members if required)
+        return _fruitful(node.close, empty) and all(_fruitful(member, empty) for member in needed)
+    return True
 
 
 def _pruned(node: Node, empty: set[int]) -> Node:

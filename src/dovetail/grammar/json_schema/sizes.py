@@ -64,36 +64,32 @@ def _endless(rules: list[Rule]) -> tuple[list[int], set[int]]:
 
 def _told(node: Node, endless: set[int] | None, calls: list[Rule]) -> int:
     """What is told of a node whose callees in `endless` go on for ever, or all; they come to `calls`."""
-    match node:
-        case Seq(parts):
-            told, everywhere = 0, _EVERYWHERE
-            for part in reversed(parts):
-                one = _told(part, endless, calls)
-                if not (one & _EVERYWHERE or told & _INFINITE):
-                    everywhere = 0
-                told |= one
-            return told & ~_EVERYWHERE | everywhere
-        case Call(rule):
-            calls.append(rule)  # which is looked at by itself
-            return _EVERYWHERE | _SOLID | (_INFINITE if endless is None or id(rule) in endless else 0)
-        case Lit(data):
-            return _SOLID if data else _EVERYWHERE
-        case Chars():
-            return _SOLID
-        case Alt(parts):
-            told, everywhere = 0, _EVERYWHERE
-            for part in parts:
-                one = _told(part, endless, calls)
-                told |= one
-                everywhere &= one
-            return told & ~_EVERYWHERE | everywhere
-        case Repeat(body, _, high):
-            one = _told(body, endless, calls)
-            return one | _LOOPS | _GROWS if high is None and one & _SOLID else one
-        case Unlisted():
-            return _LOOPS | _GROWS | _SOLID
-        case _:
-            return 0
+    if type(node) is Seq:
+        told, everywhere = 0, _EVERYWHERE
+        for part in reversed(node.parts):
+            one = _told(part, endless, calls)
+            if not (one & _EVERYWHERE or told & _INFINITE):
+                everywhere = 0
+            told |= one
+        return told & ~_EVERYWHERE | everywhere
+    if type(node) is Call:
+        calls.append(node.rule)  # which is looked at by itself
+        return _EVERYWHERE | _SOLID | (_INFINITE if endless is None or id(node.rule) in endless else 0)
+    if type(node) is Lit:
+        return _SOLID if node.data else _EVERYWHERE
+    if type(node) is Chars:
+        return _SOLID
+    if type(node) is Alt:
+        told, everywhere = 0, _EVERYWHERE
+        for part in node.parts:
+            one = _told(part, endless, calls)
+            told |= one
+            everywhere &= one
+        return told & ~_EVERYWHERE | everywhere
+    if type(node) is Repeat:
+        one = _told(node.body, endless, calls)
+        return one | _LOOPS | _GROWS if node.high is None and one & _SOLID else one
+    return _LOOPS | _GROWS | _SOLID if type(node) is Unlisted else 0
 
 
 def number_of_keys(languages: Iterable[Node | None], enough: int) -> int | None:

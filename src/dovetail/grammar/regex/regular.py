@@ -151,6 +151,8 @@ def closed(node: ir.Node, spelling: Spelling, end: ir.Node, anything: ir.Node) -
 
 
 class _Map:
+    # Nodes are told by their types: patterns are large, and a match of classes takes four times as long.
+
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
         self._rules: dict[int, ir.Call] = {}
@@ -167,31 +169,32 @@ class _Map:
         return self._node(node)
 
     def _node(self, node: ir.Node) -> ir.Node:
-        match node:
-            case ir.Lit(data):
-                return self._spelling.text(decoded(data))
-            case ir.Chars(ranges):
-                return self._spelling.char(ranges)
-            case ir.Seq(parts):
-                return sequence([self._node(part) for part in parts])
-            case ir.Alt(parts):
-                return ir.Alt(tuple([self._node(part) for part in parts]))
-            case ir.Repeat(ir.Chars(ranges), 0, None) if ranges == ir.ANY_CHAR.ranges:
+        if type(node) is ir.Chars:
+            return self._spelling.char(node.ranges)
+        if type(node) is ir.Lit:
+            return self._spelling.text(decoded(node.data))
+        if type(node) is ir.Call:
+            return self._call(node.rule)
+        if type(node) is ir.Seq:
+            return sequence([self._node(part) for part in node.parts])
+        if type(node) is ir.Alt:
+            return ir.Alt(tuple([self._node(part) for part in node.parts]))
+        if type(node) is ir.Repeat:
+            if node.low == 0 and node.high is None and node.body == ir.ANY_CHAR:
                 # Text before what a pattern looks for has a frame of its own, whose tokens are allowed at once; inside
                 # the pattern it would be another state with every beginning of a match.
-                return ir.Call(ir.Rule("text", ir.star(self._spelling.char(ranges))))
-            case ir.Repeat(body, low, high):
-                return ir.Repeat(self._node(body), low, high)
-            case ir.Unlisted(words):
-                return self._node(spelled_out(words))
-            case ir.Call(rule):
-                found = self._rules.get(id(rule))
-                if found is None:
-                    found = self._rules[id(rule)] = ir.Call(ir.Rule(rule.name, ir.NOTHING))
-                    self._pending.append((rule, found.rule))
-                return found
-            case _:
-                raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
+                return ir.Call(ir.Rule("text", ir.star(self._spelling.char(ir.ANY_CHAR.ranges))))
+            return ir.Repeat(self._node(node.body), node.low, node.high)
+        if type(node) is ir.Unlisted:
+            return self._node(spelled_out(node.words))
+        raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
+
+    def _call(self, rule: ir.Rule) -> ir.Call:
+        found = self._rules.get(id(rule))
+        if found is None:
+            found = self._rules[id(rule)] = ir.Call(ir.Rule(rule.name, ir.NOTHING))
+            self._pending.append((rule, found.rule))
+        return found
 
 
 class _Closing(_Map):
@@ -203,25 +206,22 @@ class _Closing(_Map):
         self._anything = anything
 
     def _last(self, node: ir.Node) -> ir.Node:
-        match node:
-            case ir.Seq(()):
-                return self._end
-            case ir.Seq(parts):
-                return sequence((*[self._node(part) for part in parts[:-1]], self._last(parts[-1])))
-            case ir.Alt(parts):
-                return ir.Alt(tuple([self._last(part) for part in parts]))
-            case ir.Repeat(ir.Chars(ranges), 0, None):
-                return self._last_loop(ranges)
-            case ir.Repeat(ir.Chars(ranges), 1, None):
-                return sequence((self._spelling.char(ranges), self._last_loop(ranges)))
-            case ir.Repeat(body, 0, 1):
-                return ir.Alt((self._last(body), self._end))
-            case ir.Call():
-                return self._node(node)
-            case ir.Unlisted(words) if self._spelling.table is not None:
-                return ir.Unlisted(words, self._spelling.table, self._anything, self._end)
-            case _:
-                return sequence((self._node(node), self._end))
+        if type(node) is ir.Call:
+            return self._call(node.rule)
+        if type(node) is ir.Seq:
+            parts = node.parts
+            return sequence((*[self._node(part) for part in parts[:-1]], self._last(parts[-1]))) if parts else self._end
+        if type(node) is ir.Alt:
+            return ir.Alt(tuple([self._last(part) for part in node.parts]))
+        if type(node) is ir.Repeat:
+            if type(node.body) is ir.Chars and node.low < 2 and node.high is None:
+                loop = self._last_loop(node.body.ranges)
+                return sequence((self._spelling.char(node.body.ranges), loop)) if node.low else loop
+            if node.low == 0 and node.high == 1:
+                return ir.Alt((self._last(node.body), self._end))
+        elif type(node) is ir.Unlisted and self._spelling.table is not None:
+            return ir.Unlisted(node.words, self._spelling.table, self._anything, self._end)
+        return sequence((self._node(node), self._end))
 
     def _last_loop(self, ranges: Ranges) -> ir.Node:
         if ranges == ir.ANY_CHAR.ranges:
@@ -236,16 +236,12 @@ _WIDE = 0x10000
 
 def is_empty(node: ir.Node) -> bool:
     """Whether nothing matches `node`, calls and free text taken as matching something."""
-    match node:
-        case ir.Chars(ranges) | ir.Bytes(ranges):
-            return not ranges
-        case ir.Seq(parts):
-            return any(is_empty(part) for part in parts)
-        case ir.Alt(parts):
-            return all(is_empty(part) for part in parts)
-        case ir.Repeat(body, low):
-            return low > 0 and is_empty(body)
-        case ir.Capture(_, body):
-            return is_empty(body)
-        case _:
-            return False
+    if type(node) is ir.Chars or type(node) is ir.Bytes:
+        return not node.ranges
+    if type(node) is ir.Seq:
+        return any(is_empty(part) for part in node.parts)
+    if type(node) is ir.Alt:
+        return all(is_empty(part) for part in node.parts)
+    if type(node) is ir.Repeat:
+        return node.low > 0 and is_empty(node.body)
+    return type(node) is ir.Capture and is_empty(node.body)

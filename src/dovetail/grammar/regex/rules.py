@@ -102,23 +102,20 @@ def _is_small(node: ir.Node) -> bool:
 
 def direct(tree: Syntax) -> ir.Node:
     """The node of a pattern without assertions, of the same shape."""
-    match tree:
-        case ir.Chars() | ir.Call():
-            return tree
-        case Cat(parts):
-            return sequence([part if type(part) is ir.Chars else direct(part) for part in parts])
-        case Or(parts):
-            return ir.alt(*(direct(part) for part in parts))
-        case Rep(_, _, 0):
+    if type(tree) is ir.Chars or type(tree) is ir.Call:
+        return tree
+    if type(tree) is Cat:
+        return sequence([part if type(part) is ir.Chars else direct(part) for part in tree.parts])
+    if type(tree) is Or:
+        return ir.alt(*[direct(part) for part in tree.parts])
+    if type(tree) is Rep:
+        if tree.high == 0:
             return ir.EMPTY
-        case Rep(body, 1, 1):
-            return direct(body)
-        case Rep(body, low, high):
-            return ir.Repeat(direct(body), low, high)
-        case But(words):
-            return other_than(words)
-        case _:
-            raise AssertionError("assertions are resolved first, and words are barred only")
+        body = direct(tree.body)
+        return body if tree.low == tree.high == 1 else ir.Repeat(body, tree.low, tree.high)
+    if type(tree) is But:
+        return other_than(tree.words)
+    raise AssertionError("assertions are resolved first, and words are barred only")
 
 
 def other_than(words: tuple[str, ...]) -> ir.Node:
