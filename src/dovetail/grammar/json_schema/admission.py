@@ -25,7 +25,7 @@ def type_of(value: Any) -> int:
 def admits(reader: Reader, facts: Facts, value: Any) -> bool:
     """Whether `value` keeps to all of `facts`, its `enum` left aside."""
     kind = type_of(value)
-    if not facts.types & kind or (facts.banned and identity(value) in map(identity, facts.banned)):
+    if not facts.types & kind or (facts.banned and facts.bars(identity(value))):
         return False
     if kind == NUMBER:
         return _number(facts, Decimal(repr(value)))
@@ -56,11 +56,7 @@ def without_sure(reader: Reader, shape: Items) -> Items:
 
 def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:
     key = identity(value)
-    return any(
-        admits(reader, facts, value)
-        for facts in reader.known(nodes)
-        if facts.values is None or key in map(identity, facts.values)
-    )
+    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.known(nodes))
 
 
 def _number(facts: Facts, value: Decimal) -> bool:

@@ -37,6 +37,8 @@ class Facts:
     """What holds for a value once every choice is made; `objects` and `arrays` are the schemas to ask about members."""
 
     __slots__ = (
+        "_bars",
+        "_lists",
         "absent",
         "arrays",
         "banned",
@@ -81,6 +83,8 @@ class Facts:
         self.absent: frozenset[str] = frozenset()
         self.closed: frozenset[str] | None = None  # the only keys there can be
         self.within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
+        self._lists: frozenset[Hashable] | None = None
+        self._bars: frozenset[Hashable] | None = None
 
     def copy(self) -> Facts:
         """The same facts, to go on from."""
@@ -106,6 +110,7 @@ class Facts:
         new.absent = self.absent
         new.closed = self.closed
         new.within = self.within
+        new._lists = new._bars = None
         return new
 
     def strike(self) -> None:
@@ -153,6 +158,20 @@ class Facts:
     def banned_words(self) -> frozenset[str]:
         """The strings that the value is none of."""
         return frozenset(word for word in self.banned if isinstance(word, str))
+
+    def lists(self, key: Hashable) -> bool:
+        """Whether the value with this identity is listed, where some are; asked when all has been read."""
+        if self.values is None:
+            return True
+        if self._lists is None:
+            self._lists = frozenset(map(identity, self.values))
+        return key in self._lists
+
+    def bars(self, key: Hashable) -> bool:
+        """Whether the value with this identity is barred; the same."""
+        if self._bars is None:
+            self._bars = frozenset(map(identity, self.banned))
+        return key in self._bars
 
     def _values(self) -> Hashable:
         if self.values is None or len(self.values) > _FEW_VALUES:

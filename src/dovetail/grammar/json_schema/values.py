@@ -23,6 +23,8 @@ def check_depth(values: list[Any]) -> None:
 
 def identity(value: Any) -> Hashable:
     """A key that is the same for two values exactly when JSON Schema takes them as equal."""
+    if type(value) is str:  # as most are
+        return "", value
     if isinstance(value, dict):
         return frozenset((key, identity(item)) for key, item in value.items())
     if isinstance(value, list):

@@ -154,6 +154,9 @@ class _Lone(dict[str, ir.Rule]):
 PLAIN = _Plain(b"\0", ir.complement([(0, 0)]), _Lone())
 
 
+_ASCII = [bytes((code,)) for code in range(128)]
+
+
 def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     """A sequence in which neighbouring single characters are one literal."""
     parts = tuple(parts)
@@ -166,7 +169,7 @@ def sequence(parts: Iterable[ir.Node]) -> ir.Node:
             if type(piece) is ir.Chars and len(ranges := piece.ranges) == 1:
                 low, high = ranges[0]
                 if low == high:
-                    data += chr(low).encode()
+                    data += _ASCII[low] if low < 128 else chr(low).encode()
                     continue
             elif type(piece) is ir.Lit:
                 data += piece.data
