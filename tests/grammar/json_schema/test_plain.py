@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from itertools import combinations
 from typing import Any
 
+import jsonschema_rs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import dovetail as dt
 from dovetail.errors import InputError
 from dovetail.grammar import ir
 from dovetail.grammar.json_schema import plain
@@ -49,6 +55,9 @@ GLANCED: list[dict[str, Any]] = [
     {**ABC, "required": ["a"], "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
     {**ABC, "dependentRequired": {"a": ["b"], "b": ["c"]}},
     {**ABC, "if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"required": ["c"]}},
+    {**ABC, "anyOf": [{"required": ["a", "z"]}, {"required": ["y"]}, {"properties": {"x": False, "y": False}}]},
+    {**ABC, "allOf": [{"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"properties": {"a": False}}]},
+    {**ABC, "allOf": [{"required": ["a"]}, {"anyOf": [{"properties": {"a": False}}, {"properties": {"b": False}}]}]},
     {**ABC, "properties": {"a": TEXT, "b": False}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
 ]
 
@@ -106,3 +115,34 @@ def test_what_is_read_at_a_glance_is_what_the_general_way_gives(
     else:
         assert are_alike(glanced[0], general[0])
         assert glanced[1] == general[1]
+
+
+NAMES = "abxy"
+SOME_NAMES = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+DEMAND = st.fixed_dictionaries(
+    {}, optional={"required": SOME_NAMES, "properties": SOME_NAMES.map(lambda names: dict.fromkeys(names, False))}
+)
+DEMANDS = st.lists(DEMAND, min_size=1, max_size=4)
+DEMANDING = st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.just({"a": {"type": "integer"}, "b": {"const": 1}})},
+    optional={
+        "additionalProperties": st.booleans(),
+        "required": st.lists(st.sampled_from("ab"), max_size=1),
+        "anyOf": DEMANDS,
+        "oneOf": DEMANDS,
+        "dependentRequired": st.dictionaries(st.sampled_from(NAMES), SOME_NAMES, max_size=2),
+    },
+)
+
+
+@given(schema=DEMANDING)
+@settings(max_examples=300, deadline=None)
+def test_members_that_must_be_there_or_must_not_are_those_that_json_schema_says(schema: dict[str, Any]) -> None:
+    validator = jsonschema_rs.validator_for(schema)
+    tag = {"type": "json_schema", "json_schema": schema, "strict": False, "any_order": True}
+    objects = [dict.fromkeys(names, 1) for size in range(5) for names in combinations(NAMES, size)]
+    try:
+        taken = [dt.accepts(tag, json.dumps(value)) for value in objects]
+    except dt.SchemaError:
+        taken = [False] * len(objects)  # no value satisfies it
+    assert taken == [validator.is_valid(value) for value in objects]

@@ -31,6 +31,7 @@ MAX_SHARED = 4096  # members
 _NONE: list[str] = []
 _NO_MEMBERS: dict[str, Any] = {}
 _DEMANDS: frozenset[Any] = frozenset(("type", "required", "properties", MADE))
+_NAMING = ("properties", "required")
 _OBJECTS = (None, "object")
 _NOT_IN_MAPS = (UNCOMMON | {"properties", "required"}) - {"patternProperties"}
 
@@ -47,18 +48,23 @@ def at_a_glance(lowering: Lowering, parts: Sequence[Located]) -> Node | None:
 
 def either_at_a_glance(lowering: Lowering, several: Sequence[Sequence[Located]]) -> list[Node] | None:
     """The ways to write an object of one schema that only declares, of whose members some must be there or must not."""
-    found = read_either(several, lowering.strict) if lowering.free_order else None
-    if found is None:
+    read = read_either(several, lowering.strict) if lowering.free_order else None
+    if read is None:
         return None
-    plain, ways = found
+    plain, ways = read
     at = (several[0][0][1], "properties")
     values = [lowering.value([(settled(node), (at, name))]) for name, node in plain.declared.items()]
     if any(map(is_nothing, values)):
         return None
     members = _members(plain.declared, values, lowering.pieces)
-    for needed, _ in ways:
+    anything = lowering.pieces.value
+    found = []
+    for needed, absent in ways:
         lowering.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in needed])
-    return [_freely(plain, members, needed, absent, lowering.pieces) for needed, absent in ways]
+        others = sorted((needed | absent) - plain.declared.keys())
+        named = [*members, *_members(others, [anything] * len(others), lowering.pieces)]
+        found.append(_freely(named, needed, absent, plain.is_open, lowering.pieces))
+    return found
 
 
 def _declared(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | None:
@@ -169,16 +175,20 @@ def read_either(several: Sequence[Sequence[Located]], strict: bool) -> tuple[Pla
     """The same for one schema beside which others tell what must be there and what must not."""
     first = several[0][0][0]
     ways: list[Demands] = []
+    told: dict[str, Any] = {}  # the names that they tell of, in order
     for parts in several:
-        found = read_demands([schema for schema, _ in parts[1:]]) if parts[0][0] is first else None
+        demands = [schema for schema, _ in parts[1:]]
+        found = read_demands(demands) if parts[0][0] is first else None
         if found is None:
             return None
         ways.append(found)
+        told |= {name: True for schema in demands for word in _NAMING for name in schema.get(word, ())}
     plain = read_plain(first, strict)
-    if plain is None or not all(needed | absent <= plain.declared.keys() for needed, absent in ways):
+    if plain is None or not (plain.is_open or told.keys() <= plain.declared.keys()):
         return None
-    possible = ((needed | plain.needed, absent) for needed, absent in ways if plain.needed.isdisjoint(absent))
-    return plain, _uncovered(_merged(list(dict.fromkeys(possible)), plain.declared))
+    possible = dict.fromkeys((needed | plain.needed, absent) for needed, absent in ways)
+    ways = [(needed, absent) for needed, absent in possible if needed.isdisjoint(absent)]
+    return plain, _uncovered(_merged(ways, plain.declared | told))
 
 
 def read_demands(schemas: Iterable[Any]) -> Demands | None:
@@ -242,7 +252,7 @@ def read_map(schema: dict[str, Any]) -> Map | None:
 
 def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:
     """The members, their values as given, in whatever order."""
-    return _freely(plain, _members(plain.declared, values, pieces), plain.needed, (), pieces)
+    return _freely(_members(plain.declared, values, pieces), plain.needed, (), plain.is_open, pieces)
 
 
 def _members(names: Iterable[str], values: Sequence[Node], pieces: Pieces) -> list[tuple[str, Seq]]:
@@ -254,12 +264,12 @@ def _members(names: Iterable[str], values: Sequence[Node], pieces: Pieces) -> li
 
 
 def _freely(
-    plain: Plain, named: list[tuple[str, Seq]], needed: Collection[str], absent: Collection[str], pieces: Pieces
+    named: list[tuple[str, Seq]], needed: Collection[str], absent: Collection[str], is_open: bool, pieces: Pieces
 ) -> Node:
     members = tuple([(member, name in needed) for name, member in named if name not in absent])
     extra = None
-    if plain.is_open:
-        member = other_member(list(plain.declared), pieces.key_ends[id(pieces.value)])
+    if is_open:
+        member = other_member([name for name, _ in named], pieces.key_ends[id(pieces.value)])
         extra = Seq((Call(Rule("member", member)),))
     return Seq((_OPEN, *pieces.ws, AnyOrder(members, extra, Seq(pieces.comma), _CLOSE)))
 
