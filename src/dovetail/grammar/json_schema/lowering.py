@@ -137,7 +137,8 @@ class Lowering:
         if len(live) == 1:
             return self.pieces.by_type[name]
         if name == "object":
-            return self._typed_object(schema, live, where)
+            whole = live <= _MEMBERS
+            return self._composite([(OBJECT, ((schema, where),))]) if whole else self._demanding(schema, live, where)
         if name == "array":
             return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
         if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
@@ -146,10 +147,8 @@ class Lowering:
             return self._scalar(schema, live, where)
         return None
 
-    def _typed_object(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        if live <= _MEMBERS:
-            return self._composite([(OBJECT, ((schema, where),))])
-        # One of several groups of members has to be there.
+    def _demanding(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
+        """An object in which one of several groups of members has to be there."""
         arms = schema["anyOf"] if live - _MEMBERS == _ANY_OF else None
         if type(arms) is not list or not arms or read_demands(arms) is None:
             return None
