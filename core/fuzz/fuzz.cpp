@@ -1,4 +1,4 @@
-// Random and damaged grammars, vocabularies and tokens against the core, for a while and then some more.
+// Random and damaged grammars, vocabularies, tokens and patterns against the core, for a while and then some more.
 //
 //   dovetail_fuzz SECONDS [SEED]      rounds SEED, SEED + 1, ... until the time is over
 //   dovetail_fuzz --round SEED        one round again, after a finding
@@ -19,6 +19,7 @@
 #include "code.h"
 #include "describe.h"
 #include "matcher.h"
+#include "products.h"
 #include "store.h"
 #include "vocab.h"
 #include "writer.h"
@@ -200,12 +201,23 @@ void play(Random &random) {
     }
 }
 
+void play_patterns(Random &random) {
+    promised = true;
+    for (int turns = 0; turns < 4; ++turns) {
+        try {
+            check(products_hold(random), "a product takes exactly the words that its patterns agree on");
+        } catch (const LimitError &) {
+        }
+    }
+}
+
 void play_round(uint64_t seed) {
     current_round = seed;
     Random random(seed);
     alarm(10);
     try {
         play(random);
+        play_patterns(random);
     } catch (const std::exception &error) {
         finding(error.what());
     }
