@@ -12,11 +12,11 @@ constexpr size_t kMaxLength = 1'000;  // of a word
 
 uint64_t times(uint64_t length, uint64_t count) {
     if (!length || !count) return 0;
-    if (length == Span::kMany || count == kNone || length > Span::kMany / count) return Span::kMany;
+    if (length == Lengths::kMany || count == kNone || length > Lengths::kMany / count) return Lengths::kMany;
     return length * count;
 }
 
-uint64_t plus(uint64_t left, uint64_t right) { return left > Span::kMany - right ? Span::kMany : left + right; }
+uint64_t plus(uint64_t left, uint64_t right) { return left > Lengths::kMany - right ? Lengths::kMany : left + right; }
 
 }  // namespace
 
@@ -213,65 +213,65 @@ void Terms::unfold_repeat(uint32_t pattern, uint32_t rest, std::vector<uint32_t>
     reached.push_back(term(body, again));
 }
 
-Span Terms::span(uint32_t term) {
+Lengths Terms::lengths(uint32_t term) {
     std::vector<uint32_t> chain;
     uint32_t at = term;
-    for (; at != kEnd && !spans_.contains(at); at = terms_[at].rest) chain.push_back(at);
-    Span found = at == kEnd ? Span{} : spans_[at];
+    for (; at != kEnd && !lengths_.contains(at); at = terms_[at].rest) chain.push_back(at);
+    Lengths found = at == kEnd ? Lengths{} : lengths_[at];
     while (!chain.empty()) {
-        const Span own = span_of(terms_[chain.back()].pattern);
+        const Lengths own = lengths_of(terms_[chain.back()].pattern);
         found = {plus(own.fewest, found.fewest), plus(own.most, found.most)};
-        spans_[chain.back()] = found;
+        lengths_[chain.back()] = found;
         chain.pop_back();
     }
     return found;
 }
 
 /// The fewest and most characters of a pattern, or bounds of them where rules call each other in a circle.
-Span Terms::span_of(uint32_t pattern) {
+Lengths Terms::lengths_of(uint32_t pattern) {
     std::vector<uint32_t> pending{pattern};
     while (!pending.empty()) {
         const uint32_t at = pending.back();
         const size_t before = pending.size();
         // What is met again inside of itself counts as any number of characters.
-        if (own_spans_.try_emplace(at, Span{0, Span::kMany}).second)
+        if (own_lengths_.try_emplace(at, Lengths{0, Lengths::kMany}).second)
             for (const uint32_t part : patterns_[at].parts)
-                if (!own_spans_.contains(part)) pending.push_back(part);
+                if (!own_lengths_.contains(part)) pending.push_back(part);
         if (pending.size() > before) continue;
-        own_spans_[at] = joined_span(at);
+        own_lengths_[at] = joined_lengths(at);
         pending.pop_back();
     }
-    return own_spans_[pattern];
+    return own_lengths_[pattern];
 }
 
-Span Terms::joined_span(uint32_t pattern) const {
+Lengths Terms::joined_lengths(uint32_t pattern) const {
     using Kind = Patterns::Kind;
     const Patterns::Pattern &found = patterns_[pattern];
-    Span span;
+    Lengths total;
     switch (found.kind) {
         case Kind::kChars:
             return {1, 1};
         case Kind::kWords:
-            return {0, Span::kMany};
+            return {0, Lengths::kMany};
         case Kind::kRepeat: {
-            const Span body = own_spans_.at(found.parts[0]);
+            const Lengths body = own_lengths_.at(found.parts[0]);
             return {times(body.fewest, found.low), times(body.most, found.high)};
         }
         case Kind::kOr:
-            if (!found.parts.empty()) span.fewest = Span::kMany;
+            if (!found.parts.empty()) total.fewest = Lengths::kMany;
             for (const uint32_t part : found.parts) {
-                const Span one = own_spans_.at(part);
-                span = {std::min(span.fewest, one.fewest), std::max(span.most, one.most)};
+                const Lengths one = own_lengths_.at(part);
+                total = {std::min(total.fewest, one.fewest), std::max(total.most, one.most)};
             }
-            return span;
+            return total;
         case Kind::kCat:
         case Kind::kRule:
             for (const uint32_t part : found.parts) {
-                const Span one = own_spans_.at(part);
-                span = {plus(span.fewest, one.fewest), plus(span.most, one.most)};
+                const Lengths one = own_lengths_.at(part);
+                total = {plus(total.fewest, one.fewest), plus(total.most, one.most)};
             }
     }
-    return span;
+    return total;
 }
 
 }  // namespace dovetail

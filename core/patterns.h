@@ -62,7 +62,7 @@ class Patterns {
 };
 
 /// How many characters a text has.
-struct Span {
+struct Lengths {
     uint64_t fewest = 0, most = 0;
     static constexpr uint64_t kMany = UINT64_MAX;  // without bound, or beyond all counting
 };
@@ -92,7 +92,7 @@ class Terms {
     /// Whether any text may follow; false also where that is not obvious.
     bool is_universal(uint32_t term) { return known(term).universal; }
     bool is_words(uint32_t term) const { return patterns_[terms_[term].pattern].kind == Patterns::Kind::kWords; }
-    Span span(uint32_t term);
+    Lengths lengths(uint32_t term);
 
   private:
     struct Known {
@@ -105,8 +105,8 @@ class Terms {
     void unfold(uint32_t pattern, uint32_t rest, std::vector<Move> &moves, std::vector<uint32_t> &reached);
     void unfold_repeat(uint32_t pattern, uint32_t rest, std::vector<uint32_t> &reached);
     void find_nullable();
-    Span span_of(uint32_t pattern);
-    Span joined_span(uint32_t pattern) const;
+    Lengths lengths_of(uint32_t pattern);
+    Lengths joined_lengths(uint32_t pattern) const;
 
     Patterns &patterns_;
     Alphabet alphabet_;
@@ -117,8 +117,8 @@ class Terms {
     std::vector<bool> nullable_;          // patterns
     std::vector<uint32_t> seen_;          // terms, by when they were last looked at
     uint32_t turn_ = 0;
-    std::unordered_map<uint32_t, Span> spans_;       // terms
-    std::unordered_map<uint32_t, Span> own_spans_;   // patterns
+    std::unordered_map<uint32_t, Lengths> lengths_;       // terms
+    std::unordered_map<uint32_t, Lengths> own_lengths_;   // patterns
 };
 
 }  // namespace dovetail

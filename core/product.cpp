@@ -155,8 +155,8 @@ bool Product::fits(const State &state) {
     for (size_t at = 0; at < wanted_; ++at) {
         const Set &set = sets_[state.threads[at]];
         const auto reaches = [&](uint32_t term) {
-            const Span span = terms_.span(term);
-            return (state.high == kNone || span.fewest <= state.high) && span.most >= state.low;
+            const Lengths left = terms_.lengths(term);
+            return (state.high == kNone || left.fewest <= state.high) && left.most >= state.low;
         };
         if (!set.empty() && std::none_of(set.begin(), set.end(), reaches)) return false;
     }
