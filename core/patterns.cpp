@@ -138,7 +138,7 @@ const Terms::Known &Terms::known(uint32_t term) {
         linear(term, made.moves);
         made.made = true;
         for (const Move &move : made.moves)
-            if (move.target == term && terms_[term].nullable && (every_ - move.symbols).empty()) made.universal = true;
+            if (move.target == term && terms_[term].nullable && move.symbols == every_) made.universal = true;
         known_[term] = std::move(made);
     }
     return known_[term];

@@ -140,13 +140,14 @@ void Product::follow(const State &state, std::vector<Together::Edge> &edges) {
         ways = std::move(longer);
     }
     const uint32_t low = state.low ? state.low - 1 : 0, high = state.high == kNone ? kNone : state.high - 1;
+    std::unordered_map<uint32_t, size_t> known;  // edges by target
     for (Way &way : ways) {
         const State target{std::move(way.threads), low, high};
         if ((low || high != kNone) && !fits(target)) continue;
         const uint32_t to = number(target);
-        const auto known = std::find_if(edges.begin(), edges.end(), [&](const auto &edge) { return edge.target == to; });
-        if (known == edges.end()) edges.push_back({to, std::move(way.symbols)});
-        else known->symbols |= way.symbols;
+        const auto [place, is_new] = known.try_emplace(to, edges.size());
+        if (is_new) edges.push_back({to, std::move(way.symbols)});
+        else edges[place->second].symbols |= way.symbols;
     }
 }
 
@@ -184,34 +185,28 @@ std::vector<Product::Cell> Product::split_moves(uint32_t threads) {
 }
 
 std::vector<Product::Cell> Product::moves(uint32_t threads, bool barred) {
-    struct Part {
-        Symbols symbols;
-        Set targets;
-    };
-    std::vector<Part> parts{{terms_.every(), {}}};
+    std::vector<Set> targets(terms_.alphabet().symbols.size());  // by symbol
     const Set set = sets_[threads];
     for (const uint32_t term : set)
-        for (const Terms::Move &move : terms_.moves(term)) {
-            const size_t count = parts.size();
-            work_ += count;
-            for (size_t at = 0; at < count; ++at) {
-                Symbols inside = parts[at].symbols & move.symbols;
-                if (inside.empty()) continue;
-                Symbols outside = parts[at].symbols - move.symbols;
-                if (!outside.empty()) parts.push_back({std::move(outside), parts[at].targets});
-                parts[at].symbols = std::move(inside);
-                parts[at].targets.push_back(move.target);
-            }
-        }
+        for (const Terms::Move &move : terms_.moves(term))
+            move.symbols.each([&](size_t symbol) {
+                targets[symbol].push_back(move.target);
+                ++work_;
+            });
     std::vector<Cell> found;
-    for (Part &part : parts) {
-        std::sort(part.targets.begin(), part.targets.end());
-        part.targets.erase(std::unique(part.targets.begin(), part.targets.end()), part.targets.end());
-        if (barred ? is_universal(part.targets) : part.targets.empty()) continue;
-        const uint32_t target = barred ? intern(std::move(part.targets)) : settled(std::move(part.targets));
-        const auto known = std::find_if(found.begin(), found.end(), [&](const Cell &cell) { return cell.threads == target; });
-        if (known == found.end()) found.push_back({std::move(part.symbols), target});
-        else known->symbols |= part.symbols;
+    std::unordered_map<Set, size_t> known;  // sets that are not left out
+    for (size_t symbol = 0; symbol < targets.size(); ++symbol) {
+        Set &to = targets[symbol];
+        std::sort(to.begin(), to.end());
+        to.erase(std::unique(to.begin(), to.end()), to.end());
+        const auto place = known.find(to);
+        if (place != known.end()) {
+            found[place->second].symbols.add(symbol);
+        } else if (barred ? !is_universal(to) : !to.empty()) {
+            known.emplace(to, found.size());
+            found.push_back({{}, barred ? intern(std::move(to)) : settled(std::move(to))});
+            found.back().symbols.add(symbol);
+        }
     }
     return found;
 }

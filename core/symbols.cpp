@@ -1,6 +1,7 @@
 #include "symbols.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <unordered_map>
 
@@ -23,20 +24,23 @@ Alphabet::Alphabet(const std::vector<Ranges> &given) : classes(given.size()) {
             edges.emplace_back(high + 1, at);
         }
     std::sort(edges.begin(), edges.end());
-    std::string in(given.size() + 1, 0);  // whether the characters from here on are in a class
-    std::unordered_map<std::string, size_t> known;
+    std::u32string in(given.size() / 32 + 1, 0);  // the classes of the characters from here on, as bits
+    std::unordered_map<std::u32string, size_t> known;
     uint32_t start = 0;
     for (const auto &[code, at] : edges) {
-        if (in[all] && code > start) {
+        if (in[all / 32] >> all % 32 & 1 && code > start) {
             const auto [found, is_new] = known.try_emplace(in, symbols.size());
             if (is_new) {
                 symbols.emplace_back();
-                for (uint32_t one = 0; one < all; ++one)
-                    if (in[one]) classes[one].add(found->second);
+                for (uint32_t word = 0; word < in.size(); ++word)
+                    for (uint32_t bits = in[word]; bits; bits &= bits - 1) {
+                        const uint32_t one = word * 32 + static_cast<uint32_t>(std::countr_zero(bits));
+                        if (one < all) classes[one].add(found->second);
+                    }
             }
             symbols[found->second].emplace_back(start, code - 1);
         }
-        in[at] ^= 1;
+        in[at / 32] ^= 1u << at % 32;
         start = code;
     }
 }

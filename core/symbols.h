@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -30,6 +31,8 @@ class Symbols {
         more_[word] |= uint64_t{1} << symbol % 64;
     }
 
+    bool operator==(const Symbols &) const = default;
+
     bool empty() const {
         for (const uint64_t word : more_)
             if (word) return false;
@@ -51,12 +54,12 @@ class Symbols {
         return both;
     }
 
-    Symbols operator-(const Symbols &other) const {
-        Symbols left = *this;
-        left.low_ &= ~other.low_;
-        const size_t size = std::min(more_.size(), other.more_.size());
-        for (size_t at = 0; at < size; ++at) left.more_[at] &= ~other.more_[at];
-        return left;
+    /// Calls `visit` for each of them.
+    template <class Visit> void each(Visit visit) const {
+        for (uint64_t bits = low_; bits; bits &= bits - 1) visit(static_cast<size_t>(std::countr_zero(bits)));
+        for (size_t word = 0; word < more_.size(); ++word)
+            for (uint64_t bits = more_[word]; bits; bits &= bits - 1)
+                visit((word + 1) * 64 + static_cast<size_t>(std::countr_zero(bits)));
     }
 
     /// The bits in words, the lowest first.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMaxCode = 0x10FFFF;
 constexpr uint64_t kMaxTimes = 1u << 30;
-constexpr size_t kMaxDepth = 2'000;
+constexpr size_t kMaxDepth = 1'000;
 
 /// The classes of dovetail.grammar.regex.syntax and their fields, looked up once.
 struct Syntax {

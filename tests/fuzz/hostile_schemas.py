@@ -138,6 +138,10 @@ CASES: dict[str, Case] = {
     "mixed values": Case(
         lambda: {"enum": [one for i in range(2500) for one in (i, f"v{i}", [i], {"a": i})]}, '{"a": 2499}'
     ),
+    "barred values of different letters": Case(
+        lambda: {"type": "string", "pattern": "^.{2}", "not": {"enum": [chr(0x4E00 + i) * 2 for i in range(MANY)]}},
+        None,
+    ),
     "barred values": Case(lambda: {"type": "string", "not": {"enum": [f"v{i}" for i in range(MANY)]}}, '"v10000"'),
     "branches": Case(lambda: {"anyOf": [{"const": i} for i in range(MANY)]}, "9999"),
     "objects": Case(lambda: {"anyOf": [record(t={"const": i}) for i in range(MANY)]}, '{"t":9999}'),
