@@ -266,10 +266,10 @@ class Reader:
             else:
                 branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
         # Several references may lead to one schema, which says the same again.
-        if members and not any(known is schema for known, _ in facts.objects):
+        if members and not (facts.objects and any(known is schema for known, _ in facts.objects)):
             facts.objects += ((schema, where),)
             _note_members(facts, schema)
-        if items and not any(known is schema for known, _ in facts.arrays):
+        if items and not (facts.arrays and any(known is schema for known, _ in facts.arrays)):
             facts.arrays += ((schema, where),)
             facts.note_items(schema)
         if task.under and (members or items):
