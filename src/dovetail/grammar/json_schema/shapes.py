@@ -61,12 +61,7 @@ class Demand:
         barred = [*self._others, *(lit(name) for name in self._wanted.names)]
         if not barred and not self._matched:
             return None
-        return regex.intersect(*(self._matched or [regex_any()]), barred=barred)
-
-
-def regex_any() -> Node:
-    """Any text."""
-    return strings.language((), 0, None)
+        return regex.intersect(*(self._matched or [strings.ANYTHING]), barred=barred)
 
 
 @dataclass(slots=True)
