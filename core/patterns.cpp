@@ -128,6 +128,7 @@ uint32_t Terms::term(uint32_t pattern, uint32_t rest) {
         }
         terms_.push_back({pattern, rest, nullable_[pattern] && terms_[rest].nullable});
         known_.emplace_back();
+        seen_.push_back(0);
     }
     return found->second;
 }
@@ -149,7 +150,6 @@ void Terms::linear(uint32_t term, std::vector<Move> &moves) {
     std::vector<uint32_t> reached{term};
     for (size_t at = 0; at < reached.size(); ++at) {
         const uint32_t current = reached[at];
-        if (seen_.size() < terms_.size()) seen_.resize(terms_.size());
         if (current == kEnd || seen_[current] == turn_) continue;
         seen_[current] = turn_;
         unfold(terms_[current].pattern, terms_[current].rest, moves, reached);
@@ -204,11 +204,7 @@ void Terms::unfold_repeat(uint32_t pattern, uint32_t rest, std::vector<uint32_t>
         const uint32_t fewer = empty || !low ? 0 : low - 1;
         const uint32_t left = high == kNone && !low ? pattern : patterns_.repeat(body, fewer, high == kNone ? high : high - 1);
         again = term(left, rest);
-        if (empty) {
-            // Without a character it adds nothing.
-            if (seen_.size() < terms_.size()) seen_.resize(terms_.size());
-            seen_[again] = turn_;
-        }
+        if (empty) seen_[again] = turn_;  // without a character it adds nothing
     }
     reached.push_back(term(body, again));
 }

@@ -114,11 +114,11 @@ class Terms {
     std::vector<Term> terms_{1};
     std::deque<Known> known_{1};  // which stay where they are
     std::unordered_map<uint64_t, uint32_t> numbers_;
-    std::vector<bool> nullable_;          // patterns
-    std::vector<uint32_t> seen_;          // terms, by when they were last looked at
+    std::vector<bool> nullable_;     // patterns
+    std::vector<uint32_t> seen_{0};  // terms, by when they were last looked at
     uint32_t turn_ = 0;
-    std::unordered_map<uint32_t, Lengths> lengths_;       // terms
-    std::unordered_map<uint32_t, Lengths> own_lengths_;   // patterns
+    std::unordered_map<uint32_t, Lengths> lengths_;      // terms
+    std::unordered_map<uint32_t, Lengths> own_lengths_;  // patterns
 };
 
 }  // namespace dovetail
