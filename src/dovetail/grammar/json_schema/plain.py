@@ -1,6 +1,7 @@
 """The objects of most schemas: keys are declared and others allowed or not, or no key is declared at all.
 
-They give what the general way gives (shapes, ways, members), in a third of the time.
+Of the declared ones some may have to be there or not, in one of several ways. They give what the general way gives
+(shapes, ways, members), in a third of the time.
 """
 
 from __future__ import annotations
