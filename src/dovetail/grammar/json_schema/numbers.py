@@ -15,7 +15,7 @@ from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, alt, optional, star
 
 from .prune import prune
-from .text import BARE_INTEGER, DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat, digit_blocks
+from .text import BARE_INTEGER, DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat
 from .tracked import tracked
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
@@ -60,7 +60,33 @@ def whole(low: int, high: int | None) -> Node:
 
 
 def _blocks(low: int, high: int, length: int) -> list[Node]:
-    return [concat(*(_digit(*digit) for digit in block)) for block in digit_blocks(low, high, 10, length)]
+    """The integers from `low` to `high`, all of `length` digits, by the digits with which they begin."""
+    least, most = str(low), str(high)
+    at = next((place for place in range(length) if least[place] != most[place]), length)
+    if at == length:
+        return [Lit(least.encode())]
+    ways: list[Node] = []
+    first, last = int(least[at]), int(most[at])
+    end = len(least.rstrip("0")) - 1
+    if end > at:  # above `least`, by how many of its digits a number shares
+        ways.append(_beginning(least, end, int(least[end]), 9))
+        ways += (_beginning(least, place, int(least[place]) + 1, 9) for place in range(end - 1, at, -1))
+        first += 1
+    end = len(most.rstrip("9")) - 1
+    ways.append(_beginning(least, at, first, last - (end > at)))
+    if end > at:
+        ways += (_beginning(most, place, 0, int(most[place]) - 1) for place in range(at + 1, end))
+        ways.append(_beginning(most, end, 0, int(most[end])))
+    return [way for way in ways if way != NOTHING]
+
+
+def _beginning(digits: str, place: int, low: int, high: int) -> Node:
+    """As many digits as `digits` has, those before `place` the same, the one there from `low` to `high`."""
+    if low > high:
+        return NOTHING
+    rest = len(digits) - place - 1
+    more = () if rest == 0 else (DIGIT,) if rest == 1 else (Repeat(DIGIT, rest, rest),)
+    return concat(*([Lit(digits[:place].encode())] if place else []), _digit(low, high), *more)
 
 
 def _tail(low: str | None, above: bool, high: str | None, below: bool) -> Node:
