@@ -53,15 +53,12 @@ NEW_KEY_OF_FEW = NewKey(False)
 def intersect(left: Ranges, right: Ranges) -> Ranges:
     """What two sorted lists of ranges have in common."""
     found: list[tuple[int, int]] = []
-    i = j = 0
-    while i < len(left) and j < len(right):
-        low, high = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
-        if low <= high:
-            found.append((low, high))
-        if left[i][1] < right[j][1]:
-            i += 1
-        else:
-            j += 1
+    for first, last in left:
+        for low, high in right:
+            if low > last:
+                break
+            if high >= first:
+                found.append((first if first > low else low, last if last < high else high))
     return tuple(found)
 
 
@@ -154,8 +151,9 @@ def escapes(ranges: Ranges) -> tuple[Node, ...]:
         found.append(concat(Lit(b"u00"), alt(*_ascii_digits(rows))))
     if ranges and ranges[-1][1] > 0x7F:
         # Most ranges leave out a few letters: what lies beyond ASCII is then the same, and known.
-        found += (_unit(low, high) for low, high in intersect(ranges, _PLANE_ZERO))
-        for low, high in intersect(ranges, _ASTRAL):
+        beyond = tuple([pair for pair in ranges if pair[1] > 0x7F])
+        found += (_unit(low, high) for low, high in intersect(beyond, _PLANE_ZERO))
+        for low, high in intersect(beyond, _ASTRAL):
             found += (concat(Lit(b"u"), pair) for pair in _pairs(low, high))
     return tuple(found)
 
