@@ -26,6 +26,7 @@ JSON_PREFIXES = (
 )
 MANY_TOKENS = 10_000
 FEW_CHARS = 9  # lower bounds that schemas ask for
+LONG_ADDRESS = 255  # characters, the bound that many schemas have
 # The formats whose masks are the most work, each with the places where it goes on in another way; then some that take
 # long to read.
 FORMATS = {
@@ -68,9 +69,11 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
     # A key that is none of the declared ones ends as any other string, wherever it leaves them.
     warm(Rule("open", json_schema.lower({"properties": {"a": True}}, strict=False)), b'{"b', b'{"')
     warm(Rule("some", json_schema.lower({"type": "string", "minLength": 1})), b'"', b'"a')
-    # With few tokens such a walk is short.
-    for name, prefixes in FORMATS.items() if store.size >= MANY_TOKENS else ():
-        warm(Rule(name, json_schema.lower({"type": "string", "format": name})), *prefixes)
+    if store.size >= MANY_TOKENS:  # with few such a walk is short
+        for name, prefixes in FORMATS.items():
+            warm(Rule(name, json_schema.lower({"type": "string", "format": name})), *prefixes)
+        # Whether an address can be too long takes a look at all of its pattern.
+        json_schema.lower({"type": "string", "format": "email", "maxLength": LONG_ADDRESS})
     for least in range(2, FEW_CHARS):
         warm(Rule("string", json_schema.lower({"type": "string", "minLength": least})), b'"')
     for most in range(1, longest + 3):

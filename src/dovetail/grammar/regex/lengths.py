@@ -13,23 +13,22 @@ MAX_LENGTHS = 16
 Span = tuple[int, int | None]  # fewest and most characters
 
 MAX_KNOWN = 10_000
+_UNKNOWN: Span = (0, None)
 _SPANS: dict[ir.Rule, Span] = {}  # of rules, which are not changed once they are made
 _JOINED: dict[int, tuple[Syntax, Span]] = {}  # of sequences and choices by identity: formats use the same many times
 
 
 def span(node: Syntax) -> Span:
     """The fewest and most characters of a text of `node`, or bounds of them; assertions match none."""
-    match node:
-        case ir.Chars():
-            return 1, 1
-        case Cat() | Or():
-            return _joined_span(node)
-        case Rep(body, low, high):
-            return _times(span(body), low, high)
-        case ir.Call(rule):
-            return _SPANS[rule] if rule in _SPANS else _rule_span(rule)
-        case _:
-            return 0, 0
+    if type(node) is ir.Chars:
+        return 1, 1
+    if type(node) is Cat or type(node) is Or:
+        return _joined_span(node)
+    if type(node) is Rep:
+        return _times(span(node.body), node.low, node.high)
+    if type(node) is ir.Call:
+        return _SPANS[node.rule] if node.rule in _SPANS else _rule_span(node.rule)
+    return 0, 0
 
 
 def _joined_span(node: Cat | Or) -> Span:
@@ -51,33 +50,40 @@ def _rule_span(root: ir.Rule) -> Span:
     while pending:
         rule = pending[-1]
         opened.add(rule)
-        missing = [node.rule for node in ir.walk(rule.body) if isinstance(node, ir.Call) and node.rule not in _SPANS]
+        missing: list[ir.Rule] = []
+        found = _node_span(rule.body, missing)
         if not opened.isdisjoint(missing):
             _SPANS.update(dict.fromkeys(opened, (0, None)))
             break
         pending += missing
         if not missing:
-            _SPANS[pending.pop()] = _node_span(rule.body)
             opened.discard(rule)
+            _SPANS[rule] = found
+            while pending and pending[-1] in _SPANS:
+                pending.pop()
     return _SPANS[root]
 
 
-def _node_span(node: ir.Node) -> Span:
-    match node:
-        case ir.Lit(data):
-            return len(data.decode()), len(data.decode())
-        case ir.Chars():
-            return 1, 1
-        case ir.Seq(parts):
-            return sum_of([_node_span(part) for part in parts])
-        case ir.Alt(parts):
-            return _widest([_node_span(part) for part in parts])
-        case ir.Repeat(body, low, high):
-            return _times(_node_span(body), low, high)
-        case ir.Call(rule):
-            return _SPANS[rule]
-        case _:
-            return 0, None
+def _node_span(node: ir.Node, missing: list[ir.Rule]) -> Span:
+    """The span of a node; `missing` gets the rules that it calls and of which none is known."""
+    if type(node) is ir.Chars:
+        return 1, 1
+    if type(node) is ir.Seq:
+        return sum_of([_node_span(part, missing) for part in node.parts])
+    if type(node) is ir.Call:
+        found = _SPANS.get(node.rule)
+        if found is None:
+            missing.append(node.rule)
+        return found or _UNKNOWN
+    if type(node) is ir.Alt:
+        return _widest([_node_span(part, missing) for part in node.parts])
+    if type(node) is ir.Lit:
+        return (len(node.data.decode()),) * 2
+    if type(node) is ir.Repeat:
+        return _times(_node_span(node.body, missing), node.low, node.high)
+    for part in ir.children(node):
+        _node_span(part, missing)
+    return _UNKNOWN
 
 
 def _widest(spans: list[Span]) -> Span:

@@ -162,22 +162,24 @@ def sequence(parts: Iterable[ir.Node]) -> ir.Node:
     parts = tuple(parts)
     if JOINED.isdisjoint(map(type, parts)):
         return parts[0] if len(parts) == 1 else ir.Seq(parts)
+    if ir.Seq in map(type, parts):
+        parts = tuple([piece for part in parts for piece in (part.parts if type(part) is ir.Seq else (part,))])
     joined: list[ir.Node] = []
     data = b""
     for part in parts:
-        for piece in part.parts if type(part) is ir.Seq else (part,):
-            if type(piece) is ir.Chars and len(ranges := piece.ranges) == 1:
-                low, high = ranges[0]
+        if type(part) is ir.Chars:
+            if len(part.ranges) == 1:
+                low, high = part.ranges[0]
                 if low == high:
                     data += _ASCII[low] if low < 128 else chr(low).encode()
                     continue
-            elif type(piece) is ir.Lit:
-                data += piece.data
-                continue
-            if data:
-                joined.append(ir.Lit(data))
-                data = b""
-            joined.append(piece)
+        elif type(part) is ir.Lit:
+            data += part.data
+            continue
+        if data:
+            joined.append(ir.Lit(data))
+            data = b""
+        joined.append(part)
     if data:
         joined.append(ir.Lit(data))
     return joined[0] if len(joined) == 1 else ir.Seq(tuple(joined))

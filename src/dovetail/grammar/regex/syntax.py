@@ -81,6 +81,8 @@ ANYTHING = Rep(ir.ANY_CHAR, 0, None)
 
 def cat(*parts: Syntax) -> Syntax:
     """A sequence without needless nesting."""
+    if Cat not in map(type, parts):
+        return parts[0] if len(parts) == 1 else Cat(parts)
     flat: list[Syntax] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Cat) else (part,))
@@ -106,13 +108,9 @@ def boundary(negative: bool, offset: int) -> Syntax:
 
 def children(node: Syntax) -> tuple[Syntax, ...]:
     """The nodes directly inside `node`."""
-    match node:
-        case Cat(parts) | Or(parts):
-            return parts
-        case Rep(body) | Look(body):
-            return (body,)
-        case _:
-            return ()
+    if type(node) is Cat or type(node) is Or:  # by type: asked of large patterns again and again
+        return node.parts
+    return (node.body,) if type(node) is Rep or type(node) is Look else ()
 
 
 def walk(node: Syntax) -> Iterator[Syntax]:
@@ -127,16 +125,19 @@ def walk(node: Syntax) -> Iterator[Syntax]:
 def asserts(node: Syntax) -> bool:
     """Whether anything in `node` looks at the text around it."""
     pending = [node]
-    while pending:  # asked of large patterns again and again, so by type
+    while pending:
         part = pending.pop()
         kind = type(part)
         if kind is Edge or kind is Look:
             return True
         if kind is not ir.Chars:
-            pending += children(part)
+            pending += [one for one in children(part) if type(one) is not ir.Chars]
     return False
 
 
 def from_text(text: str) -> Syntax:
     """Exactly `text`."""
-    return cat(*(ir.Chars(((ord(char), ord(char)),)) for char in text))
+    return cat(*[_LETTERS[ord(char)] if char < "\x80" else ir.Chars(((ord(char), ord(char)),)) for char in text])
+
+
+_LETTERS = [ir.Chars(((code, code),)) for code in range(128)]
