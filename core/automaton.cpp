@@ -10,10 +10,7 @@ namespace dovetail {
 Rule::Rule() = default;
 Rule::~Rule() = default;
 DState::DState() = default;
-DState::~DState() {
-    if (set != &lone) delete[] set;
-    if (row != &lone_range) delete[] row;
-}
+DState::~DState() = default;
 
 DState *DState::follow(std::string_view bytes) {
     DState *d = this;
@@ -26,18 +23,9 @@ DState *DState::follow(std::string_view bytes) {
     return d;
 }
 
-bool Automaton::SetKey::operator==(const SetKey &other) const {
-    return size == other.size && entry == other.entry && std::equal(data, data + size, other.data);
-}
-
-size_t Automaton::SetHash::operator()(const SetKey &k) const {
-    uint64_t h = k.entry;
-    for (uint32_t i = 0; i < k.size; ++i) h = mix(h, k.data[i]);
-    return h;
-}
-
 Automaton::Automaton(Rule &rule, Store &store)
-    : rule_(rule), store_(store), work_(store.workspace()), id_(store.next_id()), nfa_(build_nfa(rule, store.vocab())) {
+    : rule_(rule), store_(store), work_(store.workspace()), id_(store.next_id()), nfa_(build_nfa(rule, store.vocab())),
+      heap_(work_.chunks) {
     by_target_.assign(nfa_.states.size(), kNone);
     if (rule.keeps_set) members_ = std::make_unique<MemberSets>();
     work_.visited.resize(std::max(work_.visited.size(), nfa_.states.size()));
@@ -45,7 +33,10 @@ Automaton::Automaton(Rule &rule, Store &store)
     account(sizeof(Automaton) + nfa_.memory() + by_target_.size() * 4);
 }
 
-Automaton::~Automaton() { store_.account(-static_cast<int64_t>(bytes_)); }
+Automaton::~Automaton() {
+    for (DState *d : states_) d->~DState();
+    store_.account(-static_cast<int64_t>(bytes_));
+}
 
 void Automaton::account(size_t bytes) {
     bytes_ += bytes;
@@ -95,7 +86,7 @@ void Automaton::close(uint32_t state, std::vector<uint32_t> &out) {
 }
 
 DState *Automaton::closed(uint32_t target) {
-    if (by_target_[target] != kNone) return &state(by_target_[target]);
+    if (by_target_[target] != kNone) return states_[by_target_[target]];
     ++work_.closures;
     work_.closure.clear();
     close(target, work_.closure);
@@ -114,10 +105,10 @@ DState *Automaton::closed(const std::vector<uint32_t> &targets) {
 }
 
 DState &Automaton::add_state() {
-    if (state_count_ >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
-    if (state_count_ % kBlock == 0) states_.push_back(std::make_unique<DState[]>(kBlock));
-    DState &d = state(state_count_);
-    d.place = state_count_++;
+    if (states_.size() >= kMaxStates) throw LimitError("a rule needs more than 262,144 deterministic states");
+    DState &d = *heap_.make<DState>();
+    d.place = static_cast<uint32_t>(states_.size());
+    states_.push_back(&d);
     d.owner = this;
     d.counts_tokens = rule_.counts_tokens;
     d.keeps_set = rule_.keeps_set;
@@ -127,27 +118,28 @@ DState &Automaton::add_state() {
 
 DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
     const bool lone = set.size() == 1 && !entry;
+    uint64_t hash = entry;
     if (lone) {
         // A state that is no split closes to itself, so its place in by_target_ is that of the set.
-        if (by_target_[set[0]] != kNone) return &state(by_target_[set[0]]);
+        if (by_target_[set[0]] != kNone) return states_[by_target_[set[0]]];
     } else {
         std::sort(set.begin(), set.end());
-        const auto it = interned_.find(SetKey{set.data(), static_cast<uint32_t>(set.size()), entry});
-        if (it != interned_.end()) return it->second;
+        for (const uint32_t state : set) hash = mix(hash, state);
+        const Known *known = interned_.find(hash, [&](const Known &one) {
+            return one.state->entry == entry && std::equal(set.begin(), set.end(), one.state->set, one.state->set + one.state->set_size);
+        });
+        if (known) return known->state;
     }
     DState &d = add_state();
+    d.set = heap_.copy(std::span<const uint32_t>(set)).data();
     d.set_size = static_cast<uint32_t>(set.size());
     d.entry = entry;
+    account(d.set_size * 4);
     if (lone) {
-        d.lone = set[0];
-        d.set = &d.lone;
         by_target_[set[0]] = d.place;
     } else {
-        auto own = std::make_unique<uint32_t[]>(set.size());
-        std::copy(set.begin(), set.end(), own.get());
-        d.set = own.release();
-        interned_.emplace(SetKey{d.set, d.set_size, entry}, &d);
-        account(d.set_size * 4 + 64);
+        interned_.add({&d, hash});
+        account(2 * sizeof(Known));
     }
     d.respelled = true;
     if (!nfa_.measures.empty()) take_measures(d);
@@ -175,7 +167,7 @@ void Automaton::take_measures(DState &d) {
 
 DState::Extra &Automaton::extra(DState &d) {
     if (!d.extra) {
-        d.extra = std::make_unique<DState::Extra>();
+        d.extra.reset(heap_.make<DState::Extra>());
         account(sizeof(DState::Extra));
     }
     return *d.extra;
@@ -185,9 +177,8 @@ void Automaton::expand_now(DState &d) {
     if (d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Range) {
         // One byte of a literal, by far the most frequent state.
         const Nfa::State &s = nfa_.states[d.set[0]];
-        d.lone_range = {static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), closed(s.a)};
-        d.row = &d.lone_range;
-        d.ranges = 1;
+        const DState::Range range{static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), closed(s.a)};
+        set_row(d, {&range, 1});
         d.has_bytes = d.plain = d.expanded = true;
         return;
     }
@@ -268,7 +259,7 @@ void Automaton::expand_calls(DState &d) {
         }
     }
     std::sort(returns.begin(), returns.end());
-    d.extra->calls.reserve(sites.size());
+    make_room_for_sites(d, sites.size());
     auto next = returns.begin();
     std::vector<CallSite::Return> &back = work_.back;
     for (uint32_t at = 0; at < sites.size(); ++at) {
@@ -285,8 +276,15 @@ void Automaton::expand_calls(DState &d) {
     }
 }
 
+void Automaton::make_room_for_sites(DState &d, size_t count) {
+    d.extra->calls = {heap_.room<CallSite>(count), 0};
+    account(count * sizeof(CallSite));
+}
+
+/// There must be room for it.
 void Automaton::add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from) {
-    auto site = std::make_unique<CallSite>();
+    auto &calls = d.extra->calls;
+    CallSite *site = new (calls.data() + calls.size()) CallSite{};
     site->id = store_.next_id();
     site->callee = &store_.automaton(*call.callee);
     site->from = from;
@@ -295,15 +293,16 @@ void Automaton::add_site(DState &d, const NfaCall &call, std::span<const CallSit
     site->room = nfa_.room;
     site->init = call.init;
     if (call.captures != kNone) {
-        site->captures = std::make_unique<std::vector<uint32_t>>();
-        for (const std::string &name : nfa_.names[call.captures]) site->captures->push_back(store_.name_id(name));
+        std::vector<uint32_t> names;
+        for (const std::string &name : nfa_.names[call.captures]) names.push_back(store_.name_id(name));
+        site->captures = heap_.copy(std::span<const uint32_t>(names));
     }
-    site->set_returns(returns);
+    site->returns = heap_.copy(returns);
     const DState *back = returns.empty() ? nullptr : returns[0].state;
-    site->tail = !site->captures && call.callee->single_exit && back && back->set_size == 1 &&
+    site->tail = site->captures.empty() && call.callee->single_exit && back && back->set_size == 1 &&
                  nfa_.states[back->set[0]].kind == Nfa::Accept && nfa_.states[back->set[0]].a == 0;
-    account(sizeof(CallSite) + (returns.size() > 1 ? returns.size() * sizeof(CallSite::Return) : 0));
-    d.extra->calls.push_back(std::move(site));
+    account(returns.size() * sizeof(CallSite::Return) + site->captures.size() * 4);
+    calls = {calls.data(), calls.size() + 1};
 }
 
 }  // namespace dovetail

@@ -9,8 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "heap.h"
 #include "nfa.h"
 #include "rule.h"
+#include "table.h"
 #include "vocab.h"
 
 namespace dovetail {
@@ -35,21 +37,10 @@ struct CallSite {
     bool measured;   // the caller is, see DState
     bool tail;       // nothing is left to do after the call: the frame need not be kept
     uint32_t room;   // of the caller
-    std::unique_ptr<std::vector<uint32_t>> captures;  // or null
+    std::span<const Return> returns;      // by exit
+    std::span<const uint32_t> captures;  // names
 
     DState *entry() const;
-    /// By exit.
-    std::span<const Return> returns() const { return {more_ ? more_.get() : &first_, exits_}; }
-    void set_returns(std::span<const Return> returns) {
-        exits_ = static_cast<uint32_t>(returns.size());
-        if (exits_ > 1) more_ = std::make_unique<Return[]>(exits_);
-        std::copy(returns.begin(), returns.end(), more_ ? more_.get() : &first_);
-    }
-
-  private:
-    uint32_t exits_ = 0;
-    Return first_;  // most calls have one exit
-    std::unique_ptr<Return[]> more_;
 };
 
 struct TokenEdge {
@@ -92,7 +83,7 @@ struct DState {
     };
     struct Extra {
         std::vector<uint32_t> exits;
-        std::vector<std::unique_ptr<CallSite>> calls;
+        std::span<CallSite> calls;
         std::vector<TokenEdge> tokens;
         DState *behind_key = nullptr;  // where it goes on if the key that ends here is new
         bool key_grows = true;
@@ -111,9 +102,8 @@ struct DState {
     };
 
     Automaton *owner = nullptr;
-    const uint32_t *set = nullptr;  // NFA states, sorted; its own unless it is `lone`
+    const uint32_t *set = nullptr;  // NFA states, sorted
     uint32_t set_size = 0;
-    uint32_t lone = 0;  // the set where it has one member, as inside literals
     bool expanded = false;
     bool entry = false;     // just called: the callee may not match nothing, callers skip it themselves
     bool has_steps = false;  // counter steps come first, see Automaton::resolve
@@ -128,11 +118,10 @@ struct DState {
     uint16_t ranges = 0;
     uint32_t place = 0;  // among the states of its owner
     uint32_t fewest = 0;  // more characters that measured text needs
-    const Range *row = nullptr;  // sorted; its own unless it is `lone_range`
-    Range lone_range{};          // the row where it has one range
+    const Range *row = nullptr;  // sorted
     const Dense *dense = nullptr;  // for bytes that are in no range
-    std::unique_ptr<Extra> extra;
-    std::unique_ptr<MaskRoots> masks;
+    Owned<Extra> extra;
+    Owned<MaskRoots> masks;
     MaskNode *plain_mask = nullptr;  // of `masks`, for counter zero
 
     DState();
@@ -190,6 +179,7 @@ struct Workspace {
     std::vector<CallSite::Return> back;
     std::vector<Thread> threads, seen;
     std::vector<std::pair<uint32_t, uint32_t>> grouped;  // states behind counter steps, by way
+    Chunks chunks;
 };
 
 class Automaton {
@@ -198,6 +188,8 @@ class Automaton {
     ~Automaton();
 
     uint64_t id() const { return id_; }
+    /// For what its states need.
+    Heap &heap() { return heap_; }
     /// Where a call begins, and where a whole output begins (which may be empty).
     DState *entry();
     DState *start();
@@ -220,14 +212,13 @@ class Automaton {
     void offer_home(DState &d);
 
   private:
-    struct SetKey {
-        const uint32_t *data;
-        uint32_t size;
-        bool entry;
-        bool operator==(const SetKey &other) const;
-    };
-    struct SetHash {
-        size_t operator()(const SetKey &k) const;
+    /// A state by its set.
+    struct Known {
+        DState *state = nullptr;
+        uint64_t of = 0;
+
+        explicit operator bool() const { return state; }
+        uint64_t hash() const { return of; }
     };
     /// Sets of members in any order that were there; the first is empty.
     struct MemberSets {
@@ -249,9 +240,8 @@ class Automaton {
     void expand_calls(DState &d);
     bool is_escape(const DState &d) const { return d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape; }
     bool expand_escape(DState &d);
+    void make_room_for_sites(DState &d, size_t count);
     void add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from = nullptr);
-    static constexpr uint32_t kBlock = 4;  // states
-    DState &state(uint32_t place) { return states_[place / kBlock][place % kBlock]; }
     DState &add_state();
     void own_row(DState &d, std::unique_ptr<DState::Dense> row);
     void set_row(DState &d, std::span<const DState::Range> row);
@@ -272,9 +262,9 @@ class Automaton {
     Workspace &work_;
     uint64_t id_;
     Nfa nfa_;
-    std::vector<std::unique_ptr<DState[]>> states_;  // in blocks
-    uint32_t state_count_ = 0;
-    std::unordered_map<SetKey, DState *, SetHash> interned_;
+    Heap heap_;
+    std::vector<DState *> states_;
+    Table<Known> interned_;
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as the place of a state
     std::vector<std::unique_ptr<DState::Dense>> rows_;  // first those of `place_row`
     std::unique_ptr<MemberSets> members_;

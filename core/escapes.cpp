@@ -76,6 +76,7 @@ bool Automaton::expand_escape(DState &d) {
             to->counter_live = d.counter_live;
             to->expanded = true;
             extra(*to);
+            make_room_for_sites(*to, static_cast<size_t>(last - first));
             for (auto b = first; b != last; ++b) {
                 const CallSite::Return back{closed(b->to), 0};
                 add_site(*to, nfa_.spellers[b->speller], {&back, 1}, b->at);

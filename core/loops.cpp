@@ -172,7 +172,7 @@ void Automaton::offer_home(DState &d) {
 const CallSite *Automaton::lone_call(DState &d) {
     expand(d);
     if (d.has_bytes || d.has_steps || !d.extra || d.extra->calls.size() != 1) return nullptr;
-    return d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key ? d.extra->calls[0].get() : nullptr;
+    return d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key ? &d.extra->calls[0] : nullptr;
 }
 
 const Lift &Automaton::lift(DState &d, std::string_view bytes) {

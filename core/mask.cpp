@@ -110,7 +110,7 @@ MaskNode &MaskCache::root(const Config &top) {
         node->used = fills_;
         return *node;
     }
-    if (!d.masks) d.masks = std::make_unique<MaskRoots>(*this, d);
+    if (!d.masks) d.masks.reset(d.owner->heap().make<MaskRoots>(*this, d));
     const Counter counter = clamp(top);
     if (counter == Counter{}) {
         if (!d.masks->plain) d.masks->plain = make_root(d, counter);
@@ -219,7 +219,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
             parts.tokens.push_back(known.tokens[i]);
     };
     for (const Rest &rest : node.rest) {
-        const std::span<const CallSite::Return> returns = frame.site->returns();
+        const std::span<const CallSite::Return> returns = frame.site->returns;
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
         DState *state = returns[rest.exit].state;
         auto &[stacks, exits] = walker->arrive(state, counter);

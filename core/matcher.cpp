@@ -48,15 +48,14 @@ void Matcher::start() {
 }
 
 const Mark *Matcher::opened(const CallSite &site, const Mark *marks) {
-    if (!site.captures) return marks;
-    for (uint32_t name : *site.captures) marks = marks_->make({marks, at_, name, true});
+    for (uint32_t name : site.captures) marks = marks_->make({marks, at_, name, true});
     return marks;
 }
 
 const Mark *Matcher::closed(const CallSite &site, uint32_t exit, const Mark *marks) {
-    if (!site.captures) return marks;
-    const uint64_t at = at_ - std::min<uint64_t>(at_, site.returns()[exit].trailing);
-    for (size_t i = site.captures->size(); i-- > 0;) marks = marks_->make({marks, at, (*site.captures)[i], false});
+    if (site.captures.empty()) return marks;
+    const uint64_t at = at_ - std::min<uint64_t>(at_, site.returns[exit].trailing);
+    for (size_t i = site.captures.size(); i-- > 0;) marks = marks_->make({marks, at, site.captures[i], false});
     return marks;
 }
 

@@ -134,15 +134,8 @@ void Automaton::own_row(DState &d, std::unique_ptr<DState::Dense> row) {
 
 void Automaton::set_row(DState &d, std::span<const DState::Range> row) {
     d.ranges = static_cast<uint16_t>(row.size());
-    if (row.size() == 1) {
-        d.lone_range = row[0];
-        d.row = &d.lone_range;
-    } else if (!row.empty()) {
-        auto own = std::make_unique<DState::Range[]>(row.size());
-        std::copy(row.begin(), row.end(), own.get());
-        d.row = own.release();
-        account(row.size() * sizeof(DState::Range));
-    }
+    d.row = heap_.copy(row).data();
+    account(row.size() * sizeof(DState::Range));
 }
 
 }  // namespace dovetail

@@ -188,8 +188,8 @@ template <class World> class Mover {
         const DState::Extra &extra = *d->extra;
         // Pushed last is taken first: returns come before calls.
         for (size_t i = extra.calls.size(); i-- > 0;) {
-            const CallSite &site = *extra.calls[i];
-            const DState *back = d->measured && counter.left ? site.returns()[0].state : nullptr;
+            const CallSite &site = extra.calls[i];
+            const DState *back = d->measured && counter.left ? site.returns[0].state : nullptr;
             if (back && back->fewest >= counter.left) continue;
             Frame *frame = site.tail ? parent : frames_.make(make_frame(parent, &site, counter));
             pending_.emplace_back(site.entry(), site.init, frame, world_.opened(site, marks));
@@ -204,8 +204,8 @@ template <class World> class Mover {
             return;
         }
         const CallSite &site = *parent->site;
-        if (exit >= site.returns().size() || !site.returns()[exit].state) return;
-        pending_.emplace_back(site.returns()[exit].state, parent->counter, parent->parent, world_.closed(site, exit, marks));
+        if (exit >= site.returns.size() || !site.returns[exit].state) return;
+        pending_.emplace_back(site.returns[exit].state, parent->counter, parent->parent, world_.closed(site, exit, marks));
     }
 
     void add(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
