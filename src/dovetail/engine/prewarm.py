@@ -27,22 +27,34 @@ JSON_PREFIXES = (
 MANY_TOKENS = 10_000
 FEW_CHARS = 9  # lower bounds that schemas ask for
 LONG_ADDRESS = 255  # characters, the bound that many schemas have
+# The beginnings of a name in a host, by what may follow: where it may end, have a hyphen, or come near a limit of its
+# length, as all that are longer than a few letters do.
+_NAMES = (*(b"x" * length for length in (*range(1, 18), 20, 30, 60)), b"x-", b"xx-", b"xxx-", b"xxxx-", b"xxxxxxx-")
+_HOSTS = (*_NAMES, b"example.", *(b"example." + name for name in _NAMES))
 # The formats whose masks are the most work, each with the places where it goes on in another way; then some that take
 # long to read.
 FORMATS = {
-    "email": (b'"', b'"u', b'"user', b'"user@', b'"user@example', b'"user@example.', b'"user@example.com'),
-    "hostname": (b'"', b'"example', b'"example.', b'"example.com'),
+    "email": (
+        b'"',
+        *(b'"' + b"u" * length for length in (*range(1, 18), 60)),
+        b'"user.',
+        b'"user@',
+        *(b'"user@' + host for host in _HOSTS),
+    ),
+    "hostname": (b'"', *(b'"' + host for host in _HOSTS)),
     "uri": (
         b'"',
         b'"https',
+        b'"https:',
         b'"https://',
         b'"https://example.com',
+        b'"https://example.com:',
         b'"https://example.com/a',
         b'"https://example.com/?a',
     ),
     "date-time": (b'"',),
     "time": (b'"',),
-    "ipv6": (b'"',),
+    "ipv6": (b'"', b'"1', b'"1:'),
     "uri-reference": (b'"',),
 }
 
