@@ -146,3 +146,22 @@ def test_members_that_must_be_there_or_must_not_are_those_that_json_schema_says(
     except dt.SchemaError:
         taken = [False] * len(objects)  # no value satisfies it
     assert taken == [validator.is_valid(value) for value in objects]
+
+
+def test_patterns_that_say_the_same_are_one_where_it_matches_every_key() -> None:
+    schema = {"type": "object", "patternProperties": {"^a": NUMBER, ".*": NUMBER, "b$": NUMBER}}
+    alone = {"type": "object", "patternProperties": {".*": NUMBER}}
+    assert are_alike(lowered(schema, False, True), lowered(alone, False, True))
+    told_apart = {"type": "object", "patternProperties": {"^a": {"const": True}, ".*": {"const": 1}}}
+    for key, value, valid in (("a", 1, False), ("a", True, False), ("b", 1, True), ("b", True, False)):
+        document = {key: value}
+        assert jsonschema_rs.is_valid(told_apart, document) == valid
+        format = {"type": "json_schema", "json_schema": told_apart, "any_order": True}
+        assert dt.accepts(format, json.dumps(document)) == valid
+
+
+def test_a_pattern_that_says_the_same_as_another_is_still_checked() -> None:
+    with pytest.raises(InputError, match=r"/patternProperties/\("):
+        dt.accepts(
+            {"type": "json_schema", "json_schema": {"type": "object", "patternProperties": {".*": {}, "(": {}}}}, "{}"
+        )

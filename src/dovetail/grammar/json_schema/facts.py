@@ -185,16 +185,16 @@ class Facts:
             self.integer,
             self.fraction,
             self._values(),
-            tuple(map(identity, self.banned)),
+            tuple(map(identity, self.banned)) if self.banned else (),
             self.minimum,
             self.maximum,
-            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]) if divided else None,
+            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]) if divided and self.divisors else None,
             self.low,
             self.high,
-            self.pattern_texts(),
-            tuple([id(schema) for schema, _ in self.objects]),
-            tuple([id(schema) for schema, _ in self.arrays]),
-            tuple([(owner, id(schema)) for owner, schema in self.within]),
+            self.pattern_texts() if self.patterns or self.barred else None,
+            tuple([id(schema) for schema, _ in self.objects]) if self.objects else (),
+            tuple([id(schema) for schema, _ in self.arrays]) if self.arrays else (),
+            tuple([(owner, id(schema)) for owner, schema in self.within]) if self.within else (),
         )
 
 

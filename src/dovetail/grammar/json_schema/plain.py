@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dovetail._core import fingerprint
+from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import NOTHING, AnyOrder, Call, Lit, Node, Repeat, Rule, Seq, is_nothing
 
@@ -105,14 +107,19 @@ def _map(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | Non
     found = read_map(schema)
     if found is None:
         return None
-    place = ((where, "patternProperties"), found.pattern)
-    language = located(place, strings.language, (found.pattern,), 0, None) if found.pattern is not None else None
+    at = (where, "patternProperties")
+    languages = {name: located((at, name), strings.language, (name,), 0, None) for name in found.patterns}
+    if len(languages) > 1:  # which say the same: where one matches every key, it says it all
+        languages = {name: keys for name, keys in languages.items() if keys == strings.ANYTHING}
+        if not languages:
+            return None
+    pattern, language = next(iter(languages.items()), ("", None))
     groups: list[Extra] = []
     if found.others is not False:
         others: list[Located] = [] if found.others is True else [(found.others, (where, "additionalProperties"))]
         groups.append(Extra(None if language is None else regex.intersect(barred=[language]), others))
     if language is not None:
-        groups.append(Extra(language, [(found.matched, place)]))
+        groups.append(Extra(language, [(found.matched, (at, pattern))]))
     extra = lowering.extra([], [group for group in groups if group.keys != NOTHING], False)
     if not extra:
         return None
@@ -232,23 +239,32 @@ def _uncovered(ways: list[Demands]) -> list[Demands]:
 
 
 class Map(NamedTuple):
-    """What a schema says that declares no member: of keys that match the pattern, if there is one, and of others."""
+    """What a schema says that declares no member: of keys that match a pattern, if there is one, and of others."""
 
-    pattern: str | None
+    patterns: tuple[str, ...]
     matched: Any
     others: Any
 
 
 def read_map(schema: dict[str, Any]) -> Map | None:
-    """None where it is no such schema, or tells of several patterns."""
+    """None where it is no such schema, or tells one pattern from another."""
     if not schema.keys().isdisjoint(_NOT_IN_MAPS):
         return None
     others, patterns = schema.get("additionalProperties", True), schema.get("patternProperties", _NO_MEMBERS)
-    if type(patterns) is not dict or len(patterns) > 1 or not (patterns or others):
+    if type(patterns) is not dict or not (patterns or others):
         return None
-    for pattern, matched in patterns.items():
-        return Map(pattern, matched, others) if type(matched) is dict else None
-    return Map(None, None, others)
+    matched = next(iter(patterns.values()), _NO_MEMBERS)
+    if type(matched) is not dict or (len(patterns) > 1 and not _are_alike(patterns.values())):
+        return None
+    return Map(tuple(patterns), matched, others)
+
+
+def _are_alike(schemas: Iterable[Any]) -> bool:
+    """Whether schemas say the same, as far as that is plain to see."""
+    try:
+        return len({fingerprint(schema)[0] for schema in schemas}) == 1
+    except (LimitError, TypeError):
+        return False  # nested deeply, or of our own making
 
 
 def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:
