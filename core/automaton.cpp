@@ -1,6 +1,7 @@
 #include "automaton.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "mask.h"
 #include "store.h"
@@ -277,6 +278,7 @@ void Automaton::expand_calls(DState &d) {
 }
 
 void Automaton::make_room_for_sites(DState &d, size_t count) {
+    static_assert(std::is_trivially_destructible_v<CallSite>);  // nobody ends them
     d.extra->calls = {heap_.room<CallSite>(count), 0};
     account(count * sizeof(CallSite));
 }
