@@ -32,7 +32,7 @@ class Chunks {
     }
 
   private:
-    static constexpr size_t kMost = 1024;
+    static constexpr size_t kMost = 1024;  // that are kept
 
     std::vector<Chunk> free_;
 };

@@ -33,6 +33,8 @@ SHORTEST = [
     (grammar('root ::= root | "a"'), b"a"),
     (grammar('root ::= a a\na ::= b | "ccc"\nb ::= "dd" | root'), b"dddd"),
     ({"type": "regex", "pattern": "(ab|c){3,7}[x-z]?"}, b"ccc"),
+    ({"type": "regex", "pattern": "aaa(é|a)"}, b"aaaa"),
+    ({"type": "regex", "pattern": "[\\x01é]"}, b"\x01"),
     ({"type": "any_text"}, b""),
     ({"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": ["--->", "/>"]}, b"</>"),
     (schema({"enum": ["long word", 7, "é"]}), b"7"),

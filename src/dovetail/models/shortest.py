@@ -113,7 +113,9 @@ def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
     match node:
         case ir.Lit(data):
             return len(data) * _BYTE
-        case ir.Chars(ranges) | ir.Bytes(ranges):
+        case ir.Chars(ranges):
+            return _width(_nicest(ranges)) * _BYTE if ranges else math.inf
+        case ir.Bytes(ranges):
             return _BYTE if ranges else math.inf
         case ir.Tokens():
             return _BYTE
@@ -179,8 +181,14 @@ def _plainly(node: ir.Spelled) -> Iterator[bytes]:
 
 
 def _nicest(ranges: tuple[tuple[int, int], ...]) -> int:
-    """A letter or digit where the ranges hold one, or else their first member."""
+    """A letter or digit where the ranges hold one, or else one of their shortest members, no control character if it can."""
     for wanted in b"a0":
         if any(low <= wanted <= high for low, high in ranges):
             return wanted
-    return next((low for low, high in ranges if high > 32), ranges[0][0])
+    first = ranges[0][0]
+    return next((low for low, high in ranges if high > 32 and _width(low) == _width(first)), first)
+
+
+def _width(code: int) -> int:
+    """How many bytes a character takes."""
+    return 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)
