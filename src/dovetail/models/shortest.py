@@ -181,7 +181,7 @@ def _plainly(node: ir.Spelled) -> Iterator[bytes]:
 
 
 def _nicest(ranges: tuple[tuple[int, int], ...]) -> int:
-    """A letter or digit where the ranges hold one, or else one of their shortest members, no control character if it can."""
+    """A letter or digit where the ranges hold one, or else one of the shortest members, rather no control character."""
     for wanted in b"a0":
         if any(low <= wanted <= high for low, high in ranges):
             return wanted
