@@ -16,8 +16,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dovetail._core import fingerprint
-from dovetail.errors import FormatError, InputError, LimitError, SchemaError
+from dovetail.errors import FormatError, InputError, SchemaError
 from dovetail.grammar.ir import NOTHING, Node, is_nothing
 
 from .layouts import LAYOUTS, Layout
@@ -28,13 +27,12 @@ from .reading import Reader
 from .report import Finding, SchemaReport, report
 from .tagged import Tagged
 from .text import DEFAULT_WHITESPACE, pieces
+from .values import UNKNOWN, Content
+from .values import content as content_of
 
-__all__ = ["STYLES", "Finding", "SchemaReport", "explain_schema", "lower"]
+__all__ = ["STYLES", "Content", "Finding", "SchemaReport", "explain_schema", "lower"]
 
 STYLES = ("json", *LAYOUTS)
-
-Content = tuple[tuple[int, int] | None, int]  # what is the same for equal schemas, and how many values there are
-_UNKNOWN: Content = (None, 0)
 
 _MAX_CACHED = 1024
 _MAX_CACHED_VALUES = 1 << 12
@@ -62,7 +60,7 @@ def lower(
     `content` is the fingerprint of the schema, where the caller has it.
     """
     words = tuple(excludes)
-    known, size = content or (_fingerprint(schema) if registry is None else _UNKNOWN)
+    known, size = content or (content_of(schema) if registry is None else UNKNOWN)
     key = (known, style, strict, any_order, max_whitespace, words, on_inexact, pad)
     found = _cache.get(key) if known else None
     if found is None:
@@ -82,13 +80,6 @@ def lower(
             if len(_cache) > _MAX_CACHED:
                 _cache.popitem(last=False)
     return found
-
-
-def _fingerprint(schema: Any) -> Content:
-    try:
-        return fingerprint(schema)
-    except (LimitError, TypeError):
-        return _UNKNOWN  # nested too deeply or no JSON: never a common schema
 
 
 def explain_schema(

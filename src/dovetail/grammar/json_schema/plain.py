@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dovetail._core import fingerprint
-from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import NOTHING, AnyOrder, Call, Lit, Node, Repeat, Rule, Seq, is_nothing
 
@@ -23,6 +21,7 @@ from .pointers import Where, located
 from .reading import KEYWORDS
 from .shapes import UNCOMMON, Extra, admits_any_name
 from .text import Pieces
+from .values import content
 
 if TYPE_CHECKING:
     from .lowering import Lowering
@@ -261,10 +260,8 @@ def read_map(schema: dict[str, Any]) -> Map | None:
 
 def _are_alike(schemas: Iterable[Any]) -> bool:
     """Whether schemas say the same, as far as that is plain to see."""
-    try:
-        return len({fingerprint(schema)[0] for schema in schemas}) == 1
-    except (LimitError, TypeError):
-        return False  # nested deeply, or of our own making
+    first, *more = {content(schema)[0] for schema in schemas}
+    return first is not None and not more
 
 
 def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:

@@ -51,7 +51,7 @@ NEW_KEY_OF_FEW = NewKey(False)
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
-    """What two sorted lists of ranges have in common."""
+    """What two sorted lists of ranges have in common, of which one is short."""
     found: list[tuple[int, int]] = []
     for first, last in left:
         for low, high in right:

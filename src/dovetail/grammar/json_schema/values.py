@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from dovetail._core import fingerprint
 from dovetail.errors import LimitError
 
+Content = tuple[tuple[int, int] | None, int]  # what is the same for equal schemas, and how many values there are
+
+UNKNOWN: Content = (None, 0)
 MAX_DEPTH = 100
 
 
@@ -31,6 +35,14 @@ def identity(value: Any) -> Hashable:
         return tuple(identity(item) for item in value)
     # The first entry parts true from 1, and scalars from arrays of two.
     return type(value).__name__ if value is None or isinstance(value, bool) else "", value
+
+
+def content(schema: Any) -> Content:
+    """What tells a schema from others; unknown where it is nested too deeply, or no JSON but of our own making."""
+    try:
+        return fingerprint(schema)
+    except (LimitError, TypeError):
+        return UNKNOWN
 
 
 def all_strings(values: Any) -> bool:

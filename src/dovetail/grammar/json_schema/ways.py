@@ -10,7 +10,6 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
-from dovetail._core import fingerprint
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import Alt, AnyOrder, Rule, Seq
 
@@ -20,6 +19,7 @@ from .pointers import Where, render
 from .prune import composed
 from .reading import Reader
 from .shapes import Extra, Properties
+from .values import content
 
 MAX_WAYS = 20
 MAX_JOINED = 10  # rules that had more of them at first
@@ -161,12 +161,8 @@ def _said(schema: Any, reader: Reader) -> Hashable:
 
 
 def _content(schema: Any, reader: Reader) -> Hashable:
-    if reader.references.is_simple:
-        try:
-            return fingerprint(schema)[0]
-        except (LimitError, TypeError):
-            pass  # nested deeply, or of our own making
-    return id(schema)
+    known = content(schema)[0] if reader.references.is_simple else None
+    return known or id(schema)
 
 
 def _merged(ways: list[_Way], name: str) -> list[_Way]:
