@@ -76,6 +76,11 @@ void Walker::follow_ways(DState &d, LoopProfile &out) {
         enter(way.node, 0);
         for (const Span &span : found.ranks)
             for (uint32_t rank = span.first; rank < span.last; ++rank) out.left.items.push_back(rank);
+        for (const MaskParts::Run &run : found.runs)
+            each_word(run.ranks, [&](uint32_t word, uint64_t bits) {
+                for (bits &= run.runs->inside[word]; bits; bits &= bits - 1)
+                    out.left.items.push_back(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
+            });
         out.left.chars.resize(out.left.items.size(), way.chars);
         for (const Rest &r : found.rest) {
             auto at = std::find_if(out.rest.begin(), out.rest.end(), [&](const auto &known) { return known.first == r.exit; });

@@ -55,6 +55,16 @@ OPEN = {
         "é": {"pattern": "^(?:ab){2,9}.*$", "maxLength": 30},
     }
 }
+# Loops over many characters: in several stacks, one character ahead, behind a space, and counted.
+LOOPS = {
+    "properties": {
+        "words": {"pattern": r"^(?:\S+\s+){0,9}\S+$"},
+        "media": {"pattern": r"^[a-z]+(?:\s*;\s*[a-z\d][\w!#-]+=[a-z\d]\w+)*$"},
+        "codes": {"pattern": r"^([0-9A-Za-z]{6})|([0-9A-Za-z]{9})$"},
+        "version": {"pattern": r"^(\d{1,5})(?:\.(\d{1,5}))?(-[a-zA-Z0-9_\-]+)?$"},
+        "signs": {"pattern": r"^[^\w\\]*[A-Z][A-Z0-9_]+x\W+$"},
+    }
+}
 NOTE = {"type": "object", "properties": {"note": {"type": "string", "minLength": 12, "maxLength": 31}}}
 CALL = (
     '<tool_call>\n{"name": "people", "arguments": '
@@ -67,6 +77,11 @@ CASES: list[tuple[str, Any, str]] = [
         {"type": "json_schema", "json_schema": OPEN, "strict": False},
         '{"na": "in 2024-feed", "name": "ü.yaml", "名前": "a-b.example", "é": "ababab…", '
         '"nam": 1, "n\\u0061m€": {}, "名": []}',
+    ),
+    (
+        "loops",
+        {"type": "json_schema", "json_schema": LOOPS},
+        '{"words": "The lab is 日本 \\u0061", "media": "text ; charset=utf8", "codes": "abc12345z", "version": "0.12-a", "signs": "-- A_1x…"}',
     ),
     ("regex", {"type": "regex", "pattern": r"(\p{L}+ ){2,4}[^a-z]{3,10}\d{4}-\d\d"}, "Grüße aus KÖLN 🙂🙂🙂2024-01"),
     (
