@@ -34,7 +34,8 @@ bool differ(const RankMask &mask, const Base *base, size_t limit, std::vector<ui
 /// Has the mask at most that many tokens?
 bool is_small(const RankMask &mask, size_t limit) {
     size_t count = 0;
-    for (size_t w = 0; w < mask.size() && count <= limit; ++w) count += static_cast<size_t>(std::popcount(mask[w]));
+    for (size_t w = 0; w < mask.size() && count <= limit; ++w)
+        if (mask[w]) count += static_cast<size_t>(std::popcount(mask[w]));
     return count <= limit;
 }
 

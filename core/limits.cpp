@@ -21,12 +21,8 @@ void Walker::walk_limited(const Config &top, MaskNode &all, MaskParts &out) {
     ending_ = top.d->measured && top.counter.need > 0 ? top.d->owner->end() : -1;
     if (leap_measured(top)) return;
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
-    top.d->each_range([&](uint8_t low, uint8_t high, DState *) {
-        for (int b = low; b <= high; ++b) {
-            const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
-            if (node != kNone) enter(node, 0);
-        }
-    });
+    for (Children c = vocab_.children(0); c.next();)
+        if (top.d->next(c.byte)) enter(c.node, 0);
 }
 
 /// Near the limit, for a state that loops on many characters: tokens of these are allowed by their length.
@@ -34,13 +30,13 @@ bool Walker::leap_measured(const Config &top) {
     if (!top.d->between || top.counter.left > kFewLeft + top.d->owner->room()) return false;
     const Loops &loops = top.d->owner->loops(*top.d);
     if (loops.ascii() < kManyChars) return false;
-    const Runs &runs = masks_.runs(loops);
+    const Runs &runs = masks_.runs(loops, false);
     const uint32_t most = top.counter.left - 1 - top.d->fewest;
     out_->dense = runs.inside;
     vocab_.keep_short(most, out_->dense.data());
     for (const uint32_t way : runs.ways) {
         if (!top.d->next(vocab_.nodes()[way].byte)) continue;
-        const std::string_view before = vocab_.path(way).substr(0, vocab_.depth(way) - 1);
+        const std::string_view before = vocab_.path(way).substr(0, vocab_.nodes()[way].depth - 1);
         const auto chars = static_cast<uint32_t>(std::count_if(before.begin(), before.end(), [](char c) { return (c & 0xC0) != 0x80; }));
         if (chars > most) continue;
         const Counter left{top.counter.left - chars, top.counter.need - std::min(chars, top.counter.need)};
@@ -61,7 +57,7 @@ bool Walker::relax(Config &c, uint32_t node) const {
 /// Is everything at and below a node as it is without limits?
 bool Walker::is_within_limits(uint32_t node) const {
     const TrieNode &at = vocab_.nodes()[node];
-    if (vocab_.depth(node) + at.height > safe_bytes_) return false;
+    if (at.depth + at.height > safe_bytes_) return false;
     return ending_ < 0 || (at.byte != ending_ && !vocab_.below()[node].has(static_cast<uint8_t>(ending_)));
 }
 

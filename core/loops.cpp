@@ -209,6 +209,10 @@ bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, D
     if (lone_call(d) == &site) return &entered == &other && !other.has_steps && !other.keeps_counter();
     other.owner->expand(other);
     if (depth == 0 || !d.plain || !other.plain || d.counter_live || other.counter_live) return false;
+    const auto same = [&](const DState::Range &a, const DState::Range &b) {
+        return a.low == b.low && a.high == b.high && takes_the_same(*a.to, *b.to, site, entered, depth - 1);
+    };
+    if (!d.dense && !other.dense && std::equal(d.row, d.row + d.ranges, other.row, other.row + other.ranges, same)) return true;
     DState *last = nullptr, *last_other = nullptr;
     for (int b = 0; b < 256; ++b) {
         DState *to = d.next(static_cast<uint8_t>(b)), *there = other.next(static_cast<uint8_t>(b));

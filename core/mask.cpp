@@ -224,7 +224,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
         DState *state = returns[rest.exit].state;
         auto &[stacks, exits] = walker->arrive(state, counter);
         for (uint32_t exit : exits) {
-            std::vector<uint32_t> &to = parts.rest_of(exit);
+            std::vector<Rest::Node> &to = parts.rest_of(exit);
             to.insert(to.end(), rest.nodes.begin(), rest.nodes.end());
         }
         const auto foreign = std::stable_partition(stacks.tops.begin(), stacks.tops.end(),
@@ -274,14 +274,11 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     auto end = std::transform(ranks_.begin(), ranks_.end(), node->tokens.get(), [&](uint32_t r) { return vocab.order()[r]; });
     std::copy(others_.begin(), others_.end(), end);
     node->bytes = static_cast<uint32_t>(sizeof(MaskNode) + 64 + node->token_count * 4);
-    const auto &nodes = vocab.nodes();
     for (Rest &r : parts.rest) {
-        std::sort(r.nodes.begin(), r.nodes.end(), [&](uint32_t a, uint32_t b) {
-            return nodes[a].byte != nodes[b].byte ? nodes[a].byte < nodes[b].byte : a < b;
-        });
+        std::sort(r.nodes.begin(), r.nodes.end());
         r.nodes.erase(std::unique(r.nodes.begin(), r.nodes.end()), r.nodes.end());
         r.nodes.shrink_to_fit();
-        node->bytes += static_cast<uint32_t>(sizeof(r) + r.nodes.size() * 4);
+        node->bytes += static_cast<uint32_t>(sizeof(r) + r.nodes.size() * sizeof(Rest::Node));
     }
     std::erase_if(parts.rest, [](const Rest &r) { return r.nodes.empty(); });
     node->rest = std::move(parts.rest);
@@ -302,10 +299,10 @@ void MaskCache::add_rest_of_slices(MaskParts &parts) {
         if (spans_.empty()) continue;
         std::sort(spans_.begin(), spans_.end(), [](const Span &a, const Span &b) { return a.first < b.first; });
         for (const Rest &rest : rests) {
-            std::vector<uint32_t> &to = parts.rest_of(rest.exit);
-            for (uint32_t n : rest.nodes) {
-                auto after = std::upper_bound(spans_.begin(), spans_.end(), n, [](uint32_t at, const Span &s) { return at < s.first; });
-                if (after != spans_.begin() && n < std::prev(after)->last) to.push_back(n);
+            std::vector<Rest::Node> &to = parts.rest_of(rest.exit);
+            for (const Rest::Node &n : rest.nodes) {
+                auto after = std::upper_bound(spans_.begin(), spans_.end(), n.node, [](uint32_t at, const Span &s) { return at < s.first; });
+                if (after != spans_.begin() && n.node < std::prev(after)->last) to.push_back(n);
             }
         }
     }

@@ -47,19 +47,19 @@ void Walker::collect(uint32_t node, uint16_t chars, uint8_t utf8, const DState &
     auto inside = [&](uint32_t first, uint32_t last) {
         each_word({first, last}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
     };
-    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-        const TrieNode &at = nodes[c];
-        const uint8_t next = utf8_next(utf8, at.byte);
-        const bool takes = utf8 == 0 ? loops.has(at.byte) : next != kUtf8Bad;
+    for (Children child = vocab_.children(node); child.next();) {
+        const uint32_t c = child.node;
+        const uint8_t next = utf8_next(utf8, child.byte);
+        const bool takes = utf8 == 0 ? loops.has(child.byte) : next != kUtf8Bad;
         if (!takes) {
             // Inside a character the loop alone decides, see Automaton::loops.
-            const DState *to = utf8 == 0 ? d.next(at.byte) : nullptr;
+            const DState *to = utf8 == 0 ? d.next(child.byte) : nullptr;
             // Until the lower bound is met the state cannot leave, but those that follow it can.
             if (to || (utf8 == 0 && !loops.met)) out.ways.push_back({c, chars, to && !to->counter_live && !to->has_steps});
-        } else if (next == 0 && within(vocab_.below()[c], at, loops)) {
-            inside(at.first, nodes[at.end].first);
+        } else if (next == 0 && within(vocab_.below()[c], nodes[c], loops)) {
+            inside(nodes[c].first, nodes[child.end].first);
         } else {
-            inside(at.first, nodes[c + 1].first);
+            inside(nodes[c].first, nodes[c + 1].first);
             collect(c, static_cast<uint16_t>(chars + (utf8 == 0)), next, d, loops, out);
         }
     }
@@ -85,7 +85,7 @@ void Walker::follow_ways(DState &d, LoopProfile &out) {
         for (const Rest &r : found.rest) {
             auto at = std::find_if(out.rest.begin(), out.rest.end(), [&](const auto &known) { return known.first == r.exit; });
             if (at == out.rest.end()) at = out.rest.insert(out.rest.end(), {r.exit, {}});
-            at->second.items.insert(at->second.items.end(), r.nodes.begin(), r.nodes.end());
+            for (const Rest::Node &n : r.nodes) at->second.items.push_back(n.node);
             at->second.chars.resize(at->second.items.size(), way.chars);
         }
     }
@@ -125,8 +125,8 @@ bool Walker::walk_loop(const Config &top, const LoopProfile &profile, MaskParts 
     if (may_leave) {
         for (uint32_t rank : profile.left.up_to(most)) out.take({rank, rank + 1});
         for (const auto &[exit, found] : profile.rest) {
-            const std::span<const uint32_t> nodes = found.up_to(most);
-            out.rest_of(exit).assign(nodes.begin(), nodes.end());
+            std::vector<Rest::Node> &to = out.rest_of(exit);
+            for (const uint32_t node : found.up_to(most)) to.push_back({vocab_.nodes()[node].byte, node});
         }
     }
     for (const LoopProfile::Way &way : profile.ways) {

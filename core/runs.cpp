@@ -10,7 +10,7 @@ constexpr size_t kMaxKnown = 64;
 
 }  // namespace
 
-bool Runs::holds(std::string_view text) const {
+bool holds_only(std::string_view text, const CharSet &chars) {
     uint8_t utf8 = 0;
     for (const char c : text) {
         const auto byte = static_cast<uint8_t>(c);
@@ -21,8 +21,9 @@ bool Runs::holds(std::string_view text) const {
     return utf8 == 0;
 }
 
-const Runs &RunCache::of(const CharSet &chars) {
-    const auto known = std::find_if(known_.begin(), known_.end(), [&](const auto &runs) { return runs->chars == chars; });
+const Runs &RunCache::of(const CharSet &chars, bool spaced) {
+    const auto same = [&](const auto &runs) { return runs->chars == chars && runs->spaced == spaced; };
+    const auto known = std::find_if(known_.begin(), known_.end(), same);
     if (known != known_.end()) {
         std::rotate(known_.begin(), known, known + 1);
         return *known_.front();
@@ -30,8 +31,12 @@ const Runs &RunCache::of(const CharSet &chars) {
     known_.insert(known_.begin(), std::make_unique<Runs>());
     Runs &made = *known_.front();
     made.chars = chars;
+    made.spaced = spaced;
     made.inside.resize(vocab_.rank_words());
-    collect(0, 0, made);
+    Children child = vocab_.children(0);
+    if (spaced)
+        while (child.next() && child.byte != ' ') continue;
+    collect(child.node, 0, made);
     made.ways.shrink_to_fit();
     bytes_ += made.memory();
     return made;
@@ -48,16 +53,16 @@ void RunCache::collect(uint32_t node, uint8_t utf8, Runs &out) const {
     const auto add = [&](uint32_t first, uint32_t last) {
         each_word({first, last}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
     };
-    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-        const TrieNode &at = nodes[c];
-        const uint8_t next = utf8_next(utf8, at.byte);
-        if (!(utf8 == 0 ? out.chars.has(at.byte) : next != kUtf8Bad)) {
+    for (Children child = vocab_.children(node); child.next();) {
+        const uint32_t c = child.node;
+        const uint8_t next = utf8_next(utf8, child.byte);
+        if (!(utf8 == 0 ? out.chars.has(child.byte) : next != kUtf8Bad)) {
             // Inside a character nothing else can come.
             if (utf8 == 0) out.ways.push_back(c);
-        } else if (next == 0 && (at.utf8_ok & 1) && vocab_.below()[c].within(out.chars)) {
-            add(at.first, nodes[at.end].first);
+        } else if (next == 0 && within(vocab_.below()[c], nodes[c], out.chars)) {
+            add(nodes[c].first, nodes[child.end].first);
         } else {
-            add(at.first, nodes[c + 1].first);
+            add(nodes[c].first, nodes[c + 1].first);
             collect(c, next, out);
         }
     }

@@ -1,6 +1,7 @@
 #include "vocab.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace dovetail {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr uint32_t kMaxTokens = 1u << 24;
 constexpr uint32_t kShortMasks = 24;  // longer tokens are so few that they are cleared one by one
+constexpr uint32_t kManyChildren = 8;
 constexpr size_t kMaxTokenBytes = 4096;  // the walk keeps one set of states per byte of the longest token
 
 std::array<std::array<uint8_t, 256>, 8> make_utf8_table() {
@@ -70,6 +72,7 @@ Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::s
     build_trie();
     sort_by_length();
     describe_subtrees();
+    list_children();
 }
 
 void Vocab::sort_by_length() {
@@ -117,8 +120,7 @@ void Vocab::build_trie() {
     }
     texts_.shrink_to_fit();
     std::vector<uint32_t> path{0};  // nodes from the root to the last token's
-    nodes_.push_back({0, 0, 0, 0, 0});
-    depth_.push_back(0);
+    nodes_.push_back({});
     std::string_view previous;
     for (uint32_t rank = 0; rank < order_.size(); ++rank) {
         const std::string_view token = tokens_[order_[rank]];
@@ -130,13 +132,12 @@ void Vocab::build_trie() {
         }
         for (size_t i = common; i < token.size(); ++i) {
             path.push_back(static_cast<uint32_t>(nodes_.size()));
-            nodes_.push_back({0, rank, static_cast<uint8_t>(token[i]), 0, 0});
-            depth_.push_back(static_cast<uint16_t>(i + 1));
+            nodes_.push_back({0, rank, static_cast<uint8_t>(token[i]), 0, 0, static_cast<uint16_t>(i + 1), 0});
         }
         previous = token;
     }
     for (uint32_t n : path) nodes_[n].end = static_cast<uint32_t>(nodes_.size());
-    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0});
+    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0, 0, 0});
 }
 
 void Vocab::describe_subtrees() {
@@ -146,8 +147,8 @@ void Vocab::describe_subtrees() {
         TrieNode &node = nodes_[n];
         CharSet &below = below_[n];
         node.utf8_ok = 0xFF;
-        for (uint32_t c = n + 1; c < node.end; c = nodes_[c].end) {
-            const TrieNode &child = nodes_[c];
+        for (Children c = children(n); c.next();) {
+            const TrieNode &child = nodes_[c.node];
             uint8_t ok = 0;
             for (uint8_t s = 0; s < 8; ++s) {
                 const uint8_t next = utf8_next(s, child.byte);
@@ -155,16 +156,27 @@ void Vocab::describe_subtrees() {
             }
             node.utf8_ok &= ok;
             node.height = std::max<uint16_t>(node.height, static_cast<uint16_t>(child.height + 1));
-            below.low |= below_[c].low;
-            below.high |= below_[c].high;
-            below.leads |= below_[c].leads;
-            if (child.byte < 64) below.low |= uint64_t{1} << child.byte;
-            else if (child.byte < 128) below.high |= uint64_t{1} << (child.byte - 64);
-            else if (child.byte >= 0xC0) below.leads |= uint64_t{1} << (child.byte - 0xC0);
+            below.low |= below_[c.node].low;
+            below.high |= below_[c.node].high;
+            below.leads |= below_[c.node].leads;
+            below.add(child.byte);
         }
     }
-    first_.fill(kNone);
-    for (uint32_t c = 1; c < count; c = nodes_[c].end) first_[nodes_[c].byte] = c;
+}
+
+void Vocab::list_children() {
+    for (uint32_t n = 0; n + 1 < nodes_.size() && wide_.size() <= UINT16_MAX; ++n) {
+        uint32_t count = 0;
+        for (Children c = children(n); c.next();) ++count;
+        if (count < kManyChildren) continue;
+        const auto first = static_cast<uint32_t>(child_ends_.size());
+        for (Children c = children(n); c.next();) {
+            child_ends_.push_back(c.end);
+            child_bytes_.push_back(c.byte);
+        }
+        nodes_[n].wide = static_cast<uint16_t>(wide_.size());
+        wide_.push_back(first);
+    }
 }
 
 uint32_t Vocab::find(std::string_view text) const {
@@ -191,7 +203,7 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
 
 size_t Vocab::memory() const {
     size_t bytes = by_chars_.size() * 6 + short_masks_.size() * rank_words() * 8 + order_.size() * 4 + rank_.size() * 4;
-    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet) + 2) + texts_.size() + text_at_.size() * 4;
+    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet)) + wide_.size() * 4 + child_ends_.size() * 5 + texts_.size() + text_at_.size() * 4;
     for (const std::string &t : tokens_) bytes += sizeof(std::string) + (t.size() > 15 ? t.size() : 0);
     return bytes;
 }

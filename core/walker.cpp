@@ -20,14 +20,49 @@ constexpr uint32_t kWorthLeaping = 96;   // for these the runs of a loop are loo
 
 uint64_t hash_of(const Frame *frame) { return frame ? frame->hash : 0; }
 
-/// Known to do nothing but take bytes; and what follows does not look at the counter either.
+/// Known to do nothing but take bytes.
 bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
-bool is_plain(const DState &d) { return only_takes_bytes(d) && !d.counter_live; }
-bool is_plain(const Config &c) { return is_plain(*c.d) && c.counter == Counter{}; }
+/// The same for a stack whose counter stays as it is meanwhile.
+bool is_plain(const Config &c) { return only_takes_bytes(*c.d) && (c.counter == Counter{} || !c.d->measured); }
+/// A plain stack behind a byte that leads to `to`; what is no plain stack is not told right.
+Config moved(const Config &top, DState *to) {
+    Counter counter = top.counter;
+    if (to->has_steps && to->expanded && !to->counts_tokens) {
+        const std::vector<Resolved> &ways = to->owner->resolve(*to, counter);
+        if (ways.size() == 1) {
+            to = ways[0].state;
+            counter = ways[0].apply(counter);
+        }
+    }
+    return {to, to->keeps_counter() ? counter : Counter{}, top.parent, nullptr};
+}
+
+const Loops &loops_of(const Config &c) { return c.d->owner->loops(*c.d); }
+
+/// The stack that many characters lead to and leave as it is: `top`, or the next one as in [a-z]\w+; its state is null
+/// where there is none.
+Config looping(const Config &top) {
+    if (top.d->counts_tokens || (top.d->measured && top.counter.left)) return {};
+    for (const uint8_t sample : {'e', 'E', '.'}) {  // some are among any characters that are many
+        DState *to = top.d->next(sample);
+        if (!to) continue;
+        const Config at = to == top.d ? top : moved(top, to);
+        if (at.d->next(sample) == at.d && is_plain(at) && !loops_of(at).ticks && loops_of(at).ascii() >= kManyChars) return at;
+    }
+    return {};
+}
+
+/// Whether all of the characters lead to the stack that loops on them.
+bool leads_into(const Config &top, const Config &loop, const CharSet &chars) {
+    if (top.d == loop.d) return true;
+    for (int b = 0; b < 256; ++b)
+        if (chars.has(static_cast<uint8_t>(b)) && top.d->next(static_cast<uint8_t>(b)) != loop.d->next(static_cast<uint8_t>(b))) return false;
+    return true;
+}
 
 }  // namespace
 
-std::vector<uint32_t> &MaskParts::rest_of(uint32_t exit) {
+std::vector<Rest::Node> &MaskParts::rest_of(uint32_t exit) {
     for (Rest &r : rest)
         if (r.exit == exit) return r.nodes;
     rest.push_back({exit, {}});
@@ -36,7 +71,7 @@ std::vector<uint32_t> &MaskParts::rest_of(uint32_t exit) {
 
 void MaskParts::add_rest(const std::vector<Rest> &more) {
     for (const Rest &r : more) {
-        std::vector<uint32_t> &to = rest_of(r.exit);
+        std::vector<Rest::Node> &to = rest_of(r.exit);
         to.insert(to.end(), r.nodes.begin(), r.nodes.end());
     }
 }
@@ -60,21 +95,7 @@ void Walker::begin(MaskParts &out) {
 void Walker::walk_all(const Config &top, MaskParts &out) {
     begin(out);
     levels_[0].tops.push_back({top.d, top.counter, nullptr, nullptr});
-    if (only_takes_bytes(*top.d) && leap(0, 0, Config(levels_[0].tops[0]))) return;
-    const bool plain = is_plain(top);
-    Run run;
-    top.d->each_range([&](uint8_t low, uint8_t high, DState *to) {
-        for (int b = low; b <= high; ++b) {
-            const uint32_t node = vocab_.first_node(static_cast<uint8_t>(b));
-            if (node == kNone) continue;
-            if (goes_on(run, top.d, node)) {
-                share(run.chain, node);
-                continue;
-            }
-            if (!plain || !hand_over_again(levels_[0].tops[0], to, node)) enter(node, 0);
-            run = run_;
-        }
-    });
+    children(0, 0, {});
 }
 
 Walker::Arrival &Walker::arrive(DState *state, Counter counter) {
@@ -86,20 +107,21 @@ Walker::Arrival &Walker::arrive(DState *state, Counter counter) {
     return arrival_;
 }
 
-void Walker::walk_rest(const std::vector<uint32_t> &from, std::span<const Config> tops, MaskParts &out) {
+void Walker::walk_rest(const std::vector<Rest::Node> &from, std::span<const Config> tops, MaskParts &out) {
     begin(out);
     levels_[0].tops.assign(tops.begin(), tops.end());
-    const auto &nodes = vocab_.nodes();
+    if (tops.size() == 1 && is_plain(tops[0])) {
+        for (const auto &[byte, node] : from) {
+            DState *to = tops[0].d->next(byte);
+            if (to) plain_child(node, 0, tops[0], to);
+        }
+        return;
+    }
     bool wanted[256] = {};
     for (const Config &c : tops)
         c.d->each_range([&](uint8_t low, uint8_t high, DState *) { std::fill(wanted + low, wanted + high + 1, true); });
-    for (auto it = from.begin(); it != from.end();) {
-        const uint8_t byte = nodes[*it].byte;
-        const auto end = std::upper_bound(it, from.end(), byte, [&](uint8_t b, uint32_t n) { return b < nodes[n].byte; });
-        if (wanted[byte])
-            for (auto at = it; at != end; ++at) enter(*at, 0);
-        it = end;
-    }
+    for (const auto &[byte, node] : from)
+        if (wanted[byte]) enter(node, 0);
 }
 
 /// Takes the edge into `node`; says whether every token at and below it is allowed.
@@ -136,7 +158,7 @@ bool Walker::enter(uint32_t node, size_t level) {
         whole = false;
         // Siblings may be higher, and come to the limits.
         if (!relaxed) run_.to = from.tops[0].d->next(at.byte);
-        if (!relaxed && at.byte < 0x80 && is_plain(from.tops[0]))
+        if (!relaxed && at.byte < 0x80 && is_plain(from.tops[0]) && from.tops[0].counter == Counter{})
             ways_.push_back({run_.to, hash_of(from.tops[0].parent), run_.home, run_.at, run_.chain});
     } else if (sharing_ && !leaf && from.tops.size() == 1 && exits_.empty() && to.tops[0].d->owner != from.tops[0].d->owner && join(to, node)) {
         whole = false;
@@ -160,50 +182,62 @@ bool Walker::enter(uint32_t node, size_t level) {
 
 /// Enters every child; a child that is not wholly allowed is left to the callers behind `exits`.
 bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &exits) {
-    const auto &nodes = vocab_.nodes();
     const Stacks &stacks = levels_[level];
     const DState *only = stacks.tops.size() == 1 ? stacks.tops[0].d : nullptr;
-    if (only && exits.empty() && is_plain(stacks.tops[0])) return plain_children(node, level, Config(stacks.tops[0]));
-    if (only && exits.empty() && only_takes_bytes(*only) && leap(node, level, Config(stacks.tops[0]))) return false;
+    const bool limited = unlimited_ != kNone && only && !(stacks.tops[0].counter == Counter{});
+    if (only && exits.empty() && is_plain(stacks.tops[0]) && !limited) return plain_children(node, level, Config(stacks.tops[0]));
+    if (exits.empty() && leap(node, level, stacks.tops)) return false;
     bool all = true;
     Run run;
-    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-        if (goes_on(run, only, c)) {
-            share(run.chain, c);
+    for (Children c = vocab_.children(node); c.next();) {
+        if (goes_on(run, only, c.byte)) {
+            share(run.chain, {c.node, c.end});
         } else {
-            const auto takes = [&](const Config &top) { return top.d->next(nodes[c].byte) != nullptr; };
+            const auto takes = [&](const Config &top) { return top.d->next(c.byte) != nullptr; };
             const bool possible = std::any_of(stacks.tops.begin(), stacks.tops.end(), takes);
-            const bool whole = possible && enter(c, level);
+            const bool whole = possible && enter(c.node, level);
             run = possible ? run_ : Run{};
             if (whole) continue;
         }
         all = false;
-        for (uint32_t exit : exits) out_->rest_of(exit).push_back(c);
+        for (uint32_t exit : exits) out_->rest_of(exit).push_back({c.byte, c.node});
     }
     return all;
 }
 
-/// The same for a stack that loops on many characters: what they lead to is known, the others are entered.
-bool Walker::leap(uint32_t node, size_t level, const Config &top) {
+/// The same for stacks that loop on many characters: what these lead to is known, the others are entered.
+bool Walker::leap(uint32_t node, size_t level, std::span<const Config> tops) {
     const auto &nodes = vocab_.nodes();
-    if (nodes[node].end - node < kWorthLeaping || (top.d->measured && top.counter.left)) return false;
-    const Loops &loops = top.d->owner->loops(*top.d);
-    if (loops.ticks || loops.ascii() < kManyChars) return false;
-    const Runs &runs = masks_.runs(loops);
-    if (!runs.holds(vocab_.path(node))) return false;
+    if (nodes[node].end - node < kWorthLeaping) return false;
+    const Config loop = looping(tops[0]);
+    if (!loop.d) return false;
+    const CharSet &chars = loops_of(loop);
+    const std::string_view path = vocab_.path(node);
+    const bool spaced = !path.empty() && path[0] == ' ' && !chars.has(' ');
+    if (!holds_only(path.substr(spaced), chars)) return false;
+    const std::vector<Config> before(tops.begin(), tops.end());
+    std::vector<Config> inside;
+    for (const Config &top : before) {
+        inside.push_back(looping(top));
+        if (!inside.back().d || !(loops_of(inside.back()) == chars) || !leads_into(top, inside.back(), chars)) return false;
+    }
+    const Runs &runs = masks_.runs(chars, spaced);
     out_->runs.push_back({&runs, {nodes[node + 1].first, nodes[nodes[node].end].first}});
     Run run;
     uint32_t last = kNone;
     const auto end = std::lower_bound(runs.ways.begin(), runs.ways.end(), nodes[node].end);
     for (auto way = std::upper_bound(runs.ways.begin(), runs.ways.end(), node); way != end; ++way) {
-        if (!top.d->next(nodes[*way].byte)) continue;
-        if (last != kNone && nodes[last].end == *way && vocab_.depth(last) == vocab_.depth(*way) && goes_on(run, top.d, *way)) {
+        const TrieNode &at = nodes[*way];
+        const std::vector<Config> &from = at.depth == nodes[node].depth + 1 ? before : inside;
+        if (std::none_of(from.begin(), from.end(), [&](const Config &c) { return c.d->next(at.byte); })) continue;
+        const bool sibling = last != kNone && nodes[last].end == *way && nodes[last].depth == at.depth;
+        if (sibling && from.size() == 1 && goes_on(run, from[0].d, at.byte)) {
             share(run.chain, *way);
-        } else if (is_plain(top) && hand_over_again(top, top.d->next(nodes[*way].byte), *way)) {
-            run = run_;
         } else {
-            levels_[level].tops.assign(1, top);
-            enter(*way, level);
+            if (from.size() > 1 || !is_plain(from[0]) || !hand_over_again(from[0], from[0].d->next(at.byte), *way)) {
+                levels_[level].tops = from;
+                enter(*way, level);
+            }
             run = run_;
         }
         last = *way;
@@ -214,51 +248,57 @@ bool Walker::leap(uint32_t node, size_t level, const Config &top) {
 
 /// The same for one stack that only takes bytes: most of a long walk.
 bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
-    const auto &nodes = vocab_.nodes();
-    if (leap(node, level, top)) return false;
+    if (leap(node, level, {&top, 1})) return false;
     bool all = true;
     Run run;
-    for (uint32_t c = node + 1; c < nodes[node].end; c = nodes[c].end) {
-        const TrieNode &at = nodes[c];
-        DState *to = top.d->next(at.byte);
+    for (Children c = vocab_.children(node); c.next();) {
+        DState *to = top.d->next(c.byte);
         if (!to) {
             all = false;
             run.to = nullptr;
-        } else if (run.to == to && goes_on(run, top.d, c)) {
-            share(run.chain, c);
+        } else if (run.to == to && goes_on(run, top.d, c.byte)) {
+            share(run.chain, {c.node, c.end});
             all = false;
-        } else if (hand_over_again(top, to, c)) {
-            run = run_;
-            all = false;
-        } else if (!is_plain(*to)) {
-            levels_[level].tops.assign(1, top);
-            all = enter(c, level) && all;
-            run = run_;
         } else {
-            if (++steps_ > kMaxWalkSteps) throw_too_long();
-            const Config next{to, {}, top.parent, nullptr};
-            run.to = nullptr;
-            if (c + 1 == at.end || covers(next, c)) {
-                out_->take({at.first, nodes[at.end].first});
-            } else if (sharing_ && at.end - c >= kWorthSharing && hand_over(next, c)) {
-                run = run_;
-                run.to = to;
-                all = false;
-            } else if (alone_.tops.assign(1, next); reaches(alone_, c)) {
-                out_->take({at.first, nodes[at.end].first});
-            } else {
-                out_->take({at.first, nodes[c + 1].first});
-                all = plain_children(c, level + 1, next) && all;
-            }
+            all = plain_child(c.node, level, top, to) && all;
+            run = run_;
         }
     }
     run_.to = nullptr;
     return all;
 }
 
-bool Walker::goes_on(const Run &run, const DState *only, uint32_t node) const {
+/// As `enter`, which is for all stacks.
+bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState *to) {
+    if (hand_over_again(top, to, node)) return false;
+    const Config next = moved(top, to);
+    if (!is_plain(next)) {
+        levels_[level].tops.assign(1, top);
+        return enter(node, level);
+    }
+    if (++steps_ > kMaxWalkSteps) throw_too_long();
+    const auto &nodes = vocab_.nodes();
+    const TrieNode &at = nodes[node];
+    run_.to = nullptr;
+    if (node + 1 == at.end || covers(next, node)) {
+        out_->take({at.first, nodes[at.end].first});
+        return true;
+    }
+    if (sharing_ && at.end - node >= kWorthSharing && hand_over(next, node)) {
+        run_.to = to;
+        return false;
+    }
+    alone_.tops.assign(1, next);
+    if (reaches(alone_, node)) {
+        out_->take({at.first, nodes[at.end].first});
+        return true;
+    }
+    out_->take({at.first, nodes[node + 1].first});
+    return plain_children(node, level + 1, next);
+}
+
+bool Walker::goes_on(const Run &run, const DState *only, uint8_t byte) {
     if (!run.to || !only) return false;
-    const uint8_t byte = vocab_.nodes()[node].byte;
     return only->next(byte) == run.to && run.from->next(byte) == run.at;
 }
 
@@ -295,6 +335,7 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
 
 /// The same for a byte that leads a plain stack to where another byte has led it.
 bool Walker::hand_over_again(const Config &top, const DState *to, uint32_t node) {
+    if (!(top.counter == Counter{}) && (!only_takes_bytes(*to) || to->keeps_counter())) return false;
     for (const Way &way : ways_) {
         if (way.to != to || way.callers != hash_of(top.parent)) continue;
         const std::string_view path = vocab_.path(node);
@@ -358,11 +399,10 @@ uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent, b
     return chain->index;
 }
 
-void Walker::share(uint32_t chain, uint32_t node) {
-    const uint32_t end = vocab_.nodes()[node].end;
+void Walker::share(uint32_t chain, Span nodes) {
     std::vector<MaskParts::Slice> &slices = out_->slices;
-    if (!slices.empty() && slices.back().chain == chain && slices.back().nodes.last == node) slices.back().nodes.last = end;
-    else slices.push_back({chain, {node, end}});
+    if (!slices.empty() && slices.back().chain == chain && slices.back().nodes.last == nodes.first) slices.back().nodes.last = nodes.last;
+    else slices.push_back({chain, nodes});
 }
 
 /// Does every path below the node lead from this state back to itself?

@@ -18,8 +18,15 @@ struct MaskNode;
 
 /// The trie nodes that a walk left to the callers behind one exit.
 struct Rest {
+    /// With its byte, because most of them are never looked at.
+    struct Node {
+        uint8_t byte;
+        uint32_t node;
+
+        auto operator<=>(const Node &) const = default;
+    };
     uint32_t exit;
-    std::vector<uint32_t> nodes;
+    std::vector<Node> nodes;
 };
 
 /// What a walk found.
@@ -44,7 +51,7 @@ struct MaskParts {
     std::vector<Slice> slices;
     std::vector<Run> runs;
 
-    std::vector<uint32_t> &rest_of(uint32_t exit);
+    std::vector<Rest::Node> &rest_of(uint32_t exit);
     void add_rest(const std::vector<Rest> &more);
     void take(Span span) {
         if (!ranks.empty() && ranks.back().last == span.first) ranks.back().last = span.last;
@@ -111,7 +118,7 @@ class Walker {
     /// It lives until the next `arrive`.
     Arrival &arrive(DState *state, Counter counter);
     /// The trie nodes in `from`, which are sorted by byte, with these tops as the lowest frames.
-    void walk_rest(const std::vector<uint32_t> &from, std::span<const Config> tops, MaskParts &out);
+    void walk_rest(const std::vector<Rest::Node> &from, std::span<const Config> tops, MaskParts &out);
 
     // What a Mover asks of its world.
     const Mark *opened(const CallSite &, const Mark *) { return nullptr; }
@@ -120,8 +127,6 @@ class Walker {
     bool key_ended(bool) { return true; }  // what was there before is the matcher's business
 
   private:
-    static constexpr int kManyChars = 26;  // in a loop; fewer leave it nearly everywhere
-
     /// Siblings that lead to the state where the last one was handed over are handed over with it.
     struct Run {
         const DState *to = nullptr;                   // where the only stack goes
@@ -173,7 +178,8 @@ class Walker {
     bool enter(uint32_t node, size_t level);
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
     bool plain_children(uint32_t node, size_t level, const Config &top);
-    bool leap(uint32_t node, size_t level, const Config &top);
+    bool plain_child(uint32_t node, size_t level, const Config &top, DState *to);
+    bool leap(uint32_t node, size_t level, std::span<const Config> tops);
     bool covers(const Config &c, uint32_t node);
     bool leap_measured(const Config &top);
     bool relax(Config &c, uint32_t node) const;
@@ -182,8 +188,9 @@ class Walker {
     bool hand_over_again(const Config &top, const DState *to, uint32_t node);
     bool join(const Stacks &stacks, uint32_t node);
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
-    void share(uint32_t chain, uint32_t node);
-    bool goes_on(const Run &run, const DState *only, uint32_t node) const;
+    void share(uint32_t chain, uint32_t node) { share(chain, {node, vocab_.nodes()[node].end}); }
+    void share(uint32_t chain, Span nodes);
+    static bool goes_on(const Run &run, const DState *only, uint8_t byte);
     static Spots spots(const Stacks &stacks);
     bool reaches(const Stacks &stacks, uint32_t node);
     const Reach &look_ahead(const Stacks &stacks);

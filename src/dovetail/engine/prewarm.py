@@ -84,6 +84,8 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
     if store.size >= MANY_TOKENS:  # with few such a walk is short
         for name, prefixes in FORMATS.items():
             warm(Rule(name, json_schema.lower({"type": "string", "format": name})), *prefixes)
+        # What a pattern that has no anchors leaves free, before and behind it, is the same for all of them.
+        warm(Rule("search", json_schema.lower({"type": "string", "pattern": "ab"})), b'"', b'"a', b'"b', b'"ab')
         # Whether an address can be too long takes a look at all of its pattern.
         json_schema.lower({"type": "string", "format": "email", "maxLength": LONG_ADDRESS})
     for least in range(2, FEW_CHARS):
