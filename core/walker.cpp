@@ -190,7 +190,7 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     bool all = true;
     Run run;
     for (Children c = vocab_.children(node); c.next();) {
-        if (goes_on(run, only, c.byte)) {
+        if (only && goes_on(run, only->next(c.byte), c.byte)) {
             share(run.chain, {c.node, c.end});
         } else {
             const auto takes = [&](const Config &top) { return top.d->next(c.byte) != nullptr; };
@@ -231,7 +231,7 @@ bool Walker::leap(uint32_t node, size_t level, std::span<const Config> tops) {
         const std::vector<Config> &from = at.depth == nodes[node].depth + 1 ? before : inside;
         if (std::none_of(from.begin(), from.end(), [&](const Config &c) { return c.d->next(at.byte); })) continue;
         const bool sibling = last != kNone && nodes[last].end == *way && nodes[last].depth == at.depth;
-        if (sibling && from.size() == 1 && goes_on(run, from[0].d, at.byte)) {
+        if (sibling && from.size() == 1 && goes_on(run, from[0].d->next(at.byte), at.byte)) {
             share(run.chain, *way);
         } else {
             if (from.size() > 1 || !is_plain(from[0]) || !hand_over_again(from[0], from[0].d->next(at.byte), *way)) {
@@ -256,7 +256,7 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
         if (!to) {
             all = false;
             run.to = nullptr;
-        } else if (run.to == to && goes_on(run, top.d, c.byte)) {
+        } else if (goes_on(run, to, c.byte)) {
             share(run.chain, {c.node, c.end});
             all = false;
         } else {
@@ -297,9 +297,8 @@ bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState 
     return plain_children(node, level + 1, next);
 }
 
-bool Walker::goes_on(const Run &run, const DState *only, uint8_t byte) {
-    if (!run.to || !only) return false;
-    return only->next(byte) == run.to && run.from->next(byte) == run.at;
+bool Walker::goes_on(const Run &run, const DState *to, uint8_t byte) {
+    return run.to && run.to == to && run.from->next(byte) == run.at;
 }
 
 /// Leaves everything at and below a node to masks that are known, or says that it cannot.

@@ -190,7 +190,7 @@ class Walker {
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
     void share(uint32_t chain, uint32_t node) { share(chain, {node, vocab_.nodes()[node].end}); }
     void share(uint32_t chain, Span nodes);
-    static bool goes_on(const Run &run, const DState *only, uint8_t byte);
+    static bool goes_on(const Run &run, const DState *to, uint8_t byte);
     static Spots spots(const Stacks &stacks);
     bool reaches(const Stacks &stacks, uint32_t node);
     const Reach &look_ahead(const Stacks &stacks);
