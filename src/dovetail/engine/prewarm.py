@@ -57,6 +57,8 @@ FORMATS = {
     "ipv6": (b'"', b'"1', b'"1:'),
     "uri-reference": (b'"',),
 }
+# What names and titles are made of: with a space among the characters a loop is the most work.
+NAMES = (r"\w ", r"\w -", r"\w .-", "a-z ", "a-zA-Z ", "a-zA-Z -", "a-zA-Z0-9 ")
 
 
 def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
@@ -86,6 +88,8 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
             warm(Rule(name, json_schema.lower({"type": "string", "format": name})), *prefixes)
         # What a pattern that has no anchors leaves free, before and behind it, is the same for all of them.
         warm(Rule("search", json_schema.lower({"type": "string", "pattern": "ab"})), b'"', b'"a', b'"b', b'"ab')
+        for chars in NAMES:
+            warm(Rule("name", json_schema.lower({"type": "string", "pattern": f"^[{chars}]+$"})), b'"', b'"a')
         # Whether an address can be too long takes a look at all of its pattern.
         json_schema.lower({"type": "string", "format": "email", "maxLength": LONG_ADDRESS})
     for least in range(2, FEW_CHARS):
