@@ -81,7 +81,8 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "loops",
         {"type": "json_schema", "json_schema": LOOPS},
-        '{"words": "The lab is 日本 \\u0061", "media": "text ; charset=utf8", "codes": "abc12345z", "version": "0.12-a", "signs": "-- A_1x…"}',
+        '{"words": "The lab is 日本 \\u0061", "media": "text ; charset=utf8", "codes": "abc12345z", '
+        '"version": "0.12-a", "signs": "-- A_1x…"}',
     ),
     ("regex", {"type": "regex", "pattern": r"(\p{L}+ ){2,4}[^a-z]{3,10}\d{4}-\d\d"}, "Grüße aus KÖLN 🙂🙂🙂2024-01"),
     (
