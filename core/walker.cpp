@@ -109,7 +109,6 @@ Walker::Arrival &Walker::arrive(DState *state, Counter counter) {
 
 void Walker::walk_rest(const std::vector<Rest::Node> &from, std::span<const Config> tops, MaskParts &out) {
     begin(out);
-    levels_[0].tops.assign(tops.begin(), tops.end());
     if (tops.size() == 1 && is_plain(tops[0])) {
         for (const auto &[byte, node] : from) {
             DState *to = tops[0].d->next(byte);
@@ -117,6 +116,7 @@ void Walker::walk_rest(const std::vector<Rest::Node> &from, std::span<const Conf
         }
         return;
     }
+    levels_[0].tops.assign(tops.begin(), tops.end());
     bool wanted[256] = {};
     for (const Config &c : tops)
         c.d->each_range([&](uint8_t low, uint8_t high, DState *) { std::fill(wanted + low, wanted + high + 1, true); });

@@ -117,7 +117,7 @@ class Walker {
     };
     /// It lives until the next `arrive`.
     Arrival &arrive(DState *state, Counter counter);
-    /// The trie nodes in `from`, which are sorted by byte, with these tops as the lowest frames.
+    /// The trie nodes in `from` with these tops as the lowest frames.
     void walk_rest(const std::vector<Rest::Node> &from, std::span<const Config> tops, MaskParts &out);
 
     // What a Mover asks of its world.
