@@ -68,10 +68,10 @@ Base *Bases::make(const RankMask &mask) {
     base->ranks = mask;
     base->ids.resize(vocab_.mask_words());
     for (size_t w = 0; w < mask.size(); ++w)
-        for (uint64_t bits = mask[w]; bits; bits &= bits - 1) {
-            const uint32_t token = vocab_.order()[w * 64 + static_cast<size_t>(std::countr_zero(bits))];
+        each_rank(w, mask[w], [&](uint32_t rank) {
+            const uint32_t token = vocab_.order()[rank];
             base->ids[token / 32] |= 1u << (token % 32);
-        }
+        });
     bases_.push_back(std::move(base));
     return bases_.back().get();
 }

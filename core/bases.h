@@ -1,6 +1,7 @@
 // Large token sets that many masks share: such a mask is one of them and the few tokens in which it differs.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,6 +21,11 @@ struct Span {
 inline bool has_rank(const RankMask &mask, uint32_t rank) { return mask[rank / 64] >> (rank % 64) & 1; }
 inline void clear_rank(RankMask &mask, uint32_t rank) { mask[rank / 64] &= ~(uint64_t{1} << (rank % 64)); }
 inline void set_rank(RankMask &mask, uint32_t rank) { mask[rank / 64] |= uint64_t{1} << (rank % 64); }
+
+/// Calls `visit(rank)` for each bit that is set in a word.
+template <class Visit> void each_rank(size_t word, uint64_t bits, Visit visit) {
+    for (; bits; bits &= bits - 1) visit(static_cast<uint32_t>(word * 64) + static_cast<uint32_t>(std::countr_zero(bits)));
+}
 
 /// Calls `visit(word, bits)` for the words of a span, with the bits of the span in each.
 template <class Visit> void each_word(Span span, Visit visit) {

@@ -78,8 +78,7 @@ void Walker::follow_ways(DState &d, LoopProfile &out) {
             for (uint32_t rank = span.first; rank < span.last; ++rank) out.left.items.push_back(rank);
         for (const MaskParts::Run &run : found.runs)
             each_word(run.ranks, [&](uint32_t word, uint64_t bits) {
-                for (bits &= run.runs->inside[word]; bits; bits &= bits - 1)
-                    out.left.items.push_back(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
+                each_rank(word, run.runs->inside[word] & bits, [&](uint32_t rank) { out.left.items.push_back(rank); });
             });
         out.left.chars.resize(out.left.items.size(), way.chars);
         for (const Rest &r : found.rest) {
