@@ -1,5 +1,7 @@
 // Choices between words, and words in whatever spelling.
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "encoder.h"
 
@@ -132,7 +134,67 @@ nb::object item_of(nb::handle mapping, nb::handle key) {
     return found;
 }
 
+/// One hexadecimal digit of those whose bits are set, in either case.
+void hexadecimal(uint32_t digits, CodeWriter &w) {
+    std::vector<std::pair<uint32_t, uint32_t>> ranges;
+    for (const auto &[first, last, letter] : {std::tuple{0u, 9u, '0'}, {10u, 15u, 'A'}, {10u, 15u, 'a'}})
+        for (uint32_t digit = first; digit <= last; ++digit) {
+            if (!(digits >> digit & 1)) continue;
+            const uint32_t code = static_cast<uint32_t>(letter) + digit - first;
+            if (!ranges.empty() && ranges.back().second + 1 == code) ranges.back().second = code;
+            else ranges.emplace_back(code, code);
+        }
+    w.op(Code::Chars);
+    w.number(ranges.size());
+    for (const auto &[low, high] : ranges) {
+        w.number(low);
+        w.number(high);
+    }
+}
+
 }  // namespace
+
+/// How a table of codes writes the characters that are none of `letters`: most objects have letters of their own.
+uint32_t Encoder::other_codes(nb::handle codes, const std::string &letters) {
+    if (!is_a(codes, ir().codes)) throw InputError("codes are a dovetail.grammar.ir.Codes");
+    uint32_t rows[8];  // by the first digit, a bit for each second one
+    std::fill(std::begin(rows), std::end(rows), 0xFFFFu);
+    for (const char letter : letters) rows[letter >> 4] &= ~(1u << (letter & 15));
+    std::map<uint32_t, uint32_t> alike;  // rows, by their second digits
+    for (uint32_t row = 0; row < 8; ++row)
+        if (rows[row]) alike[rows[row]] |= 1u << row;
+    std::set<uint64_t> bytes;
+    each(ir().codes_short(codes), [&](nb::handle pair) {
+        if (length(pair) != 2) throw InputError("a short code is a pair");
+        const uint64_t code = number_of(PyTuple_GET_ITEM(pair.ptr(), 0), 127, "a short code");
+        if (rows[code >> 4] >> (code & 15) & 1) bytes.insert(number_of(PyTuple_GET_ITEM(pair.ptr(), 1), 127, "a short code"));
+    });
+    Draft d;
+    CodeWriter w(d.code);
+    w.op(Code::Alt);
+    w.number(3);
+    w.op(Code::Chars);
+    w.number(bytes.size());
+    for (const uint64_t byte : bytes) {
+        w.number(byte);
+        w.number(byte);
+    }
+    w.op(Code::Seq);
+    w.number(2);
+    w.op(Code::Lit);
+    w.text(bytes_of(ir().codes_lead(codes)));
+    w.op(Code::Alt);
+    w.number(alike.size());
+    for (const auto &[second, first] : alike) {
+        w.op(Code::Seq);
+        w.number(2);
+        hexadecimal(first, w);
+        hexadecimal(second, w);
+    }
+    d.weight += 4 + 3 * alike.size();
+    node(ir().codes_beyond(codes), d, 0);
+    return anonymous(std::move(d));
+}
 
 /// How a table writes the characters that are none of `letters`, which are sorted.
 uint32_t Encoder::other_spelling(Spellings &spellings, const std::string &letters) {
@@ -140,8 +202,9 @@ uint32_t Encoder::other_spelling(Spellings &spellings, const std::string &letter
     const auto find = [&] { return item_of(others, nb::str(letters.data(), letters.size())); };
     if (letters.size() > 1) {
         const auto [known, fresh] = spellings.rare.try_emplace(letters, kNone);
-        if (fresh) known->second = rule(find());
-        return known->second;
+        if (!fresh) return known->second;
+        const nb::handle codes = ir().spellings_codes(spellings.table);
+        return known->second = codes.is_none() ? rule(find()) : other_codes(codes, letters);
     }
     const size_t at = letters.empty() ? 128 : static_cast<uint8_t>(letters[0]);
     uint32_t &callee = spellings.others[at];

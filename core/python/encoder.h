@@ -72,6 +72,7 @@ class Encoder {
     void rest(nb::handle part, Draft &d, size_t depth);
     void spelled(nb::handle o, Draft &d);
     void unlisted(nb::handle o, Draft &d, size_t depth);
+    uint32_t other_codes(nb::handle codes, const std::string &letters);
     uint32_t other_spelling(Spellings &spellings, const std::string &letters);
     Spellings &spellings_of(nb::handle table);
     std::pair<char, uint32_t> spelling(Spellings &spellings, Py_UCS4 code);

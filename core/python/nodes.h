@@ -50,7 +50,7 @@ struct Ir {
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
     Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
-    Field rule_body{rule, "body"}, rule_compiled{rule, "compiled"}, call_rule{call, "rule"}, capture_name{capture, "name"}, capture_body{capture, "body"};
+    Field rule_name{rule, "name"}, rule_body{rule, "body"}, rule_compiled{rule, "compiled"}, call_rule{call, "rule"}, capture_name{capture, "name"}, capture_body{capture, "body"};
     Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
     Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
     Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
@@ -63,6 +63,9 @@ struct Ir {
     nb::object spellings = module.attr("Spellings");
     Field spellings_lead{spellings, "lead"}, spellings_plain{spellings, "plain"};
     Field spellings_others{spellings, "others"}, spellings_compiled{spellings, "compiled"};
+    Field spellings_codes{spellings, "codes"};
+    nb::object codes = module.attr("Codes");
+    Field codes_short{codes, "short"}, codes_lead{codes, "lead"}, codes_beyond{codes, "beyond"};
     nb::object measured = module.attr("Measured");
     Field measured_states{measured, "states"}, measured_start{measured, "start"}, measured_low{measured, "low"};
     Field measured_high{measured, "high"}, measured_end{measured, "end"};

@@ -138,25 +138,43 @@ class AnyOrder:
     started: bool = False
 
 
+@_node
+class Codes:
+    """Spellings by codes: the core writes them itself, as nearly every grammar asks for some that no other asked for.
+
+    A character is written as the byte that `short` pairs with its code, or as `lead` and its code in two hexadecimal
+    digits of either case. What is not ASCII is written as `beyond`.
+    """
+
+    short: tuple[tuple[int, int], ...]
+    lead: bytes
+    beyond: Node
+
+
 class Spellings(dict[str, "tuple[bytes, Rule]"]):
     """How each character may be written: as one byte (none: never), or as `lead` and what the rule matches.
 
     Compared by identity, as one table serves many grammars.
     """
 
-    __slots__ = ("compiled", "lead", "others", "plain")
+    __slots__ = ("codes", "compiled", "lead", "others", "plain")
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
-    def __init__(self, lead: bytes, plain: Chars | None = None, others: Mapping[str, Rule] | None = None) -> None:
+    def __init__(
+        self,
+        lead: bytes,
+        plain: Chars | None = None,
+        others: Mapping[str, Rule] | None = None,
+        codes: Codes | None = None,
+    ) -> None:
         super().__init__()
         self.lead = lead
-        self.plain = (
-            Chars(()) if plain is None else plain
-        )  # the characters that may stand as they are, where `lead` may not
-        self.others = (
-            {} if others is None else others
-        )  # by some letters in order: what follows `lead` to denote any other character
+        # The characters that may stand as they are, where `lead` may not.
+        self.plain = Chars(()) if plain is None else plain
+        # By some letters in order: what follows `lead` to denote any other character.
+        self.others = {} if others is None else others
+        self.codes = codes  # which say the same as `others`
         self.compiled: object = None  # the core's own: what the table has become there
 
 

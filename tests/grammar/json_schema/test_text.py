@@ -87,3 +87,6 @@ def test_a_class_of_characters_is_known_in_all_spellings(low: int, size: int, co
 def test_escapes_of_other_characters_leave_out_the_letters_alone(letters: frozenset[str], char: str, way: int) -> None:
     others = ir.Rule("root", ir.Call(text.ESCAPES.others["".join(sorted(letters))]))
     assert accepts(others, spelling(char, way)[1:]) == (char not in letters)
+    # As the core itself writes them, behind the lead.
+    unlisted = ir.Rule("root", ir.Unlisted(tuple(letters), text.ESCAPES, ir.EMPTY, ir.NOTHING))
+    assert accepts(unlisted, spelling(char, way)) == (char not in letters)

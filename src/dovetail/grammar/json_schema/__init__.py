@@ -24,6 +24,7 @@ from .lowering import Lowering
 from .pointers import render
 from .prune import prune
 from .reading import Reader
+from .references import draft_of
 from .report import Finding, SchemaReport, report
 from .tagged import Tagged
 from .text import DEFAULT_WHITESPACE, pieces
@@ -124,14 +125,14 @@ def _lower(
 ) -> tuple[Lowering, Node]:
     width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
     reader = Reader(schema, registry, strict)
-    shared = pieces(width, tuple([word.encode() for word in excludes]), reader.references.draft <= 4)
+    shared = pieces(width, tuple(map(str.encode, excludes)), draft_of(schema) <= 4)
     lowering = Lowering(reader, shared, any_order)
     if pad.strip():
         raise FormatError(f"the pad {pad!r} is not white space", "", "write the rest into the style")
     if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()
-        return lowering, prune(node) if lowering.doubtful and not lowering.needs.are_met() else node
+        return lowering, prune(node) if lowering.doubtful and not lowering.is_met() else node
     node = Tagged(lowering, _layout(style, excludes), pad.encode()).arguments(((schema, ()),))
     return lowering, prune(node) if lowering.doubtful else node
 

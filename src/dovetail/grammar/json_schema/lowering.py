@@ -15,7 +15,6 @@ from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
     Call,
-    Lit,
     Node,
     Rule,
     Seq,
@@ -43,7 +42,7 @@ from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
 from .plain import at_a_glance, either_at_a_glance, read_demands
 from .pointers import Where, located, render
-from .prune import Needs
+from .prune import Ways, are_met
 from .reading import KEYWORDS, Reader
 from .scalars import scalars, uncovered
 from .shapes import Extra, Properties, properties, variants
@@ -52,8 +51,6 @@ from .text import QUOTE, Pieces, concat
 from .values import all_strings, identity, is_speakable
 from .ways import Ambiguity, simplified
 
-_OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
-_FIRST, _LAST = Lit(b"["), Lit(b"]")
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
 _ONE_OF = {"oneOf"}
@@ -74,6 +71,24 @@ Kinds = list[tuple[int, Parts]]  # objects and arrays, each by the schemas that 
 class Lowering:
     """The rules of one schema."""
 
+    __slots__ = (
+        "_ambiguity",
+        "_composites",
+        "_current",
+        "_done",
+        "_kept",
+        "_key_ends",
+        "_pending",
+        "_ways",
+        "doubtful",
+        "free_order",
+        "glance",
+        "impossible",
+        "pieces",
+        "reader",
+        "strict",
+    )
+
     def __init__(self, reader: Reader, pieces: Pieces, free_order: bool) -> None:
         self.reader = reader
         self.pieces = pieces
@@ -81,7 +96,9 @@ class Lowering:
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
-        self.needs = Needs()
+        self._ways: Ways = {}
+        self._current: list[list[Node]] = []
+        self.glance = pieces.glance  # which reads and fills these tables too
         self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
@@ -96,7 +113,7 @@ class Lowering:
         if len(nodes) == 1:
             schema, where = nodes[0]
             if type(schema) is dict:
-                return self.single(schema, where)
+                return self.glance.value(self, schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
@@ -108,13 +125,13 @@ class Lowering:
 
     def single(self, schema: dict[str, Any], where: Where) -> Node:
         """The same for one schema; the common ones are known at a glance."""
+        return self.glance.value(self, schema, where)
+
+    def otherwise(self, schema: dict[str, Any], where: Where) -> Node:
+        """The same for one that is not, and that was not seen before."""
         name = schema.get("type")
-        if len(schema) == 1 + ("description" in schema) and type(name) is str and name in TYPES:
-            return self.pieces.by_type[name]
-        found = self._done.get(id(schema))
-        if found is not None:
-            return found
         live = KEYWORDS.intersection(schema)
+        found = None
         if type(name) is str and name in TYPES:
             found = self._typed(name, schema, live, where)
         elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
@@ -309,7 +326,9 @@ class Lowering:
                     return NOTHING
                 # One flat sequence: the list may be long.
                 rest = (part for node in nodes[1:] for part in (*self.pieces.comma, node, *self.pieces.ws))
-                return concat(_FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, _LAST)
+                return concat(
+                    text.FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, text.LAST
+                )
             case _:
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
@@ -320,9 +339,9 @@ class Lowering:
 
     def finish(self) -> None:
         """Make the bodies of all rules."""
-        while self._pending:
-            rule, kinds = self._pending.pop()
-            self.needs.begin(rule)
+        while (left := self.glance.next(self)) is not None:
+            rule, kinds = left
+            self._ways[id(rule)] = self._current = []
             self._ambiguity.shapes = 0
             if len(kinds) == 1:
                 kind, parts = kinds[0]
@@ -336,6 +355,14 @@ class Lowering:
             if self.free_order:
                 self._ambiguity.check(rule, kinds[0][1][0][1])
         self._ambiguity.check_recursion()
+
+    def need(self, values: list[Node]) -> None:
+        """Note one more way to write the rule at hand: it cannot do without these values."""
+        self._current.append(values)
+
+    def is_met(self) -> bool:
+        """Whether every rule is seen to match something."""
+        return are_met(self._ways)
 
     def member(self, key: str, value: Node, required: bool) -> Member | None:
         """A key in its plain spelling with its value; None where the pair cannot be written."""
@@ -391,14 +418,14 @@ class Lowering:
         if group is None:
             return NOTHING
         beside = [*shape.witnesses, *(shape.extra if shape.low else ())]
-        self.needs.add([*needs, *(self._of(one.nodes) for one in beside)])
+        self.need([*needs, *(self._of(one.nodes) for one in beside)])
         return located(where, self.braced, group)
 
     def braced(self, group: Group) -> Node:
         """The members of an object between its braces."""
         if self.free_order:
-            return concat(_OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, _CLOSE))
-        return Seq((_OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, _CLOSE)))
+            return concat(text.OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, text.CLOSE))
+        return Seq((text.OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, text.CLOSE)))
 
     def _of(self, nodes: Sequence[Located]) -> Node:
         """A value of which nothing at all may be said."""
@@ -441,19 +468,19 @@ class Lowering:
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape)
             if found is not None:
-                self.needs.add([])
+                self.need([])
                 return found
             self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
         if shape.contains:
             counting = Counting(shape, self.reader, self._of)
-            inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, _LAST)
+            inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, text.LAST)
             if is_nothing(inside):
                 return NOTHING
-            self.needs.add(counting.values)
-            return Seq((_FIRST, *self.pieces.ws, inside))
+            self.need(counting.values)
+            return Seq((text.FIRST, *self.pieces.ws, inside))
         found = self._plain_array(shape)
         if not is_nothing(found):
-            self.needs.add([self._of(shape.nodes(index)) for index in range(min(shape.low, len(shape.prefix) + 1))])
+            self.need([self._of(shape.nodes(index)) for index in range(min(shape.low, len(shape.prefix) + 1))])
         return found
 
     def _distinct(self, shape: Items) -> Node | None:
@@ -468,8 +495,8 @@ class Lowering:
             return None
         nodes = [self.literal(value) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]
-        inside = distinct(nodes, shape.low, shape.high, self.pieces.comma, self.pieces.ws, _LAST)
-        return NOTHING if is_nothing(inside) else Seq((_FIRST, *self.pieces.ws, inside))
+        inside = distinct(nodes, shape.low, shape.high, self.pieces.comma, self.pieces.ws, text.LAST)
+        return NOTHING if is_nothing(inside) else Seq((text.FIRST, *self.pieces.ws, inside))
 
     def _plain_array(self, shape: Items) -> Node:
         prefix: list[Node] = []
@@ -489,4 +516,4 @@ class Lowering:
         inside: Node = EMPTY
         if high is None or high > 0:
             inside = in_sequence(prefix[:high] or [rest], tail, low, self.pieces)
-        return Seq((_FIRST, *self.pieces.ws, inside, _LAST))
+        return Seq((text.FIRST, *self.pieces.ws, inside, text.LAST))

@@ -10,17 +10,15 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dovetail.grammar import regex
-from dovetail.grammar.ir import NOTHING, AnyOrder, Call, Lit, Node, Repeat, Rule, Seq, is_nothing
+from dovetail.grammar.ir import NOTHING, Node, is_nothing
 
-from . import strings, text
+from . import strings
 from .facts import Located
-from .keys import declared_member, other_member
 from .members import MAX_ANY_ORDER, Group
 from .own import CLOSING, MADE, settled
 from .pointers import Where, located
 from .reading import KEYWORDS
 from .shapes import UNCOMMON, Extra, admits_any_name
-from .text import Pieces
 from .values import content
 
 if TYPE_CHECKING:
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 Demands = tuple[frozenset[str], frozenset[str]]  # the members that must be there, and those that must not
 
-_OPEN, _CLOSE = Lit(b"{"), Lit(b"}")
-MAX_SHARED = 4096  # members
 _NONE: list[str] = []
 _NO_MEMBERS: dict[str, Any] = {}
 _DEMANDS: frozenset[Any] = frozenset(("type", "required", "properties", MADE))
@@ -45,7 +41,7 @@ def at_a_glance(lowering: Lowering, parts: Sequence[Located]) -> Node | None:
     schema, where = parts[0]
     if "propertyNames" in schema and admits_any_name(schema["propertyNames"]):
         schema = {word: value for word, value in schema.items() if word != "propertyNames"}
-    return _declared(lowering, schema, where) or _map(lowering, schema, where)
+    return lowering.glance.declared(lowering, schema, where) or _map(lowering, schema, where)
 
 
 def either_at_a_glance(lowering: Lowering, several: Sequence[Sequence[Located]]) -> list[Node] | None:
@@ -58,34 +54,13 @@ def either_at_a_glance(lowering: Lowering, several: Sequence[Sequence[Located]])
     values = [lowering.value([(settled(node), (at, name))]) for name, node in plain.declared.items()]
     if any(map(is_nothing, values)):
         return None
-    members = _members(plain.declared, values, lowering.pieces)
     anything = lowering.pieces.value
     found = []
     for needed, absent in ways:
-        lowering.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in needed])
+        lowering.need([value for name, value in zip(plain.declared, values, strict=True) if name in needed])
         others = sorted((needed | absent) - plain.declared.keys())
-        named = [*members, *_members(others, [anything] * len(others), lowering.pieces)]
-        found.append(_freely(named, needed, absent, plain.is_open, lowering.pieces))
-    return found
-
-
-def _declared(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | None:
-    """The object of one schema that only declares."""
-    plain = read_plain(schema, lowering.strict)
-    if plain is None:
-        return None
-    at = (where, "properties")
-    values: list[Node] = []
-    needs: list[Node] = []
-    for name, node in plain.declared.items():
-        if type(node) is not dict or is_nothing(value := lowering.single(node, (at, name))):
-            return None
-        values.append(value)
-        if name in plain.needed:
-            needs.append(value)
-    found = (in_any_order if lowering.free_order else in_order)(plain, values, lowering.pieces)
-    if found is not None:
-        lowering.needs.add(needs)
+        names, all_values = [*plain.declared, *others], [*values, *[anything] * len(others)]
+        found.append(lowering.glance.freely(names, all_values, needed, absent, plain.is_open))
     return found
 
 
@@ -97,8 +72,8 @@ def _joined(lowering: Lowering, parts: Sequence[Located]) -> Node | None:
     values = [lowering.value(nodes) for nodes in plain.declared.values()]
     if any(map(is_nothing, values)):
         return None
-    lowering.needs.add([value for name, value in zip(plain.declared, values, strict=True) if name in plain.needed])
-    return in_any_order(plain, values, lowering.pieces)
+    lowering.need([value for name, value in zip(plain.declared, values, strict=True) if name in plain.needed])
+    return lowering.glance.freely([*plain.declared], values, plain.needed, (), plain.is_open)
 
 
 def _map(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | None:
@@ -122,7 +97,7 @@ def _map(lowering: Lowering, schema: dict[str, Any], where: Where) -> Node | Non
     extra = lowering.extra([], [group for group in groups if group.keys != NOTHING], False)
     if not extra:
         return None
-    lowering.needs.add([])
+    lowering.need([])
     return lowering.braced(Group((), extra))
 
 
@@ -262,58 +237,3 @@ def _are_alike(schemas: Iterable[Any]) -> bool:
     """Whether schemas say the same, as far as that is plain to see."""
     first, *more = {content(schema)[0] for schema in schemas}
     return first is not None and not more
-
-
-def in_any_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node:
-    """The members, their values as given, in whatever order."""
-    return _freely(_members(plain.declared, values, pieces), plain.needed, (), plain.is_open, pieces)
-
-
-def _members(names: Iterable[str], values: Sequence[Node], pieces: Pieces) -> list[tuple[str, Seq]]:
-    known = pieces.members
-    return [
-        (name, known.get((name, id(value))) or _member(name, value, pieces))
-        for name, value in zip(names, values, strict=True)
-    ]
-
-
-def _freely(
-    named: list[tuple[str, Seq]], needed: Collection[str], absent: Collection[str], is_open: bool, pieces: Pieces
-) -> Node:
-    members = tuple([(member, name in needed) for name, member in named if name not in absent])
-    extra = None
-    if is_open:
-        member = other_member([name for name, _ in named], pieces.key_ends[id(pieces.value)])
-        extra = Seq((Call(Rule("member", member)),))
-    return Seq((_OPEN, *pieces.ws, AnyOrder(members, extra, Seq(pieces.comma), _CLOSE)))
-
-
-def _member(name: str, value: Node, pieces: Pieces) -> Seq:
-    """A declared member; where its value is common, it is the same in all grammars."""
-    found = Seq(declared_member(name, value, pieces))
-    if id(value) in pieces.key_ends:
-        if len(pieces.members) >= MAX_SHARED:
-            pieces.members.clear()
-        pieces.members[name, id(value)] = found
-    return found
-
-
-def in_order(plain: Plain, values: Sequence[Node], pieces: Pieces) -> Node | None:
-    """The same as declared, where some are required and others cannot be there; None elsewhere."""
-    if plain.is_open or not plain.needed:
-        return None
-    ws, comma, colon = pieces.ws, pieces.comma, pieces.colon
-    parts: list[Node] = [_OPEN, *ws]
-    anchored = False
-    for name, value in zip(plain.declared, values, strict=True):
-        key = text.quoted(name)
-        # Before the first required member the comma follows, after it the comma leads.
-        if name in plain.needed:
-            parts += (*comma, key, colon, value, *ws) if anchored else (key, colon, value, *ws)
-            anchored = True
-        elif anchored:
-            parts.append(Repeat(Seq((*comma, key, colon, value, *ws)), 0, 1))
-        else:
-            parts.append(Repeat(Seq((key, colon, value, *ws, *comma)), 0, 1))
-    parts.append(_CLOSE)
-    return Seq(tuple(parts))

@@ -27,38 +27,26 @@ _SCALARS = frozenset(
 _PLAIN = frozenset((Spelled, Lit, Chars))  # they call nothing that is looked at
 
 
-class Needs:
-    """Whether every rule of an object or array matches something, by the values that each way to write it needs.
+Ways = dict[int, list[list[Node]]]  # by rule: the values that each way to write it cannot do without
+
+
+def are_met(ways: Ways) -> bool:
+    """Whether every rule of an object or array matches something; False also where that is not certain.
 
     That is much cheaper to see than by a walk over all nodes, and mostly enough.
     """
-
-    def __init__(self) -> None:
-        self._ways: dict[int, list[list[Node]]] = {}
-        self._current: list[list[Node]] = []
-
-    def begin(self, rule: Rule) -> None:
-        """Speak of this rule from now on."""
-        self._ways[id(rule)] = self._current = []
-
-    def add(self, values: list[Node]) -> None:
-        """Note one more way to write the rule: it cannot do without these values."""
-        self._current.append(values)
-
-    def are_met(self) -> bool:
-        """Whether every rule matches something; False also where that is not certain."""
-        unmet = dict(self._ways)
-        growing = True
-        while unmet and growing:
-            growing = False
-            for rule, ways in reversed(list(unmet.items())):  # values come behind the rules that need them
-                if any(all(_is_written(value, unmet) for value in way) for way in ways):
-                    del unmet[rule]
-                    growing = True
-        return not unmet
+    unmet = dict(ways)
+    growing = True
+    while unmet and growing:
+        growing = False
+        for rule, told in reversed(list(unmet.items())):  # values come behind the rules that need them
+            if any(all(_is_written(value, unmet) for value in way) for way in told):
+                del unmet[rule]
+                growing = True
+    return not unmet
 
 
-def _is_written(value: Node, unmet: dict[int, list[list[Node]]]) -> bool:
+def _is_written(value: Node, unmet: Ways) -> bool:
     if type(value) is Call:
         return id(value.rule) not in unmet
     return type(value) is not Alt or any(_is_written(part, unmet) for part in value.parts)

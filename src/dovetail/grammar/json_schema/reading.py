@@ -55,14 +55,14 @@ ANNOTATIONS = frozenset(
 _OBJECT_KEYWORDS: frozenset[Any] = frozenset(
     "properties required additionalProperties patternProperties propertyNames minProperties maxProperties".split()
 ) | {SOME_PROPERTY, CLOSING}
-_ARRAY_KEYWORDS: frozenset[Any] = frozenset(
+ARRAY_KEYWORDS: frozenset[Any] = frozenset(
     "items prefixItems minItems maxItems contains minContains maxContains uniqueItems".split()
 ) | {SOME_ITEM, TAIL}
 _OLD = frozenset(("additionalItems", "dependencies"))
 _MEMBERS, _ITEMS, _REFERENCE, _CHOICE, _ALL, _NOT = "members", "items", "reference", "choice", "all", "not"
 _KINDS: dict[Any, str] = {
     **dict.fromkeys(_OBJECT_KEYWORDS, _MEMBERS),
-    **dict.fromkeys(_ARRAY_KEYWORDS, _ITEMS),
+    **dict.fromkeys(ARRAY_KEYWORDS, _ITEMS),
     **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), _REFERENCE),
     **dict.fromkeys(("anyOf", "oneOf", "if", "dependentRequired", "dependentSchemas", EITHER), _CHOICE),
     "allOf": _ALL,

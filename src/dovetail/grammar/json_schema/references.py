@@ -48,7 +48,7 @@ class References:
     def __init__(self, root: Any, registry: Mapping[str, Any] | None = None) -> None:
         self._root = root
         self._registry = dict(registry or {})
-        self.draft = _draft(root, 2020)
+        self.draft = draft_of(root)
         self._known: dict[str, tuple[Any, Where]] = {}
         self._simple: bool | None = None
         self._home: dict[int, Resource] = {}
@@ -133,7 +133,7 @@ class References:
 
     def _add_document(self, uri: str, document: Any, where: Where) -> None:
         self._is_dynamic = self._is_dynamic or any(_DYNAMIC & found.keys() for found in _dictionaries(document))
-        resource = Resource(uri, document, where, _draft(document, self.draft), (uri,))
+        resource = Resource(uri, document, where, draft_of(document, self.draft), (uri,))
         self._resources[uri] = resource
         self._walk(document, where, resource)
 
@@ -157,7 +157,7 @@ class References:
             if fragment and not name.partition("#")[0]:
                 home.anchors[fragment] = schema, where
             elif uri != home.uri or schema is not home.root:
-                home = Resource(uri, schema, where, _draft(schema, home.draft), (*home.scope, uri))
+                home = Resource(uri, schema, where, draft_of(schema, home.draft), (*home.scope, uri))
                 self._resources[uri] = home
         for keyword in ("$anchor", "$dynamicAnchor"):
             if isinstance(anchor := schema.get(keyword), str):
@@ -263,7 +263,7 @@ def _base(root: Any) -> str:
     return urldefrag(name)[0] if isinstance(name, str) else ""
 
 
-def _draft(schema: Any, default: int) -> int:
+def draft_of(schema: Any, default: int = 2020) -> int:
     """The draft that `$schema` names: a number before 2019, then a year."""
     name = schema.get("$schema") if isinstance(schema, dict) else None
     if isinstance(name, str):

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+from dovetail._core import Glance
 from dovetail.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
     Alt,
     Call,
     Chars,
+    Codes,
     Lit,
     NewKey,
     Node,
@@ -216,7 +218,6 @@ class _Others(dict[str, Rule]):
     """The escapes, without their backslash, of all characters but some letters; made when first needed."""
 
     def __missing__(self, letters: str) -> Rule:
-        # Most objects have letters of their own, so this is no place for the general way.
         rows = [_ALL_DIGITS] * 8
         for code in letters.encode():
             rows[code >> 4] ^= 1 << (code & 15)
@@ -235,7 +236,10 @@ class _Escapes(Spellings):
         return self[char]
 
 
-ESCAPES = _Escapes(BACKSLASH.data, Chars(_RAW), _Others())
+_CODES = Codes(
+    tuple([(code, ord(letter)) for code, letter in _SHORT.items()]), b"u00", Seq((Lit(b"u"), _beyond_ascii()))
+)
+ESCAPES = _Escapes(BACKSLASH.data, Chars(_RAW), _Others(), _CODES)
 
 
 def spell_text(text: str) -> Node:
@@ -291,6 +295,8 @@ INTEGER = Call(
 )
 # Draft 4 takes no fraction and no exponent for an integer, not even zeros.
 BARE_INTEGER = Call(Rule("integer", Seq((_MINUS, _DIGITS))))
+OPEN, CLOSE = Lit(b"{"), Lit(b"}")
+FIRST, LAST = Lit(b"["), Lit(b"]")
 TRUE, FALSE, NULL = Lit(b"true"), Lit(b"false"), Lit(b"null")
 BOOLEAN = Alt((TRUE, FALSE))
 COMMA, COLON = Lit(b","), Lit(b":")
@@ -328,9 +334,9 @@ class Pieces:
     bare: bool  # whether integers have no fraction and no exponent, as in draft 4
     by_type: dict[str, Node]
     key_ends: dict[int, KeyEnd]  # of the values above, by identity
-    members: dict[tuple[str, int], Seq]  # declared ones with these values
     lists: dict[str, Node]  # arrays of these types
     scalars: dict[Any, Node]  # by what their schemas say
+    glance: Glance
 
 
 @lru_cache(maxsize=64)
@@ -349,8 +355,8 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...], bare: bool = False)
     item: tuple[Node, ...] = (Call(value), *ws)
     members = optional(Seq((*member, star(Seq((*comma, *member))))))
     items = optional(Seq((*item, star(Seq((*comma, *item))))))
-    anything = Call(Rule("object", Seq((Lit(b"{"), *ws, members, Lit(b"}")))))
-    array = Call(Rule("array", Seq((Lit(b"["), *ws, items, Lit(b"]")))))
+    anything = Call(Rule("object", Seq((OPEN, *ws, members, CLOSE))))
+    array = Call(Rule("array", Seq((FIRST, *ws, items, LAST))))
     value.body = Alt((string, NUMBER, anything, array, TRUE, FALSE, NULL))
     by_type: dict[str, Node] = {
         "string": string,
@@ -363,4 +369,8 @@ def pieces(max_whitespace: int, excludes: tuple[bytes, ...], bare: bool = False)
     }
     any_value = Call(value)
     key_ends = {id(node): key_end(colon, node, *ws) for node in (any_value, *by_type.values())}
-    return Pieces(ws, comma, colon, string, any_value, anything, array, excludes, bare, by_type, key_ends, {}, {}, {})
+    lists: dict[str, Node] = {}
+    glance = Glance(by_type, key_ends, lists, any_value, ws, comma, colon, bool(excludes))
+    return Pieces(
+        ws, comma, colon, string, any_value, anything, array, excludes, bare, by_type, key_ends, lists, {}, glance
+    )
