@@ -24,9 +24,21 @@ uint64_t hash_of(const Frame *frame) { return frame ? frame->hash : 0; }
 bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
 /// The same for a stack whose counter stays as it is meanwhile.
 bool is_plain(const Config &c) { return only_takes_bytes(*c.d) && (c.counter == Counter{} || !c.d->measured); }
+/// The only call that a state makes, where it does nothing else and nothing is left to do after it; or null.
+const CallSite *only_call(const DState &d) {
+    if (!d.expanded || d.has_bytes || d.has_steps || d.measured || !d.extra || d.extra->calls.size() != 1) return nullptr;
+    const CallSite &site = d.extra->calls[0];
+    const bool alone = site.tail && d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key;
+    return alone ? &site : nullptr;
+}
+
 /// A plain stack behind a byte that leads to `to`; what is no plain stack is not told right.
 Config moved(const Config &top, DState *to) {
     Counter counter = top.counter;
+    if (const CallSite *call = only_call(*to)) {
+        to = call->entry();
+        counter = call->init;
+    }
     if (to->has_steps && to->expanded && !to->counts_tokens) {
         const std::vector<Resolved> &ways = to->owner->resolve(*to, counter);
         if (ways.size() == 1) {
@@ -52,13 +64,42 @@ Config looping(const Config &top) {
     return {};
 }
 
-/// Whether all of the characters lead to the stack that loops on them.
-bool leads_into(const Config &top, const Config &loop, const CharSet &chars) {
-    if (top.d == loop.d) return true;
-    for (int b = 0; b < 256; ++b)
-        if (chars.has(static_cast<uint8_t>(b)) && top.d->next(static_cast<uint8_t>(b)) != loop.d->next(static_cast<uint8_t>(b))) return false;
-    return true;
-}
+/// Whether all of some characters lead one stack to another one that loops on them.
+class Lead {
+  public:
+    Lead(const Config &top, const Config &loop) : top_(top), loop_(loop) {}
+
+    bool over(const CharSet &chars) {
+        if (top_.d == loop_.d) return true;
+        for (int b = 0; b < 256; ++b) {
+            const auto byte = static_cast<uint8_t>(b);
+            if (chars.has(byte) && !alike(top_.d->next(byte), loop_.d->next(byte))) return false;
+        }
+        return true;
+    }
+
+  private:
+    /// `own` is where the stack is behind some bytes, `other` where the one that loops is: at its loop again, or inside a
+    /// character that is not ASCII.
+    bool alike(DState *own, DState *other) {
+        if (own == other) return true;
+        if (!own || !other) return false;
+        if (other == loop_.d) {
+            const Config at = moved(top_, own);
+            return at.d == loop_.d && at.counter == loop_.counter;
+        }
+        if (std::find(seen_.begin(), seen_.end(), std::pair(own, other)) != seen_.end()) return true;
+        seen_.emplace_back(own, other);
+        own->owner->expand(*own);
+        if (!only_takes_bytes(*own) || !only_takes_bytes(*other) || own->measured || own->keeps_counter() != other->keeps_counter()) return false;
+        for (int b = 0x80; b < 0xC0; ++b)
+            if (!alike(own->next(static_cast<uint8_t>(b)), other->next(static_cast<uint8_t>(b)))) return false;
+        return true;
+    }
+
+    const Config &top_, &loop_;
+    std::vector<std::pair<DState *, DState *>> seen_;  // which are alike, or all is over
+};
 
 }  // namespace
 
@@ -219,7 +260,7 @@ bool Walker::leap(uint32_t node, size_t level, std::span<const Config> tops) {
     std::vector<Config> inside;
     for (const Config &top : before) {
         inside.push_back(looping(top));
-        if (!inside.back().d || !(loops_of(inside.back()) == chars) || !leads_into(top, inside.back(), chars)) return false;
+        if (!inside.back().d || !(loops_of(inside.back()) == chars) || !Lead(top, inside.back()).over(chars)) return false;
     }
     const Runs &runs = masks_.runs(chars, spaced);
     out_->runs.push_back({&runs, {nodes[node + 1].first, nodes[nodes[node].end].first}});
