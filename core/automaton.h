@@ -59,7 +59,7 @@ struct Resolved {
 };
 
 /// Which characters lead from a state back to itself: whole subtrees of the trie are taken by them.
-struct Loops : CharSet {
+struct Loops : HoledSet {
     bool ticks = false;          // each of them counts one repetition
     bool alone = true;           // they lead nowhere else besides
     bool crosses = false;        // the state takes them too once the lower bound has been met
@@ -250,6 +250,7 @@ class Automaton {
     DState::Extra &extra(DState &d);
     template <class Arrives> uint64_t looping_leads(DState &d, const Arrives &arrives);
     bool spread_wide(DState &d, CharSet &set, std::vector<DState *> &round);
+    static void find_holes(DState &d, Loops &loops);
     void look_beyond_lower_bound(DState &d, Loops &loops);
     /// Does arriving at `to` come back to `home`, with one repetition counted where the loops tick?
     bool arrives(DState *to, const DState &home, const Loops &loops);

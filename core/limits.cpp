@@ -30,7 +30,9 @@ bool Walker::leap_measured(const Config &top) {
     if (!top.d->between || top.counter.left > kFewLeft + top.d->owner->room()) return false;
     const Loops &loops = top.d->owner->loops(*top.d);
     if (loops.ascii() < kManyChars) return false;
-    const Runs &runs = masks_.runs(loops, false);
+    HoledSet whole;  // one character of a hole is not counted like another
+    static_cast<CharSet &>(whole) = loops;
+    const Runs &runs = masks_.runs(whole, false);
     const uint32_t most = top.counter.left - 1 - top.d->fewest;
     out_->dense = runs.inside;
     vocab_.keep_short(most, out_->dense.data());

@@ -3,7 +3,8 @@
 #include <bit>
 #include <map>
 
-#include "automaton.h"
+#include "plain.h"
+#include "runs.h"
 #include "vocab.h"
 
 namespace dovetail {
@@ -55,8 +56,9 @@ const Loops &Automaton::loops(DState &d) {
         if (counts && !result.ascii()) look(true, true);
         if (result.ticks && result.ascii() < kManyBytes) look(true, false);
     }
+    if (!result.ticks && result.ascii() >= kManyChars) find_holes(d, result);
+    account(sizeof(Loops) + result.holes.size() * sizeof(result.holes[0]));
     d.extra->loops = std::make_unique<Loops>(std::move(result));
-    account(sizeof(Loops));
     look_beyond_lower_bound(d, *d.extra->loops);
     return *d.extra->loops;
 }
@@ -109,6 +111,46 @@ template <class Arrives> uint64_t Automaton::looping_leads(DState &d, const Arri
         if (utf8 != kUtf8Bad && to && !to->has_steps && check(check, to, utf8)) leads |= uint64_t{1} << (b - 0xC0);
     }
     return leads;
+}
+
+/// Looks at the characters that begin with a byte by which not all of them lead back: it is often a few that do not.
+void Automaton::find_holes(DState &d, Loops &loops) {
+    constexpr size_t kFew = 64;  // of the characters that one byte begins
+    std::vector<std::pair<uint32_t, uint32_t>> holes;
+    size_t missing = 0;
+    std::vector<std::pair<DState *, uint8_t>> whole;  // from where all characters lead back
+    const auto look = [&](auto &self, DState *at, uint8_t utf8, uint32_t code) -> bool {
+        if (std::find(whole.begin(), whole.end(), std::pair(at, utf8)) != whole.end()) return true;
+        const size_t before = missing;
+        at->owner->expand(*at);
+        if (!at->plain || !goes_on_inside(*at)) return false;
+        for (uint32_t b = 0x80; b < 0xC0; ++b) {
+            const uint8_t next = utf8_next(utf8, static_cast<uint8_t>(b));
+            DState *to = at->next(static_cast<uint8_t>(b));
+            const uint32_t here = code << 6 | (b & 0x3F);
+            if (next == kUtf8Bad) {
+                if (to) return false;
+            } else if (next) {
+                if (!to || to->has_steps || !self(self, to, next, here)) return false;
+            } else if (to != &d) {
+                if (!holes.empty() && holes.back().second + 1 == here) holes.back().second = here;
+                else holes.emplace_back(here, here);
+                if (++missing > kFew) return false;
+            }
+        }
+        if (missing == before) whole.emplace_back(at, utf8);
+        return true;
+    };
+    for (uint32_t b = 0xC2; b < 0xF5; ++b) {
+        const uint8_t utf8 = utf8_next(0, static_cast<uint8_t>(b));
+        DState *to = d.next(static_cast<uint8_t>(b));
+        if (loops.has(static_cast<uint8_t>(b)) || utf8 == kUtf8Bad || !to || to->has_steps) continue;
+        holes.clear();
+        missing = 0;
+        if (!look(look, to, utf8, b & (0x7Fu >> char_size(static_cast<uint8_t>(b))))) continue;
+        loops.holed |= uint64_t{1} << (b - 0xC0);
+        loops.holes.insert(loops.holes.end(), holes.begin(), holes.end());
+    }
 }
 
 const CharSet &Automaton::wide_loops(DState &d) {

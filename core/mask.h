@@ -119,7 +119,7 @@ class MaskCache {
     /// Overwrites `out` with the tokens that some stack allows; stop tokens are the matcher's business.
     void fill(const Stacks &stacks, uint32_t *out);
     size_t bytes() const { return bytes_ + bases_.bytes() + runs_.bytes(); }
-    const Runs &runs(const CharSet &chars, bool spaced) { return runs_.of(chars, spaced); }
+    const Runs &runs(const HoledSet &chars, bool spaced) { return runs_.of(chars, spaced); }
     /// The masks of a stack: its top in `home`, which has one, then perhaps lifted calls, then its callers, innermost first.
     /// False where some are not known and may not, or cannot now, be made.
     bool chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, bool make, std::vector<MaskNode *> &out);

@@ -6,22 +6,22 @@ namespace dovetail {
 
 namespace {
 
-constexpr size_t kMaxKnown = 64;
+constexpr size_t kMaxKnown = 192;
 
 }  // namespace
 
-bool holds_only(std::string_view text, const CharSet &chars) {
+bool holds_only(std::string_view text, const HoledSet &chars) {
     uint8_t utf8 = 0;
-    for (const char c : text) {
-        const auto byte = static_cast<uint8_t>(c);
-        if (utf8 == 0 && !chars.has(byte)) return false;
+    for (size_t at = 0; at < text.size(); ++at) {
+        const auto byte = static_cast<uint8_t>(text[at]);
+        if (utf8 == 0 && !chars.begins(byte)) return false;
         utf8 = utf8_next(utf8, byte);
-        if (utf8 == kUtf8Bad) return false;
+        if (utf8 == kUtf8Bad || (utf8 == 0 && byte >= 0x80 && chars.misses(last_code(text.substr(0, at + 1))))) return false;
     }
     return utf8 == 0;
 }
 
-const Runs &RunCache::of(const CharSet &chars, bool spaced) {
+const Runs &RunCache::of(const HoledSet &chars, bool spaced) {
     const auto same = [&](const auto &runs) { return runs->chars == chars && runs->spaced == spaced; };
     const auto known = std::find_if(known_.begin(), known_.end(), same);
     if (known != known_.end()) {
@@ -38,6 +38,7 @@ const Runs &RunCache::of(const CharSet &chars, bool spaced) {
         while (child.next() && child.byte != ' ') continue;
     collect(child.node, 0, made);
     made.ways.shrink_to_fit();
+    for (const uint32_t way : made.ways) made.bytes.push_back(vocab_.nodes()[way].byte);
     bytes_ += made.memory();
     return made;
 }
@@ -56,9 +57,11 @@ void RunCache::collect(uint32_t node, uint8_t utf8, Runs &out) const {
     for (Children child = vocab_.children(node); child.next();) {
         const uint32_t c = child.node;
         const uint8_t next = utf8_next(utf8, child.byte);
-        if (!(utf8 == 0 ? out.chars.has(child.byte) : next != kUtf8Bad)) {
+        if (!(utf8 == 0 ? out.chars.begins(child.byte) : next != kUtf8Bad)) {
             // Inside a character nothing else can come.
             if (utf8 == 0) out.ways.push_back(c);
+        } else if (next == 0 && utf8 != 0 && !out.chars.holes.empty() && out.chars.misses(last_code(vocab_.path(c)))) {
+            out.ways.push_back(c);
         } else if (next == 0 && within(vocab_.below()[c], nodes[c], out.chars)) {
             add(nodes[c].first, nodes[child.end].first);
         } else {

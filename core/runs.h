@@ -14,23 +14,24 @@ namespace dovetail {
 inline constexpr int kManyChars = 26;  // in a loop; fewer leave it nearly everywhere
 
 struct Runs {
-    CharSet chars;
+    HoledSet chars;
     bool spaced = false;         // behind a space, as words in a text
     RankMask inside;             // tokens that hold no other character; the last one may be unfinished
-    std::vector<uint32_t> ways;  // nodes behind such a beginning that begin another character; sorted
+    std::vector<uint32_t> ways;  // nodes behind such a beginning that begin another character, or end it; sorted
+    std::vector<uint8_t> bytes;  // of these, because most of them are never looked at
 
-    size_t memory() const { return sizeof(*this) + inside.size() * 8 + ways.size() * 4; }
+    size_t memory() const { return sizeof(*this) + chars.holes.size() * 8 + inside.size() * 8 + ways.size() * 5; }
 };
 
 /// Whether a text holds none but these characters, all of them whole.
-bool holds_only(std::string_view text, const CharSet &chars);
+bool holds_only(std::string_view text, const HoledSet &chars);
 
 /// The runs of a few sets of characters: patterns use the same ones again and again.
 class RunCache {
   public:
     explicit RunCache(const Vocab &vocab) : vocab_(vocab) {}
 
-    const Runs &of(const CharSet &chars, bool spaced);
+    const Runs &of(const HoledSet &chars, bool spaced);
     /// Where they are many, forgets those that were not asked for lately; nobody may hold on to one then.
     void trim();
     size_t bytes() const { return bytes_; }

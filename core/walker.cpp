@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "mask.h"
+#include "plain.h"
 
 namespace dovetail {
 
@@ -12,94 +13,12 @@ namespace {
 constexpr uint64_t kMaxWalkSteps = 40'000'000;
 constexpr uint32_t kWorthSharing = 8;    // trie nodes; fewer are walked faster than looked up
 constexpr uint32_t kWorthMaking = 256;   // for these a mask is made where none is known
-constexpr uint32_t kWorthLeaping = 96;   // for these the runs of a loop are looked up
 
 [[noreturn]] void throw_too_long() {
     throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
 }
 
 uint64_t hash_of(const Frame *frame) { return frame ? frame->hash : 0; }
-
-/// Known to do nothing but take bytes.
-bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
-/// The same for a stack whose counter stays as it is meanwhile.
-bool is_plain(const Config &c) { return only_takes_bytes(*c.d) && (c.counter == Counter{} || !c.d->measured); }
-/// The only call that a state makes, where it does nothing else and nothing is left to do after it; or null.
-const CallSite *only_call(const DState &d) {
-    if (!d.expanded || d.has_bytes || d.has_steps || d.measured || !d.extra || d.extra->calls.size() != 1) return nullptr;
-    const CallSite &site = d.extra->calls[0];
-    const bool alone = site.tail && d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key;
-    return alone ? &site : nullptr;
-}
-
-/// A plain stack behind a byte that leads to `to`; what is no plain stack is not told right.
-Config moved(const Config &top, DState *to) {
-    Counter counter = top.counter;
-    if (const CallSite *call = only_call(*to)) {
-        to = call->entry();
-        counter = call->init;
-    }
-    if (to->has_steps && to->expanded && !to->counts_tokens) {
-        const std::vector<Resolved> &ways = to->owner->resolve(*to, counter);
-        if (ways.size() == 1) {
-            to = ways[0].state;
-            counter = ways[0].apply(counter);
-        }
-    }
-    return {to, to->keeps_counter() ? counter : Counter{}, top.parent, nullptr};
-}
-
-const Loops &loops_of(const Config &c) { return c.d->owner->loops(*c.d); }
-
-/// The stack that many characters lead to and leave as it is: `top`, or the next one as in [a-z]\w+; its state is null
-/// where there is none.
-Config looping(const Config &top) {
-    if (top.d->counts_tokens || (top.d->measured && top.counter.left)) return {};
-    for (const uint8_t sample : {'e', 'E', '.'}) {  // some are among any characters that are many
-        DState *to = top.d->next(sample);
-        if (!to) continue;
-        const Config at = to == top.d ? top : moved(top, to);
-        if (at.d->next(sample) == at.d && is_plain(at) && !loops_of(at).ticks && loops_of(at).ascii() >= kManyChars) return at;
-    }
-    return {};
-}
-
-/// Whether all of some characters lead one stack to another one that loops on them.
-class Lead {
-  public:
-    Lead(const Config &top, const Config &loop) : top_(top), loop_(loop) {}
-
-    bool over(const CharSet &chars) {
-        if (top_.d == loop_.d) return true;
-        for (int b = 0; b < 256; ++b) {
-            const auto byte = static_cast<uint8_t>(b);
-            if (chars.has(byte) && !alike(top_.d->next(byte), loop_.d->next(byte))) return false;
-        }
-        return true;
-    }
-
-  private:
-    /// `own` is where the stack is behind some bytes, `other` where the one that loops is: at its loop again, or inside a
-    /// character that is not ASCII.
-    bool alike(DState *own, DState *other) {
-        if (own == other) return true;
-        if (!own || !other) return false;
-        if (other == loop_.d) {
-            const Config at = moved(top_, own);
-            return at.d == loop_.d && at.counter == loop_.counter;
-        }
-        if (std::find(seen_.begin(), seen_.end(), std::pair(own, other)) != seen_.end()) return true;
-        seen_.emplace_back(own, other);
-        own->owner->expand(*own);
-        if (!only_takes_bytes(*own) || !only_takes_bytes(*other) || own->measured || own->keeps_counter() != other->keeps_counter()) return false;
-        for (int b = 0x80; b < 0xC0; ++b)
-            if (!alike(own->next(static_cast<uint8_t>(b)), other->next(static_cast<uint8_t>(b)))) return false;
-        return true;
-    }
-
-    const Config &top_, &loop_;
-    std::vector<std::pair<DState *, DState *>> seen_;  // which are alike, or all is over
-};
 
 }  // namespace
 
@@ -159,8 +78,7 @@ void Walker::walk_rest(const std::vector<Rest::Node> &from, std::span<const Conf
     }
     levels_[0].tops.assign(tops.begin(), tops.end());
     bool wanted[256] = {};
-    for (const Config &c : tops)
-        c.d->each_range([&](uint8_t low, uint8_t high, DState *) { std::fill(wanted + low, wanted + high + 1, true); });
+    note_bytes(tops, wanted);
     for (const auto &[byte, node] : from)
         if (wanted[byte]) enter(node, 0);
 }
@@ -246,50 +164,10 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
     return all;
 }
 
-/// The same for stacks that loop on many characters: what these lead to is known, the others are entered.
-bool Walker::leap(uint32_t node, size_t level, std::span<const Config> tops) {
-    const auto &nodes = vocab_.nodes();
-    if (nodes[node].end - node < kWorthLeaping) return false;
-    const Config loop = looping(tops[0]);
-    if (!loop.d) return false;
-    const CharSet &chars = loops_of(loop);
-    const std::string_view path = vocab_.path(node);
-    const bool spaced = !path.empty() && path[0] == ' ' && !chars.has(' ');
-    if (!holds_only(path.substr(spaced), chars)) return false;
-    const std::vector<Config> before(tops.begin(), tops.end());
-    std::vector<Config> inside;
-    for (const Config &top : before) {
-        inside.push_back(looping(top));
-        if (!inside.back().d || !(loops_of(inside.back()) == chars) || !Lead(top, inside.back()).over(chars)) return false;
-    }
-    const Runs &runs = masks_.runs(chars, spaced);
-    out_->runs.push_back({&runs, {nodes[node + 1].first, nodes[nodes[node].end].first}});
-    Run run;
-    uint32_t last = kNone;
-    const auto end = std::lower_bound(runs.ways.begin(), runs.ways.end(), nodes[node].end);
-    for (auto way = std::upper_bound(runs.ways.begin(), runs.ways.end(), node); way != end; ++way) {
-        const TrieNode &at = nodes[*way];
-        const std::vector<Config> &from = at.depth == nodes[node].depth + 1 ? before : inside;
-        if (std::none_of(from.begin(), from.end(), [&](const Config &c) { return c.d->next(at.byte); })) continue;
-        const bool sibling = last != kNone && nodes[last].end == *way && nodes[last].depth == at.depth;
-        if (sibling && from.size() == 1 && goes_on(run, from[0].d->next(at.byte), at.byte)) {
-            share(run.chain, *way);
-        } else {
-            if (from.size() > 1 || !is_plain(from[0]) || !hand_over_again(from[0], from[0].d->next(at.byte), *way)) {
-                levels_[level].tops = from;
-                enter(*way, level);
-            }
-            run = run_;
-        }
-        last = *way;
-    }
-    run_.to = nullptr;
-    return true;
-}
-
-/// The same for one stack that only takes bytes: most of a long walk.
+/// As `children` for one stack that only takes bytes: most of a long walk.
 bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
     if (leap(node, level, {&top, 1})) return false;
+    const auto &nodes = vocab_.nodes();
     bool all = true;
     Run run;
     for (Children c = vocab_.children(node); c.next();) {
@@ -297,6 +175,8 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
         if (!to) {
             all = false;
             run.to = nullptr;
+        } else if (c.end == c.node + 1 && only_takes_bytes(*to) && top.counter == Counter{}) {
+            out_->take({nodes[c.node].first, nodes[c.end].first});
         } else if (goes_on(run, to, c.byte)) {
             share(run.chain, {c.node, c.end});
             all = false;
@@ -321,7 +201,14 @@ bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState 
     const auto &nodes = vocab_.nodes();
     const TrieNode &at = nodes[node];
     run_.to = nullptr;
-    if (node + 1 == at.end || covers(next, node)) {
+    const bool leaf = node + 1 == at.end;
+    // Behind a call even a small subtree is worth it, because its siblings follow at once.
+    if (sharing_ && !leaf && next.d->owner != top.d->owner && hand_over(next, node)) {
+        run_.to = to;
+        if (at.byte < 0x80 && top.counter == Counter{}) ways_.push_back({to, hash_of(top.parent), run_.home, run_.at, run_.chain});
+        return false;
+    }
+    if (leaf || covers(next, node)) {
         out_->take({at.first, nodes[at.end].first});
         return true;
     }
@@ -329,8 +216,7 @@ bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState 
         run_.to = to;
         return false;
     }
-    alone_.tops.assign(1, next);
-    if (reaches(alone_, node)) {
+    if (at.end - node >= kWorthSharing && (alone_.tops.assign(1, next), reaches(alone_, node))) {
         out_->take({at.first, nodes[at.end].first});
         return true;
     }

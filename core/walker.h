@@ -174,11 +174,15 @@ class Walker {
         uint32_t length = 0;
     };
 
+    using Stages = std::vector<std::vector<Config>>;  // one for each of some characters, and the last for all that follow
+
     void begin(MaskParts &out);
     bool enter(uint32_t node, size_t level);
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
     bool plain_children(uint32_t node, size_t level, const Config &top);
     bool plain_child(uint32_t node, size_t level, const Config &top, DState *to);
+    bool look_for_loop(std::span<const Config> tops, uint8_t sample, Stages &stages);
+    bool find_loop(std::string_view path, std::span<const Config> tops, Stages &stages, bool &spaced);
     bool leap(uint32_t node, size_t level, std::span<const Config> tops);
     bool covers(const Config &c, uint32_t node);
     bool leap_measured(const Config &top);
@@ -216,7 +220,7 @@ class Walker {
     std::vector<Chain> chains_;  // that this walk has asked for
     std::vector<Way> ways_;
     std::unordered_map<Spots, Reach, SpotsHash> reaches_;
-    Stacks joined_[2];
+    Stacks joined_[2], ahead_[2];
     Stacks alone_;
     Run run_;  // of the node that was entered last
 };

@@ -55,7 +55,8 @@ OPEN = {
         "é": {"pattern": "^(?:ab){2,9}.*$", "maxLength": 30},
     }
 }
-# Loops over many characters: in several stacks, one character ahead, behind a space, and counted.
+# Loops over many characters: in several stacks, some characters ahead, behind a space, behind a call, with a few
+# characters missing, and counted.
 LOOPS = {
     "properties": {
         "words": {"pattern": r"^(?:\S+\s+){0,9}\S+$"},
@@ -63,6 +64,9 @@ LOOPS = {
         "codes": {"pattern": r"^([0-9A-Za-z]{6})|([0-9A-Za-z]{9})$"},
         "version": {"pattern": r"^(\d{1,5})(?:\.(\d{1,5}))?(-[a-zA-Z0-9_\-]+)?$"},
         "signs": {"pattern": r"^[^\w\\]*[A-Z][A-Z0-9_]+x\W+$"},
+        "holes": {"pattern": "^[^あ-う€/]+(/[^、]+)?$"},
+        "lines": {"pattern": r"^$|^(?:\S+\s+){0,3}\S+$", "maxLength": 40},
+        "keys": {"type": "object", "patternProperties": {"^[^-。]+$": {"type": "integer"}}},
     }
 }
 NOTE = {"type": "object", "properties": {"note": {"type": "string", "minLength": 12, "maxLength": 31}}}
@@ -82,7 +86,8 @@ CASES: list[tuple[str, Any, str]] = [
         "loops",
         {"type": "json_schema", "json_schema": LOOPS},
         '{"words": "The lab is 日本 \\u0061", "media": "text ; charset=utf8", "codes": "abc12345z", '
-        '"version": "0.12-a", "signs": "-- A_1x…"}',
+        '"version": "0.12-a", "signs": "-- A_1x…", "holes": "かな a/あ", "lines": "日本 の\u3000 à", '
+        '"keys": {"あa": 1, "。": 2}}',
     ),
     ("regex", {"type": "regex", "pattern": r"(\p{L}+ ){2,4}[^a-z]{3,10}\d{4}-\d\d"}, "Grüße aus KÖLN 🙂🙂🙂2024-01"),
     (

@@ -1,0 +1,55 @@
+// Stacks that do nothing but take bytes: most of a walk.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "automaton.h"
+#include "stack.h"
+
+namespace dovetail {
+
+/// Known to do nothing but take bytes.
+inline bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
+/// The same for a stack whose counter stays as it is meanwhile.
+inline bool is_plain(const Config &c) { return only_takes_bytes(*c.d) && (c.counter == Counter{} || !c.d->measured); }
+/// Whether nothing but the next byte of a character can come.
+inline bool goes_on_inside(const DState &d) {
+    bool inside = true;
+    d.each_range([&](uint8_t low, uint8_t high, DState *) { inside = inside && low >= 0x80 && high < 0xC0; });
+    return inside;
+}
+/// The only call that a state makes, where it does nothing else and nothing is left to do after it; or null.
+inline const CallSite *only_call(const DState &d) {
+    if (!d.expanded || d.has_bytes || d.has_steps || d.measured || !d.extra || d.extra->calls.size() != 1) return nullptr;
+    const CallSite &site = d.extra->calls[0];
+    const bool alone = site.tail && d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key;
+    return alone ? &site : nullptr;
+}
+
+/// A plain stack behind a byte that leads to `to`; what is no plain stack is not told right.
+inline Config moved(const Config &top, DState *to) {
+    Counter counter = top.counter;
+    if (const CallSite *call = only_call(*to)) {
+        to = call->entry();
+        counter = call->init;
+    }
+    if (to->has_steps && to->expanded && !to->counts_tokens) {
+        const std::vector<Resolved> &ways = to->owner->resolve(*to, counter);
+        if (ways.size() == 1) {
+            to = ways[0].state;
+            counter = ways[0].apply(counter);
+        }
+    }
+    return {to, to->keeps_counter() ? counter : Counter{}, top.parent, nullptr};
+}
+
+inline const Loops &loops_of(const Config &c) { return c.d->owner->loops(*c.d); }
+
+/// Notes the bytes that some stacks take.
+inline void note_bytes(std::span<const Config> stacks, bool *bytes) {
+    for (const Config &c : stacks)
+        c.d->each_range([&](uint8_t low, uint8_t high, DState *) { std::fill(bytes + low, bytes + high + 1, true); });
+}
+
+}  // namespace dovetail
