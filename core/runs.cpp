@@ -36,9 +36,11 @@ const Runs &RunCache::of(const HoledSet &chars, bool spaced) {
     Children child = vocab_.children(0);
     if (spaced)
         while (child.next() && child.byte != ' ') continue;
+    const auto &nodes = vocab_.nodes();
+    each_word({nodes[child.node + 1].first, nodes[nodes[child.node].end].first}, [&](uint32_t word, uint64_t bits) { made.inside[word] |= bits; });
     collect(child.node, 0, made);
     made.ways.shrink_to_fit();
-    for (const uint32_t way : made.ways) made.bytes.push_back(vocab_.nodes()[way].byte);
+    made.bytes.shrink_to_fit();
     bytes_ += made.memory();
     return made;
 }
@@ -48,24 +50,23 @@ void RunCache::trim() {
     for (; known_.size() > kMaxKnown / 2; known_.pop_back()) bytes_ -= known_.back()->memory();
 }
 
-/// Sorts what is below a node, before which stand such characters only; `utf8` is the place inside the last of them.
+/// Takes out what is below a node and leaves the characters; before the node stand these only, and `utf8` is the place
+/// inside the last of them.
 void RunCache::collect(uint32_t node, uint8_t utf8, Runs &out) const {
     const auto &nodes = vocab_.nodes();
-    const auto add = [&](uint32_t first, uint32_t last) {
-        each_word({first, last}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
-    };
     for (Children child = vocab_.children(node); child.next();) {
         const uint32_t c = child.node;
-        const uint8_t next = utf8_next(utf8, child.byte);
-        if (!(utf8 == 0 ? out.chars.begins(child.byte) : next != kUtf8Bad)) {
+        const uint8_t next = utf8 == 0 && child.byte < 0x80 ? 0 : utf8_next(utf8, child.byte);
+        const bool goes_on = utf8 == 0 ? out.chars.begins(child.byte) : next != kUtf8Bad;
+        const bool missing = utf8 != 0 && next == 0 && !out.chars.holes.empty() && out.chars.misses(last_code(vocab_.path(c)));
+        if (!goes_on || missing) {
             // Inside a character nothing else can come.
-            if (utf8 == 0) out.ways.push_back(c);
-        } else if (next == 0 && utf8 != 0 && !out.chars.holes.empty() && out.chars.misses(last_code(vocab_.path(c)))) {
-            out.ways.push_back(c);
-        } else if (next == 0 && within(vocab_.below()[c], nodes[c], out.chars)) {
-            add(nodes[c].first, nodes[child.end].first);
-        } else {
-            add(nodes[c].first, nodes[c + 1].first);
+            if (utf8 == 0 || missing) {
+                out.ways.push_back(c);
+                out.bytes.push_back(child.byte);
+            }
+            each_word({nodes[c].first, nodes[child.end].first}, [&](uint32_t word, uint64_t bits) { out.inside[word] &= ~bits; });
+        } else if (child.end > c + 1 && !(next == 0 && within(vocab_.below()[c], nodes[c], out.chars))) {
             collect(c, next, out);
         }
     }
