@@ -151,8 +151,6 @@ class Lowering:
 
     def _typed(self, name: str, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
         """A value of one type with the keywords that are common for it; None where there are others."""
-        if len(live) == 1:
-            return self.pieces.by_type[name]
         if name == "object":
             whole = live <= _MEMBERS
             return self._composite([(OBJECT, ((schema, where),))]) if whole else self._demanding(schema, live, where)
@@ -174,8 +172,6 @@ class Lowering:
 
     def _untyped(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
         """The same for a value that says no type, or several."""
-        if not live:
-            return self.pieces.value
         if live == _ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
         if live in (_ANY_OF, _ONE_OF):
@@ -186,17 +182,15 @@ class Lowering:
         return None
 
     def _several(self, names: list[str], schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """A value of one of these types; what else is said is about at most one of them."""
+        """A value of one of these types, where something is said about at most one of them besides."""
         composite = [name for name in names if name in _COMPOSITE]
-        if len(live) > 1 and not composite:
+        if not composite:
             return self._typed("", schema, live, where)
+        found = self._typed(composite[0], schema, live, where) if len(composite) == 1 else None
+        if found is None:
+            return None
         by_type = {name: self.pieces.by_type[name] for name in names if name != "integer" or "number" not in names}
-        if len(live) > 1:
-            found = self._typed(composite[0], schema, live, where) if len(composite) == 1 else None
-            if found is None:
-                return None
-            by_type[composite[0]] = found
-        return alt(*by_type.values())
+        return alt(*{**by_type, composite[0]: found}.values())
 
     def _scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
         """A string or number with limits; schemas that say the same share one node."""

@@ -1,7 +1,7 @@
 """The objects of most schemas: keys are declared and others allowed or not, or no key is declared at all.
 
 Of the declared ones some may have to be there or not, in one of several ways. They give what the general way gives
-(shapes, ways, members), in a third of the time.
+(shapes, ways, members), in a third of the time. Those of one schema that only declares the core reads itself (Glance).
 """
 
 from __future__ import annotations
