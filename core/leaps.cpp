@@ -32,6 +32,14 @@ bool is_lost(const Config &c, uint8_t sample) {
     return is_plain(next) && next.d->next(sample) != next.d;
 }
 
+/// Whether the sample leads a stack to where a mask is known: what follows is handed over.
+bool is_handed_over(const Config &c, uint8_t sample) {
+    DState *to = c.d->next(sample);
+    if (!to || to == c.d) return false;
+    const Config next = moved(c, to);
+    return is_plain(next) && has_mask(next);
+}
+
 /// The last character of a text, of which one byte is missing; or nothing.
 std::string_view begun_char(std::string_view text) {
     if (text.empty()) return {};
@@ -119,8 +127,9 @@ bool Walker::look_for_loop(std::span<const Config> tops, uint8_t sample, Stages 
 bool Walker::find_loop(std::string_view path, std::span<const Config> tops, Stages &stages, bool &spaced) {
     for (const uint8_t sample : {'e', 'E', '.'}) {  // some are among any characters that are many
         if (std::ranges::all_of(tops, [&](const Config &c) { return is_lost(c, sample); })) continue;
+        if (tops.size() == 1 && is_handed_over(tops[0], sample)) continue;
         if (!look_for_loop(tops, sample, stages)) continue;
-        if (stages.size() > 1 && stages.back().size() == 1 && has_mask(stages.back()[0])) continue;  // it is handed over
+        if (stages.size() > 1 && stages.back().size() == 1 && has_mask(stages.back()[0])) continue;
         const HoledSet &chars = loops_of(stages.back()[0]);
         spaced = !path.empty() && path[0] == ' ' && !chars.has(' ');
         if (!holds_only(path.substr(spaced), chars)) continue;
