@@ -198,6 +198,8 @@ class Automaton {
         if (!d.expanded) expand_now(d);
     }
     const std::vector<Resolved> &resolve(DState &d, Counter c);
+    /// The only call of a state that does nothing else; or null.
+    const CallSite *lone_call(DState &d);
     /// How the state loops on itself, for states that are worth asking.
     const Loops &loops(DState &d);
     /// The characters after which the state takes all of them again, however many have come.
@@ -254,7 +256,6 @@ class Automaton {
     void look_beyond_lower_bound(DState &d, Loops &loops);
     /// Does arriving at `to` come back to `home`, with one repetition counted where the loops tick?
     bool arrives(DState *to, const DState &home, const Loops &loops);
-    const CallSite *lone_call(DState &d);
     bool takes_the_same(DState &d, DState &other, const CallSite &site, DState &entered, int depth);
     void account(size_t bytes);
 

@@ -20,11 +20,9 @@ inline bool goes_on_inside(const DState &d) {
     return inside;
 }
 /// The only call that a state makes, where it does nothing else and nothing is left to do after it; or null.
-inline const CallSite *only_call(const DState &d) {
-    if (!d.expanded || d.has_bytes || d.has_steps || d.measured || !d.extra || d.extra->calls.size() != 1) return nullptr;
-    const CallSite &site = d.extra->calls[0];
-    const bool alone = site.tail && d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key;
-    return alone ? &site : nullptr;
+inline const CallSite *only_call(DState &d) {
+    const CallSite *site = d.expanded && !d.measured ? d.owner->lone_call(d) : nullptr;
+    return site && site->tail ? site : nullptr;
 }
 
 /// A plain stack behind a byte that leads to `to`; what is no plain stack is not told right.
