@@ -47,10 +47,6 @@ std::string_view begun_char(std::string_view text) {
     return last.size() + 1 == char_size(static_cast<uint8_t>(last[0])) ? last : std::string_view();
 }
 
-size_t count_chars(std::string_view text) {
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 /// The stacks that are left behind the first bytes of a character.
 void followed(const std::vector<Config> &stacks, std::string_view bytes, std::vector<Config> &out) {
     out.clear();

@@ -39,7 +39,7 @@ bool Walker::leap_measured(const Config &top) {
     for (const uint32_t way : runs.ways) {
         if (!top.d->next(vocab_.nodes()[way].byte)) continue;
         const std::string_view before = vocab_.path(way).substr(0, vocab_.nodes()[way].depth - 1);
-        const auto chars = static_cast<uint32_t>(std::count_if(before.begin(), before.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+        const auto chars = static_cast<uint32_t>(count_chars(before));
         if (chars > most) continue;
         const Counter left{top.counter.left - chars, top.counter.need - std::min(chars, top.counter.need)};
         levels_[0].tops.assign(1, {top.d, left, nullptr, nullptr});

@@ -1,6 +1,7 @@
 // The tokens of one tokenizer as a trie in preorder, with what a walk wants to know about whole subtrees.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <string_view>
@@ -86,6 +87,11 @@ struct HoledSet : CharSet {
 
 /// How many bytes a character has that begins with this one.
 inline size_t char_size(uint8_t lead) { return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
+
+/// How many characters begin in a text.
+inline size_t count_chars(std::string_view text) {
+    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
 
 /// How many bytes at the end of a text belong to its last character.
 inline size_t last_char(std::string_view text) {
