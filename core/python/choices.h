@@ -16,10 +16,6 @@ struct Named {
     nb::handle part;
 };
 
-inline bool is_a(nb::handle o, const nb::object &type) {
-    return Py_TYPE(o.ptr()) == reinterpret_cast<PyTypeObject *>(type.ptr());
-}
-
 /// The first part of a sequence that has any; any other node is its own.
 inline nb::handle first_part(nb::handle node) {
     if (!is_a(node, ir().seq)) return node;

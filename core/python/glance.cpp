@@ -68,7 +68,7 @@ nb::object repeat(nb::handle body, nb::handle high) {
 nb::object optional(nb::handle body) { return repeat(body, names().one); }
 
 bool is_nothing(nb::handle node) {
-    return Py_TYPE(node.ptr()) == reinterpret_cast<PyTypeObject *>(ir().alt.ptr()) && length(ir().alt_parts(node)) == 0;
+    return is_a(node, ir().alt) && length(ir().alt_parts(node)) == 0;
 }
 
 // What Python holds.
@@ -309,7 +309,7 @@ nb::object Glance::listed(nb::handle lowering, nb::handle schema, nb::handle whe
     extend(next, comma_);
     next.append(value);
     extend(next, ws_);
-    if (Py_TYPE(value.ptr()) == reinterpret_cast<PyTypeObject *>(ir().seq.ptr())) inside.extend(ir().seq_parts(value));
+    if (is_a(value, ir().seq)) inside.extend(ir().seq_parts(value));
     else inside.append(value);
     extend(inside, ws_);
     inside.append(repeat(seq(nb::tuple(next)), nb::none()));

@@ -78,6 +78,10 @@ inline const Ir &ir() {
     return *names;
 }
 
+inline bool is_a(nb::handle o, const nb::object &type) {
+    return Py_TYPE(o.ptr()) == reinterpret_cast<PyTypeObject *>(type.ptr());
+}
+
 inline std::string_view bytes_of(nb::handle o) {
     char *data;
     Py_ssize_t size;
