@@ -250,9 +250,7 @@ class Automaton {
     std::vector<Resolved> resolve_now(DState &d, Counter c);
     void follow_steps(const DState &d, Counter c, std::vector<Resolved> &ways);
     DState::Extra &extra(DState &d);
-    template <class Arrives> uint64_t looping_leads(DState &d, const Arrives &arrives);
     bool spread_wide(DState &d, CharSet &set, std::vector<DState *> &round);
-    static void find_holes(DState &d, Loops &loops);
     void look_beyond_lower_bound(DState &d, Loops &loops);
     /// Does arriving at `to` come back to `home`, with one repetition counted where the loops tick?
     bool arrives(DState *to, const DState &home, const Loops &loops);

@@ -1,8 +1,8 @@
 // Loops over many characters: what a walk finds in them is looked up, and only where they end there is something to walk.
 #include <algorithm>
 
+#include "behind.h"
 #include "mask.h"
-#include "plain.h"
 
 namespace dovetail {
 
@@ -59,43 +59,21 @@ void followed(const std::vector<Config> &stacks, std::string_view bytes, std::ve
 }
 
 /// Whether all characters of a set lead from one state to another, or from it nowhere.
-class Lead {
-  public:
-    Lead(const HoledSet &chars, const DState *to) : chars_(chars), to_(to) {}
-
-    bool from(const DState &d) {
-        for (int b = 0; b < 256; ++b) {
-            const auto byte = static_cast<uint8_t>(b);
-            if (chars_.begins(byte) && !comes(d.next(byte), utf8_next(0, byte), byte & (0x7Fu >> char_size(byte)))) return false;
-        }
+bool all_lead(const HoledSet &chars, const DState &from, const DState *to) {
+    const auto arrives = [&](const DState *at) { return at == to; };
+    const auto misses = [&](const std::pair<uint32_t, uint32_t> &range) {
+        for (uint32_t code = range.first; code <= range.second; ++code)
+            if (!chars.misses(code)) return false;
         return true;
+    };
+    Behind behind(arrives, kFewMissing);
+    for (int b = 0; b < 256; ++b) {
+        const auto byte = static_cast<uint8_t>(b);
+        if (!chars.begins(byte)) continue;
+        if (byte < 0x80 ? from.next(byte) != to : !behind.look(from, byte) || !std::ranges::all_of(behind.missing(), misses)) return false;
     }
-
-  private:
-    /// Behind some bytes of a character: `code` is what they are worth.
-    bool comes(DState *at, uint8_t utf8, uint32_t code) {
-        if (utf8 == 0) return at == to_ || chars_.misses(code);
-        if (!at) return !to_;
-        if (std::find(whole_.begin(), whole_.end(), std::pair(at, utf8)) != whole_.end()) return true;
-        at->owner->expand(*at);
-        if (!only_takes_bytes(*at) || !goes_on_inside(*at)) return false;
-        bool whole = true;  // whatever the code is
-        for (uint32_t b = 0x80; b < 0xC0; ++b) {
-            const auto byte = static_cast<uint8_t>(b);
-            const uint8_t next = utf8_next(utf8, byte);
-            DState *to = at->next(byte);
-            if (next == kUtf8Bad ? to != nullptr : !comes(to, next, code << 6 | (b & 0x3F))) return false;
-            if (next == kUtf8Bad) continue;
-            whole = whole && (next == 0 ? to == to_ : std::find(whole_.begin(), whole_.end(), std::pair(to, next)) != whole_.end());
-        }
-        if (whole) whole_.emplace_back(at, utf8);
-        return true;
-    }
-
-    const HoledSet &chars_;
-    const DState *to_;
-    std::vector<std::pair<DState *, uint8_t>> whole_;  // from where all characters come there
-};
+    return true;
+}
 
 }  // namespace
 
@@ -129,9 +107,9 @@ bool Walker::find_loop(std::string_view path, std::span<const Config> tops, Stag
         const HoledSet &chars = loops_of(stages.back()[0]);
         spaced = !path.empty() && path[0] == ' ' && !chars.has(' ');
         if (!holds_only(path.substr(spaced), chars)) continue;
-        const auto leads = [&](const Config &c) { return Lead(chars, c.d->next(sample)).from(*c.d); };
-        const auto all_lead = [&](const std::vector<Config> &stage) { return std::ranges::all_of(stage, leads); };
-        if (std::all_of(stages.begin(), stages.end() - 1, all_lead)) return true;
+        const auto leads = [&](const Config &c) { return all_lead(chars, *c.d, c.d->next(sample)); };
+        const auto lead = [&](const std::vector<Config> &stage) { return std::ranges::all_of(stage, leads); };
+        if (std::all_of(stages.begin(), stages.end() - 1, lead)) return true;
     }
     return false;
 }

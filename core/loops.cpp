@@ -1,9 +1,8 @@
 // How states lead back to themselves and to states whose masks are known: what lets a walk stop early.
 #include <algorithm>
 #include <bit>
-#include <map>
 
-#include "plain.h"
+#include "behind.h"
 #include "runs.h"
 #include "vocab.h"
 
@@ -12,6 +11,16 @@ namespace dovetail {
 namespace {
 
 constexpr int kManyBytes = 10;  // that loop; what goes round on fewer is walked quickly
+
+/// Adds the bytes by which all characters that they begin arrive, or all but a few.
+template <class Arrives> void find_leads(const DState &d, const Arrives &arrives, size_t few, HoledSet &out) {
+    Behind behind(arrives, few);
+    for (uint32_t b = 0xC2; b < 0xF5; ++b) {
+        if (!d.next(static_cast<uint8_t>(b)) || !behind.look(d, static_cast<uint8_t>(b))) continue;
+        (behind.missing().empty() ? out.leads : out.holed) |= uint64_t{1} << (b - 0xC0);
+        out.holes.insert(out.holes.end(), behind.missing().begin(), behind.missing().end());
+    }
+}
 
 }  // namespace
 
@@ -48,7 +57,7 @@ const Loops &Automaton::loops(DState &d) {
             const auto arrives = [&](DState *to) { return this->arrives(to, d, found); };
             for (uint8_t b = 0; b < 128; ++b)
                 if (arrives(d.next(b))) found.add(b);
-            if (found.ascii()) found.leads = looping_leads(d, arrives);
+            if (found.ascii()) find_leads(d, arrives, !ticks && found.ascii() >= kManyChars ? kFewMissing : 0, found);
             if (alone || found.ascii() > result.ascii()) result = std::move(found);
         };
         look(false, true);  // inside of what is repeated nothing is counted
@@ -56,7 +65,6 @@ const Loops &Automaton::loops(DState &d) {
         if (counts && !result.ascii()) look(true, true);
         if (result.ticks && result.ascii() < kManyBytes) look(true, false);
     }
-    if (!result.ticks && result.ascii() >= kManyChars) find_holes(d, result);
     account(sizeof(Loops) + result.holes.size() * sizeof(result.holes[0]));
     d.extra->loops = std::make_unique<Loops>(std::move(result));
     look_beyond_lower_bound(d, *d.extra->loops);
@@ -79,78 +87,6 @@ void Automaton::look_beyond_lower_bound(DState &d, Loops &loops) {
     if (loops.met) return;
     const Loops &met = this->loops(*r[0].state);
     loops.crosses = met.ticks && met.alone && loops.within(met);
-}
-
-template <class Arrives> uint64_t Automaton::looping_leads(DState &d, const Arrives &arrives) {
-    std::map<std::pair<DState *, uint8_t>, bool> known;
-    // Whether every well-formed rest of a character comes back; `utf8` is the place inside it.
-    auto check = [&](auto &self, DState *at, uint8_t utf8) -> bool {
-        const auto [it, fresh] = known.try_emplace({at, utf8}, true);
-        if (!fresh) return it->second;
-        expand(*at);
-        const DState *last = at;  // most bytes lead where the one before them leads
-        uint8_t last_utf8 = kUtf8Bad;
-        for (int b = 0x80; b < 0x100; ++b) {
-            const uint8_t next = utf8_next(utf8, static_cast<uint8_t>(b));
-            DState *to = at->next(static_cast<uint8_t>(b));
-            if (to == last && next == last_utf8) continue;
-            last = to;
-            last_utf8 = next;
-            // Inside a character nothing else may come: subtrees and profiles rely on it.
-            const bool good = next == kUtf8Bad ? !to
-                              : next == 0      ? arrives(to)
-                                               : to && !to->has_steps && self(self, to, next);
-            if (!good) return known[{at, utf8}] = false;
-        }
-        return true;
-    };
-    uint64_t leads = 0;
-    for (int b = 0xC0; b < 0x100; ++b) {
-        const uint8_t utf8 = utf8_next(0, static_cast<uint8_t>(b));
-        DState *to = d.next(static_cast<uint8_t>(b));
-        if (utf8 != kUtf8Bad && to && !to->has_steps && check(check, to, utf8)) leads |= uint64_t{1} << (b - 0xC0);
-    }
-    return leads;
-}
-
-/// Looks at the characters that begin with a byte by which not all of them lead back: it is often a few that do not.
-void Automaton::find_holes(DState &d, Loops &loops) {
-    constexpr size_t kFew = 64;  // of the characters that one byte begins
-    std::vector<std::pair<uint32_t, uint32_t>> holes;
-    size_t missing = 0;
-    std::vector<std::pair<DState *, uint8_t>> whole;  // from where all characters lead back
-    const auto look = [&](auto &self, DState *at, uint8_t utf8, uint32_t code) -> bool {
-        if (std::find(whole.begin(), whole.end(), std::pair(at, utf8)) != whole.end()) return true;
-        const size_t before = missing;
-        at->owner->expand(*at);
-        if (!at->plain || !goes_on_inside(*at)) return false;
-        for (uint32_t b = 0x80; b < 0xC0; ++b) {
-            const uint8_t next = utf8_next(utf8, static_cast<uint8_t>(b));
-            DState *to = at->next(static_cast<uint8_t>(b));
-            const uint32_t here = code << 6 | (b & 0x3F);
-            if (next == kUtf8Bad) {
-                if (to) return false;
-            } else if (next) {
-                if (!to || to->has_steps || !self(self, to, next, here)) return false;
-            } else if (to != &d) {
-                if (!holes.empty() && holes.back().second + 1 == here) holes.back().second = here;
-                else holes.emplace_back(here, here);
-                if (++missing > kFew) return false;
-            }
-        }
-        if (missing == before) whole.emplace_back(at, utf8);
-        return true;
-    };
-    for (uint32_t b = 0xC2; b < 0xF5; ++b) {
-        const uint8_t utf8 = utf8_next(0, static_cast<uint8_t>(b));
-        DState *to = d.next(static_cast<uint8_t>(b));
-        if (loops.has(static_cast<uint8_t>(b)) || utf8 == kUtf8Bad || !to || to->has_steps) continue;
-        holes.clear();
-        missing = 0;
-        if (!look(look, to, utf8, b & (0x7Fu >> char_size(static_cast<uint8_t>(b))))) continue;
-        loops.holed |= uint64_t{1} << (b - 0xC0);
-        loops.holes.insert(loops.holes.end(), holes.begin(), holes.end());
-    }
 }
 
 const CharSet &Automaton::wide_loops(DState &d) {
@@ -200,8 +136,11 @@ bool Automaton::spread_wide(DState &d, CharSet &set, std::vector<DState *> &roun
     }
     const auto arrives = [&](const DState *to) { return std::find(round.begin(), round.end(), to) != round.end(); };
     set.leads = ~uint64_t{0};
-    for (DState *r : round)
-        if (set.leads) set.leads &= looping_leads(*r, arrives);
+    for (const DState *r : round) {
+        HoledSet found;
+        if (set.leads) find_leads(*r, arrives, 0, found);
+        set.leads &= found.leads;
+    }
     return true;
 }
 
