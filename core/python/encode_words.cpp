@@ -134,22 +134,28 @@ nb::object item_of(nb::handle mapping, nb::handle key) {
     return found;
 }
 
-/// One hexadecimal digit of those whose bits are set, in either case.
-void hexadecimal(uint32_t digits, CodeWriter &w) {
-    std::vector<std::pair<uint32_t, uint32_t>> ranges;
-    for (const auto &[first, last, letter] : {std::tuple{0u, 9u, '0'}, {10u, 15u, 'A'}, {10u, 15u, 'a'}})
-        for (uint32_t digit = first; digit <= last; ++digit) {
-            if (!(digits >> digit & 1)) continue;
-            const uint32_t code = static_cast<uint32_t>(letter) + digit - first;
-            if (!ranges.empty() && ranges.back().second + 1 == code) ranges.back().second = code;
-            else ranges.emplace_back(code, code);
-        }
+/// One of some characters.
+void one_of(const std::set<uint64_t> &codes, CodeWriter &w) {
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (const uint64_t code : codes) {
+        if (!ranges.empty() && ranges.back().second + 1 == code) ranges.back().second = code;
+        else ranges.emplace_back(code, code);
+    }
     w.op(Code::Chars);
     w.number(ranges.size());
     for (const auto &[low, high] : ranges) {
         w.number(low);
         w.number(high);
     }
+}
+
+/// One hexadecimal digit of those whose bits are set, in either case.
+void hexadecimal(uint32_t digits, CodeWriter &w) {
+    std::set<uint64_t> codes;
+    for (uint32_t digit = 0; digit < 16; ++digit)
+        if (digits >> digit & 1)
+            for (const char *spellings : {"0123456789abcdef", "0123456789ABCDEF"}) codes.insert(static_cast<uint8_t>(spellings[digit]));
+    one_of(codes, w);
 }
 
 }  // namespace
@@ -173,12 +179,7 @@ uint32_t Encoder::other_codes(nb::handle codes, const std::string &letters) {
     CodeWriter w(d.code);
     w.op(Code::Alt);
     w.number(3);
-    w.op(Code::Chars);
-    w.number(bytes.size());
-    for (const uint64_t byte : bytes) {
-        w.number(byte);
-        w.number(byte);
-    }
+    one_of(bytes, w);
     w.op(Code::Seq);
     w.number(2);
     w.op(Code::Lit);

@@ -84,8 +84,8 @@ void put(nb::handle dict, nb::handle key, nb::handle value) {
     if (PyDict_SetItem(dict.ptr(), key.ptr(), value.ptr())) throw nb::python_error();
 }
 
-bool contains(nb::handle set, nb::handle key) {
-    const int found = PySet_Contains(set.ptr(), key.ptr());
+bool contains(nb::handle names, nb::handle key) {
+    const int found = PySequence_Contains(names.ptr(), key.ptr());
     if (found < 0) throw nb::python_error();
     return found != 0;
 }
@@ -369,8 +369,7 @@ nb::object Glance::freely(const nb::list &all, const nb::list &values, nb::handl
     nb::list members;
     for (size_t i = 0; i < all.size(); ++i) {
         const nb::object name = all[i];
-        const bool gone = PySequence_Contains(absent.ptr(), name.ptr()) == 1;
-        if (!gone) members.append(nb::make_tuple(member(name, values[i]), nb::bool_(contains(needed, name))));
+        if (!contains(absent, name)) members.append(nb::make_tuple(member(name, values[i]), nb::bool_(contains(needed, name))));
     }
     nb::object extra = nb::none();
     if (open) extra = seq(nb::make_tuple(call(rule(known.member_name, others(all)))));
