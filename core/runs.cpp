@@ -1,6 +1,7 @@
 #include "runs.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace dovetail {
 
@@ -28,21 +29,36 @@ const Runs &RunCache::of(const HoledSet &chars, bool spaced) {
         std::rotate(known_.begin(), known, known + 1);
         return *known_.front();
     }
+    const Runs *base = largest_within(chars, spaced);
     known_.insert(known_.begin(), std::make_unique<Runs>());
     Runs &made = *known_.front();
     made.chars = chars;
     made.spaced = spaced;
-    made.inside.resize(vocab_.rank_words());
-    Children child = vocab_.children(0);
-    if (spaced)
-        while (child.next() && child.byte != ' ') continue;
-    const auto &nodes = vocab_.nodes();
-    each_word({nodes[child.node + 1].first, nodes[nodes[child.node].end].first}, [&](uint32_t word, uint64_t bits) { made.inside[word] |= bits; });
-    collect(child.node, 0, made);
-    made.ways.shrink_to_fit();
-    made.bytes.shrink_to_fit();
+    if (base) {
+        made.inside = base->inside;
+        made.ways.reserve(base->ways.size());
+        made.bytes.reserve(base->ways.size());
+        for (size_t i = 0; i < base->ways.size(); ++i) begin(base->ways[i], base->bytes[i], made);
+    } else {
+        made.inside.resize(vocab_.rank_words());
+        Children child = vocab_.children(0);
+        if (spaced)
+            while (child.next() && child.byte != ' ') continue;
+        for (Children first = vocab_.children(child.node); first.next();) begin(first.node, first.byte, made);
+    }
+    for (const uint64_t word : made.inside) made.tokens += static_cast<uint32_t>(std::popcount(word));
     bytes_ += made.memory();
     return made;
+}
+
+/// What is known for fewer characters, or null: only its ways are left to look at then. It counts as asked for.
+const Runs *RunCache::largest_within(const HoledSet &chars, bool spaced) {
+    auto best = known_.end();
+    for (auto it = known_.begin(); it != known_.end(); ++it)
+        if ((*it)->spaced == spaced && (*it)->chars.within(chars) && (best == known_.end() || (*best)->tokens < (*it)->tokens)) best = it;
+    if (best == known_.end()) return nullptr;
+    std::rotate(known_.begin(), best, best + 1);
+    return known_.front().get();
 }
 
 void RunCache::trim() {
@@ -50,15 +66,28 @@ void RunCache::trim() {
     for (; known_.size() > kMaxKnown / 2; known_.pop_back()) bytes_ -= known_.back()->memory();
 }
 
-/// Takes out what is below a node and leaves the characters; before the node stand these only, and `utf8` is the place
-/// inside the last of them.
-void RunCache::collect(uint32_t node, uint8_t utf8, Runs &out) const {
+/// Looks at a node before which only the characters stand, none of them begun.
+void RunCache::begin(uint32_t node, uint8_t byte, Runs &out) const {
+    if (!out.chars.begins(byte)) {
+        out.ways.push_back(node);
+        out.bytes.push_back(byte);
+        return;
+    }
     const auto &nodes = vocab_.nodes();
+    each_word({nodes[node].first, nodes[nodes[node].end].first}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
+    collect(node, utf8_next(0, byte), out.chars.has(byte), out);
+}
+
+/// Takes out what is below a node and leaves the characters; before the node stand these only. `utf8` is the place inside
+/// the last of them, which is `sure` to be one of them however it ends.
+void RunCache::collect(uint32_t node, uint8_t utf8, bool sure, Runs &out) const {
+    const auto &nodes = vocab_.nodes();
+    if (sure && (nodes[node].utf8_ok >> utf8 & 1) && vocab_.below()[node].within(out.chars)) return;
     for (Children child = vocab_.children(node); child.next();) {
         const uint32_t c = child.node;
         const uint8_t next = utf8 == 0 && child.byte < 0x80 ? 0 : utf8_next(utf8, child.byte);
         const bool goes_on = utf8 == 0 ? out.chars.begins(child.byte) : next != kUtf8Bad;
-        const bool missing = utf8 != 0 && next == 0 && !out.chars.holes.empty() && out.chars.misses(last_code(vocab_.path(c)));
+        const bool missing = utf8 != 0 && next == 0 && !sure && out.chars.misses(last_code(vocab_.path(c)));
         if (!goes_on || missing) {
             // Inside a character nothing else can come.
             if (utf8 == 0 || missing) {
@@ -66,8 +95,8 @@ void RunCache::collect(uint32_t node, uint8_t utf8, Runs &out) const {
                 out.bytes.push_back(child.byte);
             }
             each_word({nodes[c].first, nodes[child.end].first}, [&](uint32_t word, uint64_t bits) { out.inside[word] &= ~bits; });
-        } else if (child.end > c + 1 && !(next == 0 && within(vocab_.below()[c], nodes[c], out.chars))) {
-            collect(c, next, out);
+        } else if (child.end > c + 1) {
+            collect(c, next, next == 0 || (utf8 == 0 ? out.chars.has(child.byte) : sure), out);
         }
     }
 }

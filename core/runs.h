@@ -19,8 +19,9 @@ struct Runs {
     RankMask inside;             // tokens that hold no other character; the last one may be unfinished
     std::vector<uint32_t> ways;  // nodes behind such a beginning that begin another character, or end it; sorted
     std::vector<uint8_t> bytes;  // of these, because most of them are never looked at
+    uint32_t tokens = 0;         // inside
 
-    size_t memory() const { return sizeof(*this) + chars.holes.size() * 8 + inside.size() * 8 + ways.size() * 5; }
+    size_t memory() const { return sizeof(*this) + chars.holes.size() * 8 + inside.size() * 8 + ways.capacity() * 5; }
 };
 
 /// Whether a text holds none but these characters, all of them whole.
@@ -37,7 +38,9 @@ class RunCache {
     size_t bytes() const { return bytes_; }
 
   private:
-    void collect(uint32_t node, uint8_t utf8, Runs &out) const;
+    const Runs *largest_within(const HoledSet &chars, bool spaced);
+    void begin(uint32_t node, uint8_t byte, Runs &out) const;
+    void collect(uint32_t node, uint8_t utf8, bool sure, Runs &out) const;
 
     const Vocab &vocab_;
     std::vector<std::unique_ptr<Runs>> known_;  // the last one asked for comes first

@@ -77,6 +77,10 @@ struct HoledSet : CharSet {
     std::vector<std::pair<uint32_t, uint32_t>> holes;  // ranges of what is missing, sorted
 
     bool operator==(const HoledSet &) const = default;
+    /// False where it would take a closer look at the holes.
+    bool within(const HoledSet &other) const {
+        return CharSet::within(other) && (holed == 0 || (holed == other.holed && holes == other.holes));
+    }
     bool begins(uint8_t byte) const { return has(byte) || (byte >= 0xC0 && (holed >> (byte - 0xC0) & 1)); }
     bool misses(uint32_t code) const {
         for (const auto &[low, high] : holes)

@@ -5,12 +5,18 @@ Every token is tried by its bytes over a vocabulary of single bytes, which the o
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import re
+import string
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import mistral_common
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
 import dovetail as dt
@@ -155,3 +161,43 @@ def test_masks_that_were_evicted_are_made_again() -> None:
         assert matcher.accept(token)
         assert oracle.accept(token)
     assert small.memory()["masks"] < 1_000_000
+
+
+@cache
+def spelled() -> list[tuple[int, str, bytes]]:
+    """The tokens that may stand in a text: what is whole of each, and the bytes of a character that it begins."""
+    _, _, tokens = tekken()
+    found = []
+    for index, data in enumerate(tokens):
+        reader = codecs.getincrementaldecoder("utf-8")()
+        with contextlib.suppress(UnicodeDecodeError):
+            whole = reader.decode(data)
+            found.append((index, whole, reader.getstate()[0]))
+    return [(index, whole, begun) for index, whole, begun in found if whole or begun]
+
+
+@given(
+    st.sets(st.sampled_from([string.ascii_uppercase, string.digits, *string.punctuation, " "])),
+    st.none() | st.sets(st.sampled_from("\u00e9\u00a0\u2028。、あ日\ufeff👩"), max_size=3),
+    st.booleans(),
+)
+@settings(max_examples=25)
+def test_loops_over_any_characters(more: set[str], holes: set[str] | None, spaced: bool) -> None:
+    """Of a set of characters only what it adds to one that is known is looked at."""
+    _, vocabulary, _ = tekken()
+    ascii_chars = {*string.ascii_lowercase, *"".join(more)} - {" " if spaced else ""}
+    missing = {chr(code) for code in range(0x80)} - ascii_chars | (holes or set())
+    chars = f"[^{quoted(missing)}]" if holes is not None else f"[{quoted(ascii_chars)}]"
+    words = f"(?: {chars}+)" if spaced else chars
+    matcher = dt.compile({"type": "regex", "pattern": f"^{words}+\\n$"}, vocabulary).matcher()
+    goes_on, ends = re.compile(f"{words}*{' ?' if spaced else ''}"), re.compile(f"{words}+\n")
+    expected = set()
+    for index, whole, begun in spelled():
+        may_begin = holes is not None and (whole or not spaced)  # a character beyond ASCII
+        if (ends.fullmatch(whole) and not begun) or (goes_on.fullmatch(whole) and (not begun or may_begin)):
+            expected.add(index)
+    assert mask(matcher) - {2} == expected
+
+
+def quoted(chars: set[str]) -> str:
+    return "".join(f"\\u{ord(char):04x}" if ord(char) < 0x10000 else char for char in sorted(chars))

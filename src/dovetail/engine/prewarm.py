@@ -57,8 +57,10 @@ FORMATS = {
     "ipv6": (b'"', b'"1', b'"1:'),
     "uri-reference": (b'"',),
 }
-# What names and titles are made of: with a space among the characters a loop is the most work.
-NAMES = (r"\w ", r"\w -", r"\w .-", "a-z ", "a-zA-Z ", "a-zA-Z -", "a-zA-Z0-9 ")
+# Characters that words and text are made of, fewer before more: a loop over others that have these among them is little
+# work then. Of those beyond ASCII it is all that begin with a byte with which no space or separator does.
+_BEYOND = r"\u00c0-\u0fff\u4000-\ud7ff\ue000-\uefff\u{10000}-\u{10ffff}"
+WORDS = ("a-z", "a-zA-Z", "a-zA-Z0-9", f"a-zA-Z0-9{_BEYOND}")
 
 
 def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
@@ -88,8 +90,9 @@ def prewarm(store: _core.Store, longest: int) -> list[_core.Grammar]:
             warm(Rule(name, json_schema.lower({"type": "string", "format": name})), *prefixes)
         # What a pattern that has no anchors leaves free, before and behind it, is the same for all of them.
         warm(Rule("search", json_schema.lower({"type": "string", "pattern": "ab"})), b'"', b'"a', b'"b', b'"ab')
-        for chars in NAMES:
-            warm(Rule("name", json_schema.lower({"type": "string", "pattern": f"^[{chars}]+$"})), b'"', b'"a')
+        for chars in WORDS:
+            for pattern in (f"[{chars}]+", f"[{chars} ]+", f"[{chars}]+( [{chars}]+)*"):
+                warm(Rule("words", json_schema.lower({"type": "string", "pattern": f"^{pattern}$"})), b'"', b'"a')
         # Whether an address can be too long takes a look at all of its pattern.
         json_schema.lower({"type": "string", "format": "email", "maxLength": LONG_ADDRESS})
     for least in range(2, FEW_CHARS):
