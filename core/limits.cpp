@@ -30,8 +30,7 @@ bool Walker::leap_measured(const Config &top) {
     if (!top.d->between || top.counter.left > kFewLeft + top.d->owner->room()) return false;
     const Loops &loops = top.d->owner->loops(*top.d);
     if (loops.ascii() < kManyChars) return false;
-    HoledSet whole;  // one character of a hole is not counted like another
-    static_cast<CharSet &>(whole) = loops;
+    const HoledSet whole{static_cast<const CharSet &>(loops), 0, {}};  // ways inside a character are not counted below
     const Runs &runs = masks_.runs(whole, false);
     const uint32_t most = top.counter.left - 1 - top.d->fewest;
     out_->dense = runs.inside;

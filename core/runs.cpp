@@ -68,11 +68,7 @@ void RunCache::trim() {
 
 /// Looks at a node before which only the characters stand, none of them begun.
 void RunCache::begin(uint32_t node, uint8_t byte, Runs &out) const {
-    if (!out.chars.begins(byte)) {
-        out.ways.push_back(node);
-        out.bytes.push_back(byte);
-        return;
-    }
+    if (!out.chars.begins(byte)) return out.add_way(node, byte);
     const auto &nodes = vocab_.nodes();
     each_word({nodes[node].first, nodes[nodes[node].end].first}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
     collect(node, utf8_next(0, byte), out.chars.has(byte), out);
@@ -90,10 +86,7 @@ void RunCache::collect(uint32_t node, uint8_t utf8, bool sure, Runs &out) const 
         const bool missing = utf8 != 0 && next == 0 && !sure && out.chars.misses(last_code(vocab_.path(c)));
         if (!goes_on || missing) {
             // Inside a character nothing else can come.
-            if (utf8 == 0 || missing) {
-                out.ways.push_back(c);
-                out.bytes.push_back(child.byte);
-            }
+            if (utf8 == 0 || missing) out.add_way(c, child.byte);
             each_word({nodes[c].first, nodes[child.end].first}, [&](uint32_t word, uint64_t bits) { out.inside[word] &= ~bits; });
         } else if (child.end > c + 1) {
             collect(c, next, next == 0 || (utf8 == 0 ? out.chars.has(child.byte) : sure), out);

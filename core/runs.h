@@ -21,6 +21,10 @@ struct Runs {
     std::vector<uint8_t> bytes;  // of these, because most of them are never looked at
     uint32_t tokens = 0;         // inside
 
+    void add_way(uint32_t node, uint8_t byte) {
+        ways.push_back(node);
+        bytes.push_back(byte);
+    }
     size_t memory() const { return sizeof(*this) + chars.holes.size() * 8 + inside.size() * 8 + ways.capacity() * 5; }
 };
 

@@ -172,8 +172,9 @@ def spelled() -> list[tuple[int, str, bytes]]:
         reader = codecs.getincrementaldecoder("utf-8")()
         with contextlib.suppress(UnicodeDecodeError):
             whole = reader.decode(data)
-            found.append((index, whole, reader.getstate()[0]))
-    return [(index, whole, begun) for index, whole, begun in found if whole or begun]
+            if data:
+                found.append((index, whole, reader.getstate()[0]))
+    return found
 
 
 @given(
