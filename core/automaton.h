@@ -31,7 +31,6 @@ struct CallSite {
     };
     uint64_t id;
     Automaton *callee;
-    DState *from = nullptr;  // where the callee begins, if its first byte was read already
     Counter init;
     bool keeps_set;  // the caller does
     bool measured;   // the caller is, see DState
@@ -110,7 +109,6 @@ struct DState {
     bool has_bytes = false;
     bool plain = false;     // nothing but bytes: no exit, call, token or counter step
     bool counter_live = false;
-    bool respelled = false;  // what follows is another spelling of a character that has a plain one
     bool counts_tokens = false;  // of free text with a token budget
     bool keeps_set = false;      // of members in any order
     bool measured = false;       // of measured text: `left` of the counter is one more than the characters that may come
@@ -235,15 +233,11 @@ class Automaton {
     DState *closed(const std::vector<uint32_t> &targets);
     void take_measures(DState &d);
     void expand_now(DState &d);
-    bool expand_place(DState &d);
-    const DState::Dense &place_row(uint32_t trie);
     void expand_row(DState &d, std::vector<ByteEdge> &edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
     void expand_calls(DState &d);
-    bool is_escape(const DState &d) const { return d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape; }
-    bool expand_escape(DState &d);
     void make_room_for_sites(DState &d, size_t count);
-    void add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from = nullptr);
+    void add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns);
     DState &add_state();
     void own_row(DState &d, std::unique_ptr<DState::Dense> row);
     void set_row(DState &d, std::span<const DState::Range> row);
@@ -266,7 +260,7 @@ class Automaton {
     std::vector<DState *> states_;
     Table<Known> interned_;
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as the place of a state
-    std::vector<std::unique_ptr<DState::Dense>> rows_;  // first those of `place_row`
+    std::vector<std::unique_ptr<DState::Dense>> rows_;
     std::unique_ptr<MemberSets> members_;
     DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
     size_t bytes_ = 0;
@@ -276,7 +270,7 @@ inline constexpr uint32_t kMaxStates = 1u << 18;  // deterministic states of one
 
 inline uint64_t DState::id() const { return uint64_t{1} << 63 | owner->id() * kMaxStates | place; }
 
-inline DState *CallSite::entry() const { return from ? from : callee->entry(); }
+inline DState *CallSite::entry() const { return callee->entry(); }
 
 template <class Visit> void DState::each_range(Visit visit) const {
     if (!dense) {

@@ -4,7 +4,7 @@ namespace dovetail {
 
 namespace {
 
-constexpr std::string_view kMagic = "DVTL\x02";
+constexpr std::string_view kMagic = "DVTL\x03";
 
 void check_ranges(CodeReader &in, uint32_t most) {
     for (uint32_t n = in.count(); n > 0; --n) {
@@ -22,32 +22,6 @@ void check_node(CodeReader &in, size_t calls, size_t depth) {
     case Code::Special:
         in.text();
         return;
-    case Code::Spelled:
-        in.text();
-        in.byte();
-        for (uint32_t n = in.count(); n > 0; --n) {
-            in.byte();
-            if (in.number32() >= calls) throw InputError("grammar code calls a rule that is not there");
-        }
-        return;
-    case Code::Unlisted: {
-        const uint8_t lead = in.byte();
-        check_ranges(in, 0x10FFFF);
-        const uint32_t places = in.count();
-        if (places == 0) throw InputError("a trie in grammar code is empty");
-        for (uint32_t place = 0; place < places; ++place) {
-            in.byte();
-            for (uint32_t n = in.count(); n > 0; --n) {
-                const uint8_t raw = in.byte();
-                if (raw == lead || raw >= 0x80) throw InputError("a letter in grammar code has a bad plain spelling");
-                if (in.number32() >= calls) throw InputError("grammar code calls a rule that is not there");
-                if (in.number32() >= place) throw InputError("a trie in grammar code is not in order");
-            }
-            if (in.number32() >= calls) throw InputError("grammar code calls a rule that is not there");
-        }
-        check_node(in, calls, depth + 1);
-        return check_node(in, calls, depth + 1);
-    }
     case Code::NewKey: in.byte(); return;
     case Code::Chars:
     case Code::Bytes: return check_ranges(in, op == Code::Bytes ? 0xFF : 0x10FFFF);

@@ -30,11 +30,10 @@ struct Grammar {
     ~Grammar();
 };
 
-/// A rule of a store, as long as some grammar holds it or its unit lasts.
+/// A rule of a store, as long as some grammar holds it.
 struct KnownRule {
     Rule *rule = nullptr;
     std::weak_ptr<Unit> unit;
-    bool lasts = false;
 };
 
 /// One lock guards the store, its grammars and their matchers; every public function of Grammar users takes it.
@@ -78,7 +77,6 @@ class Store : public std::enable_shared_from_this<Store> {
     std::vector<const std::string *> names_;
     std::unique_ptr<MaskCache> masks_;
     Workspace workspace_;
-    std::vector<std::shared_ptr<Unit>> lasting_;
     std::vector<Unit *> graves_;
     bool burying_ = false;
     uint64_t last_id_ = 0;

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace dovetail {
+#include "common.h"
 
-using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+namespace dovetail {
 
 /// A set of symbols. Most alphabets are small, and such a set takes no memory of its own.
 class Symbols {

@@ -10,7 +10,6 @@
 #include <bit>
 
 #include "encode.h"
-#include "glance.h"
 #include "matcher.h"
 #include "products.h"
 #include "store.h"
@@ -258,17 +257,6 @@ NB_MODULE(_core, m) {
         .def_prop_ro("steps", &Matcher::steps, "How many steps can be rolled back.")
         .def_prop_ro("position", &Matcher::position, "Bytes of output so far.")
         .def_prop_ro("mask_words", &Matcher::mask_words, "32-bit words in a mask row.");
-
-    nb::class_<Glance>(m, "Glance", "Reads the schemas that most documents are made of into the tables of a lowering.")
-        .def(nb::init<const nb::dict &, const nb::dict &, nb::dict, nb::object, nb::tuple, nb::tuple, nb::object, bool>(), "by_type"_a,
-             "key_ends"_a, "lists"_a, "anything"_a, "ws"_a, "comma"_a, "colon"_a, "excludes"_a)
-        .def("value", &Glance::value, "lowering"_a, "schema"_a, "where"_a, "The values that a schema admits.")
-        .def("declared", &Glance::declared, "lowering"_a, "schema"_a, "where"_a,
-             "The object of a schema that only declares; None where it says more, or something is wrong with it.")
-        .def("next", &Glance::next, "lowering"_a,
-             "Make the bodies of pending rules up to one that the lowering has to make, which is given; None at the end.")
-        .def("freely", &Glance::freely, "names"_a, "values"_a, "needed"_a, "absent"_a, "open"_a,
-             "An object with its members in any order: those of `names` that are not absent, where it is open any others.");
 
     m.def("fingerprint", [](nb::handle data) {
         Fingerprint f;

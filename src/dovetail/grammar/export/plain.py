@@ -54,8 +54,6 @@ class _Copy:
                 return ir.seq(*(self._node(part, depth + 1) for part in parts))
             case ir.Alt(parts):
                 return ir.alt(*(self._node(part, depth + 1) for part in parts))
-            case ir.Spelled():
-                return self._node(ir.spelled_out(node), depth)
             case ir.Unlisted():
                 return self._node(ir.unlisted_out(node), depth)
             case ir.Measured():

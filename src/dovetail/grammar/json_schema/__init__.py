@@ -4,10 +4,10 @@
                                          --tagged----> parameters in the markup of a model family, JSON inside
 
 Exactly JSON Schema, in the draft that `$schema` names or 2020-12, with these bounds. `strict` closes an object that
-declares properties and is silent about others. Properties come in declared order, or in any order where asked for; keys
-and strings in any spelling. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds plain or with
-one digit before the point and an exponent; multiples without an exponent. Escapes of lone surrogates are refused: they
-denote no text. What cannot be held exactly is an error that lists all such keywords.
+declares properties and is silent about others. Properties come in declared order, or in any order where asked for.
+Every value has one canonical spelling: keys, enums, constants and restricted strings as `json.dumps(value,
+ensure_ascii=False)` writes them, integers without a fraction, numbers with limits without an exponent. Free strings may
+also use the escapes of RFC 8259. What cannot be held exactly is an error that lists all such keywords.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from .lowering import Lowering
 from .pointers import render
 from .prune import prune
 from .reading import Reader
-from .references import draft_of
 from .report import Finding, SchemaReport, report
 from .tagged import Tagged
 from .text import DEFAULT_WHITESPACE, pieces
@@ -125,7 +124,7 @@ def _lower(
 ) -> tuple[Lowering, Node]:
     width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
     reader = Reader(schema, registry, strict)
-    shared = pieces(width, tuple(map(str.encode, excludes)), draft_of(schema) <= 4)
+    shared = pieces(width, tuple(map(str.encode, excludes)))
     lowering = Lowering(reader, shared, any_order)
     if pad.strip():
         raise FormatError(f"the pad {pad!r} is not white space", "", "write the rest into the style")

@@ -6,8 +6,8 @@ recursion in the schema is recursion between rules, and a deeply nested schema n
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from json.encoder import encode_basestring
 from typing import Any
 
 from dovetail.errors import LimitError
@@ -21,10 +21,10 @@ from dovetail.grammar.ir import (
     Without,
     alt,
     is_nothing,
-    lit,
+    Lit,
 )
 
-from . import numbers, text
+from . import text
 from .admission import admits, without_sure
 from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
@@ -40,15 +40,14 @@ from .facts import (
 )
 from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
-from .plain import at_a_glance, either_at_a_glance, read_demands
 from .pointers import Where, located, render
 from .prune import Ways, are_met
 from .reading import KEYWORDS, Reader
 from .scalars import scalars, uncovered
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
-from .text import QUOTE, Pieces, concat
-from .values import all_strings, identity, is_speakable
+from .text import Pieces, concat, encoded
+from .values import all_strings, identity, is_number, is_speakable
 from .ways import Ambiguity, simplified
 
 _REF = {"$ref"}
@@ -82,7 +81,6 @@ class Lowering:
         "_ways",
         "doubtful",
         "free_order",
-        "glance",
         "impossible",
         "pieces",
         "reader",
@@ -98,7 +96,6 @@ class Lowering:
         self.doubtful = False  # whether some rule may match nothing
         self._ways: Ways = {}
         self._current: list[list[Node]] = []
-        self.glance = pieces.glance  # which reads and fills these tables too
         self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
@@ -113,7 +110,7 @@ class Lowering:
         if len(nodes) == 1:
             schema, where = nodes[0]
             if type(schema) is dict:
-                return self.glance.value(self, schema, where)
+                return self.single(schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
@@ -124,54 +121,44 @@ class Lowering:
         return found
 
     def single(self, schema: dict[str, Any], where: Where) -> Node:
-        """The same for one schema; the common ones are known at a glance."""
-        return self.glance.value(self, schema, where)
+        """A JSON value to which one schema applies; what most schemas say needs no reading of branches."""
+        found = self._done.get(id(schema))
+        if found is None:
+            found = self._common(schema, where)
+            if found is None:
+                found = self.union(self.reader.read(((schema, where),)))
+            if is_nothing(found):
+                self.impossible.append(where)
+            self._done[id(schema)] = found
+        return found
 
-    def otherwise(self, schema: dict[str, Any], where: Where) -> Node:
-        """The same for one that is not, and that was not seen before."""
-        name = schema.get("type")
+    def _common(self, schema: dict[str, Any], where: Where) -> Node | None:
+        """The values of a schema of a common form; None where it has another."""
         live = KEYWORDS.intersection(schema)
-        found = None
+        name = schema.get("type")
         if type(name) is str and name in TYPES:
-            found = self._typed(name, schema, live, where)
-        elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
+            return self.pieces.by_type[name] if len(live) == 1 else self._typed(name, schema, live, where)
+        if live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
-            if type(target) is dict and "$ref" not in target:
-                found = self._done[id(schema)] = self.single(target, place)
-                return found
-        else:
-            found = self._untyped(schema, live, where)
-        if found is None:
-            found = self.union(self.reader.read(((schema, where),)))
-        if is_nothing(found):
-            self.impossible.append(where)
-        self._done[id(schema)] = found
-        return found
+            return self.single(target, place) if type(target) is dict and "$ref" not in target else None
+        return self._untyped(schema, live, where) if live else self.pieces.value
 
     def _typed(self, name: str, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
         """A value of one type with the keywords that are common for it; None where there are others."""
         if name == "object":
-            whole = live <= _MEMBERS
-            return self._composite([(OBJECT, ((schema, where),))]) if whole else self._demanding(schema, live, where)
+            return self._composite([(OBJECT, ((schema, where),))]) if live <= _MEMBERS else None
         if name == "array":
-            return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
+            plain = live <= _ARRAY and type(schema.get("items")) is not list
+            return self._composite([(ARRAY, ((schema, where),))]) if plain else None
         if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
         if live <= SCALAR_KEYWORDS and not is_special(schema):
             return self._scalar(schema, live, where)
         return None
 
-    def _demanding(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """An object in which one of several groups of members has to be there."""
-        arms = schema["anyOf"] if live - _MEMBERS == _ANY_OF else None
-        if type(arms) is not list or not arms or read_demands(arms) is None:
-            return None
-        at = (where, "anyOf")
-        return self._composite([(OBJECT, ((schema, where), (arm, (at, index)))) for index, arm in enumerate(arms)])
-
     def _untyped(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """The same for a value that says no type, or several."""
+        """The values of a schema that says no type, or several; None where it has no common form."""
         if live == _ENUM and all_strings(schema["enum"]):
             return self.quoted(schema["enum"])
         if live in (_ANY_OF, _ONE_OF):
@@ -212,18 +199,6 @@ class Lowering:
 
     def _new_scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
         return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
-
-    def _list(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        """An array; lists of strings, numbers and the like are the same in all grammars."""
-        item = schema.get("items")
-        if len(live) == 2 and type(item) is dict and len(item) == 1 + ("description" in item):
-            name = item.get("type")
-            if type(name) is str and name in TYPES:
-                shared = self.pieces.lists
-                if name not in shared:
-                    shared[name] = Call(Rule("array", self._plain_array(items(((schema, where),)))))
-                return shared[name]
-        return self._composite([(ARRAY, ((schema, where),))])
 
     def _simple_union(self, schema: dict[str, Any], keyword: str, where: Where) -> Node | None:
         """One of several values with a type of their own, at most one of which is an object or array."""
@@ -289,29 +264,21 @@ class Lowering:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""
         values = self.admitted(facts)
         words = [value for value in values if isinstance(value, str)]
-        bare = facts.integer and self.pieces.bare
-        ways = [self.literal(value, bare) for value in values if not isinstance(value, str)]
+        others = {identity(value): value for value in values if not isinstance(value, str)}
+        ways = [self.literal(int(value) if facts.integer and is_number(value) else value) for value in others.values()]
         return [*([self.quoted(words)] if words else []), *ways]
 
     def quoted(self, words: Iterable[str]) -> Node:
-        """A JSON string that denotes one of `words`."""
+        """A JSON string that denotes one of `words`, but for those that cannot be said or are excluded."""
         speakable = [word for word in dict.fromkeys(words) if word.isascii() or is_speakable(word)]
-        if not speakable:
-            return NOTHING
-        excludes = self.pieces.excludes
-        if excludes:
-            return Seq((QUOTE, Without(alt(*map(text.spell_text, speakable)), excludes), QUOTE))
-        return alt(*map(text.quoted, speakable))
+        return alt(*[text.quoted(word) for word in speakable if not self._is_excluded(word)])
 
-    def literal(self, value: Any, bare: bool = False) -> Node:
-        """A JSON value equal to `value`, a `bare` number in its shortest spelling; members only in their own order."""
+    def _is_excluded(self, word: str) -> bool:
+        return any(one in encoded(word)[1:-1] for one in self.pieces.excludes)
+
+    def literal(self, value: Any) -> Node:
+        """A JSON value equal to `value`; members only in their own order."""
         match value:
-            case None:
-                return text.NULL
-            case bool():
-                return text.TRUE if value else text.FALSE
-            case int() | float():
-                return lit(str(int(value))) if bare else numbers.literal(repr(value))
             case str():
                 return self.quoted((value,))
             case list():
@@ -323,23 +290,25 @@ class Lowering:
                 return concat(
                     text.FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, text.LAST
                 )
-            case _:
+            case dict():
                 members = [self.member(key, self.literal(item), True) for key, item in value.items()]
                 if None in members:
                     return NOTHING
                 return self.braced(Group([member for member in members if member]))
+            case _:
+                return Lit(json.dumps(value, allow_nan=False).encode())
 
     # Objects and arrays.
 
     def finish(self) -> None:
         """Make the bodies of all rules."""
-        while (left := self.glance.next(self)) is not None:
-            rule, kinds = left
+        while self._pending:
+            rule, kinds = self._pending.pop()
             self._ways[id(rule)] = self._current = []
             self._ambiguity.shapes = 0
             if len(kinds) == 1:
                 kind, parts = kinds[0]
-                rule.body = self._object(parts) if kind == OBJECT else self._array(parts)
+                rule.body = self._objects([parts]) if kind == OBJECT else self._array(parts)
             else:
                 objects = [parts for kind, parts in kinds if kind == OBJECT]
                 bodies = [self._objects(objects)] if objects else []
@@ -359,27 +328,12 @@ class Lowering:
         return are_met(self._ways)
 
     def member(self, key: str, value: Node, required: bool) -> Member | None:
-        """A key in its plain spelling with its value; None where the pair cannot be written."""
-        if is_nothing(value):
+        """A key with its value; None where the pair cannot be written."""
+        if is_nothing(value) or self._is_excluded(key):
             return None
-        if self.pieces.excludes:
-            inside = Without(text.spell_text(key), self.pieces.excludes)
-            plain = encode_basestring(key).encode()[1:-1]
-            if any(word in plain for word in self.pieces.excludes):
-                return None
-            return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
         return Member(declared_member(key, value, self.pieces), required)
 
-    def _object(self, parts: Parts) -> Node:
-        found = None if self.pieces.excludes else at_a_glance(self, parts)
-        return found or self._objects([parts])
-
     def _objects(self, several: list[Parts]) -> Node:
-        if not self.pieces.excludes and len(several) > 1:
-            glanced = either_at_a_glance(self, several)
-            if glanced is not None:
-                self._ambiguity.shapes += len(several)
-                return alt(*glanced)
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
         self._ambiguity.shapes += len(shapes)

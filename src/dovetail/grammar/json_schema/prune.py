@@ -13,7 +13,6 @@ from dovetail.grammar.ir import (
     Repeat,
     Rule,
     Seq,
-    Spelled,
     Unlisted,
     Without,
     alt,
@@ -24,7 +23,7 @@ _SCALARS = frozenset(
     ("integer", "number", "pattern", "string", "ws")
 )  # names of rules; they are made only if they match
 
-_PLAIN = frozenset((Spelled, Lit, Chars))  # they call nothing that is looked at
+_PLAIN = frozenset((Lit, Chars))  # they call nothing that is looked at
 
 
 Ways = dict[int, list[list[Node]]]  # by rule: the values that each way to write it cannot do without
@@ -108,7 +107,7 @@ def _called(node: Node) -> tuple[list[Rule], bool]:
             pending += part.parts
             hole = hole or not part.parts
         elif type(part) is Unlisted:
-            pending += (part.tail, part.end)
+            pending += (part.rest, part.other, part.end)
         elif type(part) not in _PLAIN:
             pending += children(part)
     return found, hole
@@ -128,7 +127,7 @@ def _fruitful(node: Node, empty: set[int]) -> bool:
     if type(node) is Without:
         return _fruitful(node.body, empty)
     if type(node) is Unlisted:
-        return _fruitful(node.tail, empty) or _fruitful(node.end, empty)
+        return any(_fruitful(part, empty) for part in (node.rest, node.other, node.end))
     if type(node) is AnyOrder:
         needed = (member for member, required in node.members if required)
         return _fruitful(node.close, empty) and all(_fruitful(member, empty) for member in needed)
@@ -149,9 +148,9 @@ def _pruned(node: Node, empty: set[int]) -> Node:
             if inside != NOTHING:
                 return Repeat(inside, low, high)
             return NOTHING if low else Seq(())
-        case Unlisted(words, spellings, tail, end):
-            tail, end = _pruned(tail, empty), _pruned(end, empty)
-            return NOTHING if tail == end == NOTHING else Unlisted(words, spellings, tail, end)
+        case Unlisted(words, chars, rest, other, end):
+            rest, other, end = (_pruned(part, empty) for part in (rest, other, end))
+            return NOTHING if rest == other == end == NOTHING else Unlisted(words, chars, rest, other, end)
         case AnyOrder(members, extra, separator, close):
             kept_members = [(_pruned(member, empty), required) for member, required in members]
             if any(required and member == NOTHING for member, required in kept_members):

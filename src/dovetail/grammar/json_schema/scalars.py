@@ -15,7 +15,7 @@ from .keys import json_key
 from .pointers import located
 from .reading import Reader
 from .text import Pieces
-from .tracked import tracked
+from .values import is_number
 
 P = ParamSpec("P")
 
@@ -26,7 +26,7 @@ def scalars(facts: Facts, pieces: Pieces, reader: Reader) -> list[Node]:
     if facts.types & STRING:
         ways.append(string(facts, pieces, reader))
     if facts.types & NUMBER:
-        ways.append(number(facts, pieces, reader))
+        ways.append(number(facts, reader))
     if facts.types & BOOLEAN:
         ways += (text.TRUE if value else text.FALSE for value in (True, False) if not _is_banned(facts, value))
     if facts.types & NULL and not _is_banned(facts, None):
@@ -55,18 +55,17 @@ def _takes(wide: Facts, narrow: Facts) -> bool:
     return wide.signature(divided=False) == narrow.signature(divided=False)
 
 
-def number(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
+def number(facts: Facts, reader: Reader) -> Node:
     """A number; where multiples between bounds are too many to tell, the bounds remain."""
-    bare = facts.integer and pieces.bare
-    banned = tuple(Decimal(repr(one)) for one in facts.banned if _is_number(one))
-    if facts.divisors or facts.fraction or banned:
-        divisors = tuple((divisor, holds) for divisor, holds, _ in facts.divisors)
-        try:
-            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, divisors, banned, bare)
-        except LimitError as error:
-            where = facts.divisors[0][2] if facts.divisors else ()
-            reader.widen(where, "multipleOf", error.problem)
-    return numbers.number(facts.integer, facts.minimum, facts.maximum, bare)
+    banned = tuple(Decimal(repr(one)) for one in facts.banned if is_number(one))
+    divisors = tuple((divisor, holds) for divisor, holds, _ in facts.divisors)
+    try:
+        return numbers.number(facts.integer, facts.minimum, facts.maximum, divisors, banned, facts.fraction)
+    except LimitError as error:
+        if not (divisors or banned or facts.fraction):
+            raise
+        reader.widen(facts.divisors[0][2] if divisors else (), "multipleOf", error.problem)
+        return numbers.number(facts.integer, facts.minimum, facts.maximum)
 
 
 def string(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
@@ -112,7 +111,3 @@ def _noted(facts: Facts, reader: Reader, make: Callable[P, Node], *args: P.args,
 
 def _is_banned(facts: Facts, value: Any) -> bool:
     return any(one is value for one in facts.banned)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,7 +1,7 @@
 """Strings by length and pattern, as JSON text or raw.
 
 A pattern describes the decoded string. It is read as nodes over characters first; `quoted` then writes each of its
-characters as JSON may spell it, and the quotes around them.
+characters in its canonical JSON spelling, and the quotes around them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from dovetail.grammar.ir import (
     Repeat,
     Rule,
     Seq,
-    Spelled,
     Text,
     Unlisted,
     Without,
@@ -33,17 +32,17 @@ from dovetail.grammar.ir import (
 
 from . import text
 from .memory import by_identity
-from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
+from .text import BACKSLASH, CANONICAL_TAIL, FREE_CHAR, QUOTE, UNESCAPED, canonical, concat
 
 MAX_PATTERNS = 100
 ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
-ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
+_ESCAPE_BYTES = b"\\u0123456789abcdefnrt"
 
 
 @lru_cache(maxsize=1024)
 def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
     """A JSON string of low to high characters."""
-    inside: Node = Repeat(CHAR, low, high)
+    inside: Node = Repeat(FREE_CHAR, low, high)
     return Call(Rule("string", Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))))
 
 
@@ -57,14 +56,14 @@ def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tupl
     states, limits = found
     if not states:
         return NOTHING
-    spelled = tuple((tuple((_spell(ranges), to) for ranges, to in edges), ends) for edges, ends in states)
+    spelled = tuple((tuple((canonical(ranges), to) for ranges, to in edges), ends) for edges, ends in states)
     return Call(Rule("pattern", Seq((QUOTE, Measured(spelled, 0, *limits, QUOTE.data)))))
 
 
 def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
     """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
-    if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
-        language = regex.restrict(language, text.UNESCAPED)
+    if any(word[:1] in _ESCAPE_BYTES or b"\\" in word for word in excludes):
+        language = regex.restrict(language, UNESCAPED)
         return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, language, QUOTE)))
     return NOTHING if regex.is_empty(language) else as_string(language)
 
@@ -72,8 +71,8 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
 @by_identity(1024)
 def as_string(language: Node) -> Node:
     """A JSON string that denotes a text of `language`, of which there are some; the same each time."""
-    # Where any text may follow, the tail is that of all strings.
-    return Call(Rule("pattern", concat(QUOTE, regex.closed(language, _SPELLING, QUOTE, text.STRING_TAIL))))
+    # Where any text may follow, the tail is that of all keys and patterns.
+    return Call(Rule("pattern", concat(QUOTE, regex.closed(language, _SPELLING, QUOTE, CANONICAL_TAIL))))
 
 
 @lru_cache(maxsize=1024)
@@ -158,19 +157,12 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
     return found | starts if turn < low and starts == before else found
 
 
-@lru_cache(maxsize=4096)
-def _spell(ranges: Ranges) -> Node:
-    # Escapes are rare: a call keeps the many classes of a pattern small.
-    return alt(*text.raw(ranges), concat(BACKSLASH, Call(Rule("escape", alt(*text.escapes(ranges))))))
+def is_plain(word: str) -> bool:
+    """Whether a word stands in a JSON string as it is."""
+    return word.isprintable() and '"' not in word and "\\" not in word
 
 
-def _spell_text(word: str) -> Node:
-    if word.isascii():
-        return Spelled(word, ESCAPES)
-    return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
-
-
-_SPELLING = regex.Spelling(_spell, _spell_text, ESCAPES)
+_SPELLING = regex.Spelling(canonical, lambda word: Lit(text.encoded(word)[1:-1]))
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

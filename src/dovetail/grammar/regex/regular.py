@@ -13,7 +13,7 @@ from dovetail.grammar.regex.automaton import determinise, unfold
 from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.minimal import minimise
 from dovetail.grammar.regex.product import product
-from dovetail.grammar.regex.rules import PLAIN, direct, sequence, spelled_out, to_node
+from dovetail.grammar.regex.rules import direct, sequence, to_node
 from dovetail.grammar.regex.syntax import ANYTHING, Or, Rep, Syntax
 from dovetail.grammar.regex.words import sifted
 
@@ -109,8 +109,8 @@ def from_node(node: ir.Node) -> Syntax:
             return Or(tuple([from_node(part) for part in parts]))
         case ir.Repeat(body, low, high):
             return Rep(from_node(body), low, high)
-        case ir.Unlisted(words, spellings) if spellings is PLAIN:
-            return from_node(spelled_out(words))
+        case ir.Unlisted():
+            return from_node(ir.unlisted_out(node))
         case ir.Without(body, excludes):
             return from_node(without(body, excludes))
         case ir.Text(excludes, (), after, (), most, None, least) if after is not None:
@@ -132,7 +132,6 @@ class Spelling:
 
     char: Callable[[Ranges], ir.Node]
     text: Callable[[str], ir.Node]
-    table: ir.Spellings | None = None  # the same for ASCII
 
     @classmethod
     def of(cls, char: Callable[[Ranges], ir.Node]) -> Spelling:
@@ -186,7 +185,7 @@ class _Map:
                 return ir.Call(ir.Rule("text", ir.star(self._spelling.char(ir.ANY_CHAR.ranges))))
             return ir.Repeat(self._node(node.body), node.low, node.high)
         if type(node) is ir.Unlisted:
-            return self._node(spelled_out(node.words))
+            return self._node(ir.unlisted_out(node))
         raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
 
     def _call(self, rule: ir.Rule) -> ir.Call:
@@ -219,8 +218,8 @@ class _Closing(_Map):
                 return sequence((self._spelling.char(node.body.ranges), loop)) if node.low else loop
             if node.low == 0 and node.high == 1:
                 return ir.Alt((self._last(node.body), self._end))
-        elif type(node) is ir.Unlisted and self._spelling.table is not None:
-            return ir.Unlisted(node.words, self._spelling.table, self._anything, self._end)
+        elif type(node) is ir.Unlisted:
+            return self._last(ir.unlisted_out(node))
         return sequence((self._node(node), self._end))
 
     def _last_loop(self, ranges: Ranges) -> ir.Node:

@@ -120,38 +120,10 @@ def direct(tree: Syntax) -> ir.Node:
 
 def other_than(words: tuple[str, ...]) -> ir.Node:
     """Any text but these words."""
-    if all(word.isascii() and PLAIN.lead.decode() not in word for word in words):
-        return ir.Unlisted(words, PLAIN, ir.star(ir.ANY_CHAR), ir.EMPTY)
-    return spelled_out(words)
+    return ir.Unlisted(words, ir.ANY_CHAR, _REST, ir.NOTHING, ir.EMPTY)
 
 
-def spelled_out(words: tuple[str, ...]) -> ir.Node:
-    """The same without a node for it."""
-
-    def fold(forks: dict[str, ir.Node], listed: bool, _: bool) -> ir.Node:
-        outside = ir.complement([(ord(char), ord(char)) for char in forks])
-        ways = [sequence((ir.lit(char), rest)) for char, rest in forks.items()]
-        ways.append(ir.Seq((outside, ir.star(ir.ANY_CHAR))))
-        return ir.alt(*ways) if listed else ir.optional(ir.alt(*ways))
-
-    return ir.fold_words(words, fold)
-
-
-class _Plain(ir.Spellings):
-    """Every character as it is; the null character, which no table can do without, is its own lead."""
-
-    def __missing__(self, char: str) -> tuple[bytes, ir.Rule]:
-        self[char] = char.encode(), ir.Rule("escape", ir.NOTHING)
-        return self[char]
-
-
-class _Lone(dict[str, ir.Rule]):
-    def __missing__(self, letters: str) -> ir.Rule:
-        self[letters] = ir.Rule("escape", ir.EMPTY)
-        return self[letters]
-
-
-PLAIN = _Plain(b"\0", ir.complement([(0, 0)]), _Lone())
+_REST = ir.Call(ir.Rule("text", ir.star(ir.ANY_CHAR)))
 
 
 _ASCII = [bytes((code,)) for code in range(128)]
