@@ -15,13 +15,12 @@ from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
     Call,
+    Lit,
     Node,
     Rule,
     Seq,
-    Without,
     alt,
     is_nothing,
-    Lit,
 )
 
 from . import text

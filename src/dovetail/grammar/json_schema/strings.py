@@ -32,7 +32,7 @@ from dovetail.grammar.ir import (
 
 from . import text
 from .memory import by_identity
-from .text import BACKSLASH, CANONICAL_TAIL, FREE_CHAR, QUOTE, UNESCAPED, canonical, concat
+from .text import CANONICAL_TAIL, FREE_CHAR, QUOTE, UNESCAPED, canonical, concat
 
 MAX_PATTERNS = 100
 ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
