@@ -115,7 +115,10 @@ CASES: dict[str, Case] = {
     "long const": Case(lambda: {"const": "x" * 100_000}, '"' + "x" * 100_000 + '"'),
     "long list": Case(lambda: {"const": list(range(20_000))}, json.dumps(list(range(20_000)))),
     "long key": Case(
-        lambda: {"type": "object", "properties": {"k" * MEGABYTE: {}}, "additionalProperties": True}, '{"kk": 1}'
+        lambda: {"type": "object", "properties": {"k" * MEGABYTE: {}}, "additionalProperties": False}, "{}"
+    ),
+    "long key beside others": Case(
+        lambda: {"type": "object", "properties": {"k" * MEGABYTE: {}}, "additionalProperties": True}, None
     ),
     "long number": Case(lambda: {"minimum": int("9" * 4000)}, None),
     "long fraction": Case(lambda: {"type": "number", "minimum": 1e-320, "maximum": 1e308}, "1.5"),
@@ -147,7 +150,7 @@ CASES: dict[str, Case] = {
     "objects": Case(lambda: {"anyOf": [record(t={"const": i}) for i in range(MANY)]}, '{"t":9999}'),
     "late objects": Case(lambda: {"anyOf": [record(a={}, t={"const": i}) for i in range(2000)]}, '{"a":1,"t":1999}'),
     "patterned branches": Case(
-        lambda: {"anyOf": [{"type": "string", "pattern": f"^p{i}x*$"} for i in range(MANY)]}, None
+        lambda: {"anyOf": [{"type": "string", "pattern": f"^p{i}x*$"} for i in range(MANY)]}, '"p77xx"'
     ),
     "exclusive branches": Case(lambda: {"oneOf": [{"const": i} for i in range(MANY)]}, None),
     "conjunctions": Case(lambda: {"allOf": [{"minLength": i} for i in range(MANY)]}, '"' + "x" * MANY + '"'),
