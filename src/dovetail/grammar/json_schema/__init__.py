@@ -22,7 +22,7 @@ from dovetail.grammar.ir import NOTHING, Node, is_nothing
 from .layouts import LAYOUTS, Layout
 from .lowering import Lowering
 from .pointers import render
-from .prune import prune
+from .prune import matches
 from .reading import Reader
 from .report import Finding, SchemaReport, report
 from .tagged import Tagged
@@ -131,9 +131,9 @@ def _lower(
     if style == "json":
         node = lowering.value(((schema, ()),))
         lowering.finish()
-        return lowering, prune(node) if lowering.doubtful and not lowering.is_met() else node
+        return lowering, node if not lowering.doubtful or matches(node) else NOTHING
     node = Tagged(lowering, _layout(style, excludes), pad.encode()).arguments(((schema, ()),))
-    return lowering, prune(node) if lowering.doubtful else node
+    return lowering, node if not lowering.doubtful or matches(node) else NOTHING
 
 
 def _inexact(findings: dict[tuple[str, str], str]) -> SchemaError:

@@ -107,7 +107,6 @@ class Counting:
         self._shape = shape
         self._reader = reader
         self._value = value
-        self.values: list[Node] = []  # what items may be
         bounds = [len(shape.prefix), shape.low, *(one.start for one in shape.contains)]
         self._longest = max(bounds) if shape.high is None else shape.high
 
@@ -151,7 +150,6 @@ class Counting:
             else:
                 node = self._value(demands)
                 if not is_nothing(node):
-                    self.values.append(node)
                     found.append((node, _State(True, length, tuple(met))))
         return found
 

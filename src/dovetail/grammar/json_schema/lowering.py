@@ -40,7 +40,6 @@ from .facts import (
 from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
-from .prune import Ways, are_met
 from .reading import KEYWORDS, Reader
 from .scalars import scalars, uncovered
 from .shapes import Extra, Properties, properties, variants
@@ -72,12 +71,10 @@ class Lowering:
     __slots__ = (
         "_ambiguity",
         "_composites",
-        "_current",
         "_done",
         "_kept",
         "_key_ends",
         "_pending",
-        "_ways",
         "doubtful",
         "free_order",
         "impossible",
@@ -93,8 +90,6 @@ class Lowering:
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
-        self._ways: Ways = {}
-        self._current: list[list[Node]] = []
         self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
@@ -303,7 +298,6 @@ class Lowering:
         """Make the bodies of all rules."""
         while self._pending:
             rule, kinds = self._pending.pop()
-            self._ways[id(rule)] = self._current = []
             self._ambiguity.shapes = 0
             if len(kinds) == 1:
                 kind, parts = kinds[0]
@@ -317,14 +311,6 @@ class Lowering:
             if self.free_order:
                 self._ambiguity.check(rule, kinds[0][1][0][1])
         self._ambiguity.check_recursion()
-
-    def need(self, values: list[Node]) -> None:
-        """Note one more way to write the rule at hand: it cannot do without these values."""
-        self._current.append(values)
-
-    def is_met(self) -> bool:
-        """Whether every rule is seen to match something."""
-        return are_met(self._ways)
 
     def member(self, key: str, value: Node, required: bool) -> Member | None:
         """A key with its value; None where the pair cannot be written."""
@@ -341,14 +327,10 @@ class Lowering:
 
     def _members(self, shape: Properties, where: Where) -> Node:
         members: list[Member] = []
-        needs: list[Node] = []
         for name, nodes, required in shape.declared:
-            value = self._of(nodes)
-            member = self.member(name, value, required)
+            member = self.member(name, self._of(nodes), required)
             if member is not None:
                 members.append(member)
-                if required or shape.low:
-                    needs.append(value)
             elif required:
                 return NOTHING
         names = [name for name, _, _ in shape.declared]
@@ -364,8 +346,6 @@ class Lowering:
             group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
-        beside = [*shape.witnesses, *(shape.extra if shape.low else ())]
-        self.need([*needs, *(self._of(one.nodes) for one in beside)])
         return located(where, self.braced, group)
 
     def braced(self, group: Group) -> Node:
@@ -415,7 +395,6 @@ class Lowering:
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape)
             if found is not None:
-                self.need([])
                 return found
             self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
         if shape.contains:
@@ -423,12 +402,8 @@ class Lowering:
             inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, text.LAST)
             if is_nothing(inside):
                 return NOTHING
-            self.need(counting.values)
             return Seq((text.FIRST, *self.pieces.ws, inside))
-        found = self._plain_array(shape)
-        if not is_nothing(found):
-            self.need([self._of(shape.nodes(index)) for index in range(min(shape.low, len(shape.prefix) + 1))])
-        return found
+        return self._plain_array(shape)
 
     def _distinct(self, shape: Items) -> Node | None:
         """An array of different values out of a few; None where they are too many."""

@@ -27,8 +27,8 @@ Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 Divisor = tuple[Decimal, bool]  # whether it must divide the number, or must not
 State = tuple[str, tuple[int, ...]]  # where in the number, and the state of each demand
 
-# Behind the sign, a leading zero, one behind a sign, digits, the point, and digits behind the point.
-_SIGN, _ZERO, _MINUS_ZERO, _WHOLE, _POINT, _FRACTION = "sign", "zero", "minus zero", "whole", "point", "fraction"
+# Behind the sign, a leading zero, digits, the point, and digits behind the point.
+_SIGN, _ZERO, _WHOLE, _POINT, _FRACTION = "sign", "zero", "whole", "point", "fraction"
 _ENDS = (_ZERO, _WHOLE, _FRACTION)
 _DIGITS = "0123456789"
 _ALPHABET: list[tuple[tuple[int, int], ...]] = [((ord(char), ord(char)),) for char in _DIGITS + ".-"]
@@ -296,16 +296,15 @@ class _Tracker:
     def _steps(self, place: str, inner: tuple[int, ...]) -> list[tuple[int, State]]:
         both = list(zip(self._tables, inner, strict=True))
         steps: list[tuple[int, State]] = []
-        if place not in (_ZERO, _MINUS_ZERO):
+        if place != _ZERO:
             reached = _FRACTION if place in (_POINT, _FRACTION) else _WHOLE
             rows = zip(*[table.digits(one) for table, one in both], strict=True) if both else [()] * 10
             steps = [(symbol, (reached, after)) for symbol, after in enumerate(rows)]
             if place in ("", _SIGN):
                 # The integer zero has no sign.
-                zero = (0, (_MINUS_ZERO if place else _ZERO, steps[0][1][1]))
-                steps[:1] = [zero] if self._pointed or not place else []
+                steps[:1] = [(0, (_ZERO, steps[0][1][1]))] if self._pointed or not place else []
         if not place:
             steps.append((_MINUS, (_SIGN, tuple([table.sign(one) for table, one in both]))))
-        elif self._pointed and place in (_ZERO, _MINUS_ZERO, _WHOLE):
+        elif self._pointed and place in (_ZERO, _WHOLE):
             steps.append((_DOT, (_POINT, tuple([table.point(one) for table, one in both]))))
         return [step for step in steps if FAILED not in step[1][1]]

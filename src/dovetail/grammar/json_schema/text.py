@@ -137,18 +137,7 @@ _EXPONENT = Seq((Chars(((0x45, 0x45), (0x65, 0x65))), _SIGN, Repeat(DIGIT, 1, No
 STRING: Node = Call(Rule("string", Seq((QUOTE, star(FREE_CHAR), QUOTE))))
 KEY: Node = Call(Rule("string", Seq((QUOTE, star(CHAR), QUOTE))))
 CANONICAL_TAIL: Node = Call(Rule("string_tail", Seq((star(CHAR), QUOTE))))
-NUMBER = Call(
-    Rule(
-        "number",
-        Alt(
-            (
-                Seq((_MINUS, _WHOLE, optional(_FRACTION), optional(_EXPONENT))),
-                Seq((Lit(b"0"), optional(_FRACTION), optional(_EXPONENT))),
-                Seq((Lit(b"-0"), _FRACTION, optional(_EXPONENT))),  # no "-0": it is the integer 0 once more
-            )
-        ),
-    )
-)
+NUMBER = Call(Rule("number", Seq((_MINUS, Alt((Lit(b"0"), _WHOLE)), optional(_FRACTION), optional(_EXPONENT)))))
 INTEGER = Call(Rule("integer", Alt((Lit(b"0"), Seq((_MINUS, _WHOLE))))))
 OPEN, CLOSE = Lit(b"{"), Lit(b"}")
 FIRST, LAST = Lit(b"["), Lit(b"]")

@@ -183,7 +183,9 @@ def _joined(group: list[_Way], name: str) -> _Way:
     """One way for several that are equal but for one key."""
     found = [entry for way in group if (entry := way.entry(name)) is not None]
     present = {entry.said: entry for entry in found if entry.said is not None}
-    widest = [entry for said, entry in present.items() if not any(other < said for other in present)]
+    most = max(map(len, present), default=0)
+    smaller = [said for said in present if len(said) < most]  # none where all say as much
+    widest = [entry for said, entry in present.items() if not any(other < said for other in smaller)]
     entry = _either(widest) if len(widest) > 1 else widest[0] if widest else found[0]
     first = group[0]
     entries = {key: one for way in group for key, one in way.entries.items()} | first.entries
