@@ -33,7 +33,7 @@ from .text import BACKSLASH, QUOTE, UNESCAPED, KeyEnd, Ranges, concat, encoded, 
 
 Entities = tuple[tuple[str, str], ...]
 
-MAX_KEY = 900  # characters; a longer one is nested too deeply
+MAX_KEY = 1_000  # characters; a longer one is nested too deeply
 _NAME_FIRST: Ranges = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _NAME_REST: Ranges = ((0x30, 0x39), *_NAME_FIRST)
 
@@ -101,7 +101,6 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     """A JSON string that denotes none of `names`, with what follows it."""
     if not names:
         return Seq((QUOTE, end.inside))
-    _check_lengths(names)
     if all(map(is_plain, names)):
         return Seq((QUOTE, Unlisted(tuple(names), UNESCAPED, end.inside, _escaped(end.inside), end.quote)))
     return concat(QUOTE, other_keys(names, Alphabet(end.quote, partial(_json_leave, end.inside), text.canonical)))
@@ -127,7 +126,10 @@ def marked_key(language: Node, entities: Entities) -> Node:
 
 def other_keys(names: Collection[str], alphabet: Alphabet) -> Node:
     """Any key with its end that is none of `names`."""
-    _check_lengths(names)
+    longest = max(map(len, names), default=0)
+    if longest > MAX_KEY:
+        problem = f"a property has a name of {longest} characters, more than {MAX_KEY}, beside undeclared ones"
+        raise LimitError(problem, "", "set additionalProperties to false")
 
     def fold(forks: dict[str, Node], listed: bool, root: bool) -> Node:
         ways = [alphabet.end] if not listed and (not root or alphabet.empty) else []
@@ -141,13 +143,6 @@ def other_keys(names: Collection[str], alphabet: Alphabet) -> Node:
         return alt(*ways)
 
     return fold_words(names, fold)
-
-
-def _check_lengths(names: Collection[str]) -> None:
-    longest = max(map(len, names), default=0)
-    if longest > MAX_KEY:
-        problem = f"a property has a name of {longest} characters, more than {MAX_KEY}, beside undeclared ones"
-        raise LimitError(problem, "", "set additionalProperties to false")
 
 
 @lru_cache(maxsize=4096)
