@@ -30,7 +30,12 @@ divisors = st.lists(st.tuples(units.map(Decimal), st.booleans()), max_size=3)
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 PLAIN = re.compile(r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]+")
-NUMBER = re.compile(rf"({PLAIN.pattern})([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def is_written(text: str, integer: bool, limited: bool) -> bool:
+    """Whether a number is spelled as one of its kind: with limits of any sort it is a plain decimal."""
+    return (WHOLE if integer else PLAIN if limited else NUMBER).fullmatch(text) is not None
 
 
 def takes(node: ir.Node, text: str) -> bool:
@@ -50,7 +55,7 @@ def test_a_plain_number_is_accepted_exactly_between_the_bounds(
     if near and low is not None:
         value = low[0]
     text = f"{value:f}" + ("." if zeros and "." not in f"{value:f}" else "") + "0" * zeros
-    expected = inside(value, low, high) and (WHOLE if integer else PLAIN).fullmatch(text) is not None
+    expected = inside(value, low, high) and is_written(text, integer, bool(low or high))
     assert expected == takes(numbers.number(integer, low, high), text)
 
 
@@ -72,7 +77,8 @@ def test_a_number_is_accepted_exactly_when_all_demands_hold(
 ) -> None:
     value = Decimal(text)
     wanted = inside(value, low, high) and value not in banned
-    wanted = wanted and (WHOLE if kind == "integer" else PLAIN).fullmatch(text) is not None
+    limited = bool(low or high or multiples or banned or kind == "fraction")
+    wanted = wanted and is_written(text, kind == "integer", limited)
     wanted = wanted and not (kind == "fraction" and value == value.to_integral_value())
     wanted = wanted and all((value % divisor == 0) == holds for divisor, holds in multiples)
     try:
@@ -88,8 +94,7 @@ def test_a_number_is_accepted_exactly_when_all_demands_hold(
 def test_a_number_with_bounds_has_no_exponent_and_an_integer_no_fraction(
     integer: bool, low: Bound | None, high: Bound | None, text: str
 ) -> None:
-    spelling = WHOLE if integer else PLAIN if low or high else NUMBER
-    fits = spelling.fullmatch(text) is not None and inside(Decimal(text), low, high)
+    fits = is_written(text, integer, bool(low or high)) and inside(Decimal(text), low, high)
     assert fits == takes(numbers.number(integer, low, high), text)
 
 

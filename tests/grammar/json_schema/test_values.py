@@ -48,7 +48,7 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
     ({"title": "T", "description": "d", "default": 1, "x-own": 2}, ["1", '"a"'], ["a"]),
     ({"type": "null"}, ["null"], ["1"]),
     ({"type": "boolean"}, ["true", "false"], ["True"]),
-    ({"type": "number"}, ["1", "-0.0", "1.5", "1E+9", "1e-9", "1.50"], ["+1", "0x1", "1.", '"1"', "-0", "-0e1"]),
+    ({"type": "number"}, ["1", "-0", "1.5", "1E+9", "1e-9", "1.50"], ["+1", "0x1", "1.", '"1"']),
     (
         {"type": "integer"},
         ["5", "-5", "0", "123456789012345678901"],
