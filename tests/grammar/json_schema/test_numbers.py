@@ -23,14 +23,16 @@ decimals = st.one_of(
     st.integers(-(10**40), 10**40).map(Decimal),
 )
 bounds = st.one_of(st.none(), st.tuples(decimals, st.booleans()))
-plain_texts = st.from_regex(r"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,3})?", fullmatch=True)
+plain_texts = st.sampled_from(["0", "-0", "-0.0"]) | st.from_regex(
+    r"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,3})?", fullmatch=True
+)
 small_bounds = st.none() | st.tuples(plain_texts.map(Decimal), st.booleans())
 units = st.sampled_from(["2", "3", "4", "7", "10", "16", "100", "0.5", "2.5", "0.75", "0.1", "0.01"])
 divisors = st.lists(st.tuples(units.map(Decimal), st.booleans()), max_size=3)
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]*")
-PLAIN = re.compile(r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]+")
-NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+NUMBER = re.compile(rf"{PLAIN.pattern}([eE][+-]?[0-9]+)?")
 
 
 def is_written(text: str, integer: bool, limited: bool) -> bool:
