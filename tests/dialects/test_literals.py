@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dovetail as dt
-from dovetail.dialects.literals import literal_arguments, spell_arguments
-from dovetail.parsing.layouts import GEMMA, PYTHON, Literals
+from dovetail.dialects.literals import spell_arguments
+from dovetail.formats import JsonSchemaFormat
+from dovetail.formats.styles import Literals
+from dovetail.parsing.layouts import GEMMA, PYTHON
+
+
+def literal_arguments(schema: Any, syntax: Literals, excludes: Sequence[str] = ()) -> JsonSchemaFormat:
+    return JsonSchemaFormat(json_schema=schema, style=syntax, excludes=tuple(excludes))
+
 
 SYNTAXES = {"python": PYTHON, "gemma": GEMMA}
 TREE = {"$ref": "#/$defs/node"}
@@ -58,7 +66,7 @@ ACCEPTED = [
 @pytest.mark.parametrize(("schema", "syntax", "text", "accepted"), ACCEPTED)
 def test_a_schema_says_which_literals_are_taken(schema: Any, syntax: str, text: str, accepted: bool) -> None:
     whole = {"type": "object", "properties": {"a": schema}, "required": ["a"], "$defs": {"node": NODE}}
-    assert accepted == dt.accepts(literal_arguments(whole, SYNTAXES[syntax], ""), text)
+    assert accepted == dt.accepts(literal_arguments(whole, SYNTAXES[syntax]), text)
 
 
 MEMBERS = [
@@ -79,14 +87,14 @@ MEMBERS = [
 @pytest.mark.parametrize(("required", "keys", "accepted"), MEMBERS)
 def test_optional_arguments_may_be_left_out(required: list[str], keys: str, accepted: bool) -> None:
     schema = {"type": "object", "properties": {key: {"type": "integer"} for key in "abc"}, "required": required}
-    fmt = literal_arguments(schema, PYTHON, "")
+    fmt = literal_arguments(schema, PYTHON)
     assert accepted == dt.accepts(fmt, f"({', '.join(f'{key}=1' for key in keys)})")
 
 
 def test_a_syntax_may_sort_its_keys() -> None:
     schema = {"type": "object", "properties": {"b": {"type": "integer"}, "A": {"type": "integer"}}}
     assert "{A:1,b:2}" == spell_arguments({"b": 2, "A": 1}, GEMMA)
-    assert dt.accepts(literal_arguments(schema, GEMMA, ""), "{A:1,b:2}")
+    assert dt.accepts(literal_arguments(schema, GEMMA), "{A:1,b:2}")
     assert "(b=2, A=1)" == spell_arguments({"b": 2, "A": 1}, PYTHON)
 
 
@@ -118,7 +126,7 @@ def test_a_schema_that_is_too_deep_ends_in_a_limit() -> None:
     for _ in range(200):
         deep = {"type": "array", "items": deep}
     with pytest.raises(dt.LimitError):
-        literal_arguments({"properties": {"a": deep}}, PYTHON, "")
+        literal_arguments({"properties": {"a": deep}}, PYTHON)
 
 
 VALUES = st.recursive(
@@ -133,7 +141,7 @@ TEXTS_AROUND_QUOTES = st.text(st.sampled_from('<|">x'), max_size=10).filter(
 
 @given(value=st.dictionaries(st.sampled_from(["key", "x"]), VALUES), syntax=st.sampled_from([PYTHON, GEMMA]))
 def test_any_value_that_is_spelled_is_taken(value: dict[str, Any], syntax: Literals) -> None:
-    assert dt.accepts(literal_arguments(True, syntax, ""), spell_arguments(value, syntax))
+    assert dt.accepts(literal_arguments(True, syntax), spell_arguments(value, syntax))
 
 
 @pytest.mark.parametrize(
@@ -145,20 +153,20 @@ def test_excluded_texts_are_in_no_string(quote: str, excludes: tuple[str, ...], 
     wanted = text.index(quote) == len(text) - len(quote) and not any(word in text for word in excludes)
     declared = [{"properties": {"a": {"type": "string"}}}] if quote == GEMMA.quotes[0] else []
     for schema in (True, *declared):
-        fmt = literal_arguments(schema, Literals("{", "}", ":", ",", (quote,), False, True), "", excludes)
+        fmt = literal_arguments(schema, Literals("{", "}", ":", ",", (quote,), False, True), excludes)
         assert wanted == dt.accepts(fmt, f"{{a:{quote}{text}}}")
 
 
 def test_lengths_hold_beside_excluded_texts_and_patterns_do_not() -> None:
     schema = {"properties": {"a": {"type": "string", "maxLength": 2}}}
-    fmt = literal_arguments(schema, GEMMA, "", ["]x"])
+    fmt = literal_arguments(schema, GEMMA, ["]x"])
     assert [True, False, False] == [dt.accepts(fmt, f'{{a:<|"|>{text}<|"|>}}') for text in ("ab", "abc", "]x")]
     with pytest.raises(dt.SchemaError, match="beside excluded texts"):
-        literal_arguments({"properties": {"a": {"pattern": "a", "type": "string"}}}, GEMMA, "", ["x"])
+        literal_arguments({"properties": {"a": {"pattern": "a", "type": "string"}}}, GEMMA, ["x"])
 
 
 @given(text=TEXTS_AROUND_QUOTES)
 def test_raw_text_ends_at_its_quote_and_not_before(text: str) -> None:
     for schema in (True, {"properties": {"a": {"type": "string"}}}):
-        fmt = literal_arguments(schema, GEMMA, "")
+        fmt = literal_arguments(schema, GEMMA)
         assert dt.accepts(fmt, '{a:<|"|>' + text + '<|"|>}') == ('<|"|>' not in (text + '<|"|>')[:-1])
