@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from dovetail.grammar.json_schema.tracked import tracked
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ import dovetail as dt
 from dovetail.engine import accepts
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
-from dovetail.grammar.json_schema.tracked import tracked
 
 spellings = st.from_regex(r"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,3})?", fullmatch=True)
 bounds = st.none() | st.tuples(spellings.map(Decimal), st.booleans())

@@ -28,7 +28,9 @@ _FREE_ESCAPE = Alt(
 
 
 class LiteralSpelling(Spelling):
-    """One syntax, with strings that contain none of `excludes`."""
+    """One syntax, with strings that contain none of `excludes`: a reader of raw text would stumble over them."""
+
+    patterns_overrule = False
 
     def __init__(self, syntax: Literals, excludes: tuple[bytes, ...]) -> None:
         self.syntax = syntax
@@ -61,6 +63,7 @@ class _LiteralMembers:
         self.open: Node = _literal(begin)
         self.close: Node = _literal(end)
         self.ordered = spelling.syntax.ordered
+        self.between = spelling.syntax.sorted_keys
         self._spelling = spelling
         self._assign = _literal(assign)
         self._bare = bare

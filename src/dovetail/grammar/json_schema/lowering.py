@@ -351,10 +351,11 @@ class Lowering:
         witnesses = [self._extra(names, [witness], False, braces) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
-        group: Group | None = Group(members, extra, witnesses)
+        whole = Group(members, extra, witnesses, between=braces.between)
+        group: Group | None = whole
         if shape.low or shape.high is not None or witnesses:
             others = self._number_of_others(shape)
-            group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
+            group = counted(whole._replace(others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
         return located(where, self._braced, group, braces)

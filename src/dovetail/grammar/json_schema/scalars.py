@@ -84,18 +84,18 @@ def string(facts: Facts, pieces: Spelling, reader: Reader) -> Node:
 
 def _language(facts: Facts, pieces: Spelling, reader: Reader) -> Node | None:
     """A string with patterns; None where they are too much to hold."""
-    if facts.banned_words() or (pieces.excludes and not facts.patterns):
-        found = described(facts, pieces.excludes, reader)
-        return None if found is None else pieces.denoting(found, () if facts.patterns else pieces.excludes)
+    excludes = () if facts.patterns and pieces.patterns_overrule else pieces.excludes
+    if facts.banned_words() or excludes:
+        found = described(facts, excludes, reader)
+        return None if found is None else pieces.denoting(found, excludes)
     wanted, barred = facts.pattern_texts()
     return _noted(facts, reader, pieces.matching, wanted, facts.low, facts.high, barred)
 
 
 def described(facts: Facts, excludes: tuple[bytes, ...], reader: Reader) -> Node | None:
-    """The decoded strings that `facts` admit; None where they are too much to hold. A pattern overrules `excludes`."""
-    wanted, barred = facts.pattern_texts()
-    words = () if wanted else excludes
-    return _noted(facts, reader, strings.other_than, facts.banned_words(), facts.low, facts.high, wanted, barred, words)
+    """The decoded strings that `facts` admit without `excludes`; None where they are too much to hold."""
+    limits = (facts.banned_words(), facts.low, facts.high, *facts.pattern_texts(), excludes)
+    return _noted(facts, reader, strings.other_than, *limits)
 
 
 def _noted(facts: Facts, reader: Reader, make: Callable[P, Node], *args: P.args, **kwargs: P.kwargs) -> Node | None:

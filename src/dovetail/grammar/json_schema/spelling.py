@@ -38,6 +38,7 @@ class Members(Protocol):
 
     open: Node
     close: Node
+    between: bool  # members that are not declared may come between declared ones
 
     def declared(self, name: str, value: Node) -> Parts:
         """A declared key with its value; no parts where the key cannot be written."""
@@ -54,6 +55,8 @@ class Spelling:
 
     A string stands in any one of its quotes, a word in any of its spellings.
     """
+
+    patterns_overrule = True  # a string with a pattern may hold what is excluded elsewhere
 
     def __init__(
         self,
@@ -160,6 +163,7 @@ class _JsonMembers:
 
     open: Node = text.OPEN
     close: Node = text.CLOSE
+    between = False
 
     def __init__(self, spelling: JsonSpelling) -> None:
         self._spelling = spelling
