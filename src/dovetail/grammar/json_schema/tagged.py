@@ -257,7 +257,7 @@ class Tagged:
         """Raw text with its stop."""
         inside = None
         if facts.patterns or facts.barred or facts.banned_words():
-            inside = described(facts, self._excludes, self._json.reader)
+            inside = described(facts, () if facts.patterns else self._excludes, self._json.reader)
         if inside == NOTHING or (facts.high is not None and facts.low > facts.high):
             return NOTHING
         if inside is None and not facts.low and facts.high is None:
