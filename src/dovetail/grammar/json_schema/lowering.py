@@ -46,7 +46,7 @@ from .sizes import number_of_keys
 from .spelling import Members, Spelling
 from .text import concat
 from .values import all_strings, identity, is_number, is_speakable
-from .ways import Ambiguity, simplified
+from .ways import choice
 
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
@@ -69,7 +69,6 @@ class Lowering:
     """The rules of one schema."""
 
     __slots__ = (
-        "_ambiguity",
         "_composites",
         "_done",
         "_kept",
@@ -91,7 +90,6 @@ class Lowering:
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
-        self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, Kinds]] = []
@@ -312,7 +310,6 @@ class Lowering:
         """Make the bodies of all rules."""
         while self._pending:
             rule, kinds = self._pending.pop()
-            self._ambiguity.shapes = 0
             if len(kinds) == 1:
                 kind, parts = kinds[0]
                 rule.body = self._objects([parts], self.members) if kind == OBJECT else self._array(parts)
@@ -322,16 +319,12 @@ class Lowering:
                 bodies += (self._array(parts) for kind, parts in kinds if kind == ARRAY)
                 rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
-            if self.free_order:
-                self._ambiguity.check(rule, kinds[0][1][0][1])
-        self._ambiguity.check_recursion()
 
     def _objects(self, several: list[Parts], braces: Members) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
-        self._ambiguity.shapes += len(shapes)
-        ways = [self._object(shape, where, braces) for shape in simplified(shapes, self.reader, self.free_order)]
-        return alt(*(way for way in ways if not is_nothing(way)))
+        ways = [self._object(shape, where, braces) for shape in shapes]
+        return choice([way for way in ways if not is_nothing(way)], where)
 
     def _object(self, shape: Properties, where: Where, braces: Members) -> Node:
         members: list[Member] = []
