@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dovetail import formats as f
-from dovetail.dialects.literals import literal_arguments
 from dovetail.dialects.requests import Request, Tool
 from dovetail.errors import DialectError
 from dovetail.parsing.layouts import (
@@ -307,8 +306,6 @@ class _Maker:
 
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
-        if isinstance(style, Literals):
-            return literal_arguments(tool.parameters, style, tool.path)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
             fields["any_order"] = True

@@ -46,7 +46,8 @@ EXPECTED = {
     "stop_after_first": "true or false",
     "strict": "true or false",
     "style": "one of json, qwen_xml, minimax_xml, minimax_m3_xml, deepseek_xml, deepseek_v4_1_xml, glm_xml,"
-    " glm_4_5_xml, muse_xml, cohere_xml and kimi_k3_xml, or the markup itself as an object with begin, middle and stop",
+    " glm_4_5_xml, muse_xml, cohere_xml and kimi_k3_xml, or an object: the markup itself, with begin, middle and"
+    " stop, or a syntax of literals, with begin, end, assign, separator and quotes",
     "tags": 'an array of at least one tag {"type": "tag", "begin": ..., "content": ..., "end": ...}',
     "token": "a token id from 0 on, or the text of a token",
     "trigger_tokens": "an array of at least one token id or token string",

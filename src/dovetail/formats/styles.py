@@ -1,8 +1,13 @@
-"""How the arguments of a call are marked up one by one, as data: a style is a row of `Layout`."""
+"""How the arguments of a call are written, as data: a style is a row of `Layout` or of `Literals`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+E = TypeVar("E", bound=tuple[Any, ...])
 
 KINDS = ("string", "number", "boolean", "null", "object", "array")
 
@@ -43,3 +48,48 @@ class Layout:
         for char, escape in self.escapes:
             name = name.replace(char, escape)
         return name
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """A call syntax: `begin`, `key` `assign` value joined by `separator`, `end`; values are literals.
+
+    Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
+    Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
+    Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
+    Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, line breaks and other control
+    characters stand in strings as they are.
+    """
+
+    begin: str
+    end: str
+    assign: str
+    separator: str
+    quotes: tuple[str, ...]
+    escapes: bool
+    bare_keys: bool
+    true: str = "true"
+    false: str = "false"
+    null: str = "null"
+    sorted_keys: bool = False
+    quoted_keys: bool = False
+    raw_lines: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.quotes or not all(self.quotes):
+            raise ValueError("the syntax says nothing about quotes")
+        if self.escapes and any(len(quote) > 1 for quote in self.quotes):
+            raise ValueError("quotes of several characters cannot be escaped")
+
+    def ordered(self, members: Iterable[E]) -> list[E]:
+        """Members, each a tuple that begins with its key, in the order in which the syntax has them."""
+        # As Jinja's dictsort, with which the templates of such families write arguments.
+        return sorted(members, key=lambda member: member[0].lower()) if self.sorted_keys else list(members)
+
+
+@lru_cache(maxsize=64)
+def escapes(quote: str, raw_lines: bool = False) -> Mapping[int, str]:
+    """The characters that cannot stand as they are between two times `quote`, each with its escape."""
+    short = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r"}
+    controls = {} if raw_lines else {code: f"\\u{code:04x}" for code in range(0x20)} | short
+    return {**controls, ord(quote): "\\" + quote, 0x5C: "\\\\"}

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from dovetail.formats.styles import Layout
+from dovetail.formats.styles import Literals as Literals
 
 
 class Field(Enum):
@@ -32,31 +33,6 @@ TaggedStyle = Literal[
     "cohere_xml",
     "kimi_k3_xml",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Literals:
-    """A call syntax: `begin`, `key` `assign` value joined by `separator`, `end`; values are literals.
-
-    Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
-    Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
-    Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
-    Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, strings hold line breaks.
-    """
-
-    begin: str
-    end: str
-    assign: str
-    separator: str
-    quotes: tuple[str, ...]
-    escapes: bool
-    bare_keys: bool
-    true: str = "true"
-    false: str = "false"
-    null: str = "null"
-    sorted_keys: bool = False
-    quoted_keys: bool = False
-    raw_lines: bool = False
 
 
 PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")

@@ -17,21 +17,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.errors import FormatError, InputError, SchemaError
+from dovetail.formats.styles import Literals
 from dovetail.grammar.ir import NOTHING, Node, is_nothing
 
 from .layouts import LAYOUTS, Layout
+from .literals import literal_spelling
 from .lowering import Lowering
 from .pointers import render
 from .prune import matches
 from .reading import Reader
 from .report import Finding, SchemaReport, report
+from .spelling import DEFAULT_WHITESPACE, json_spelling
 from .tagged import Tagged
-from .text import DEFAULT_WHITESPACE, pieces
 from .values import UNKNOWN, Content
 from .values import content as content_of
 
 __all__ = ["STYLES", "Content", "Finding", "SchemaReport", "explain_schema", "lower"]
 
+Style = str | Layout | Literals
 STYLES = ("json", *LAYOUTS)
 
 _MAX_CACHED = 1024
@@ -42,7 +45,7 @@ _cache: OrderedDict[Any, Node] = OrderedDict()
 def lower(
     schema: Any,
     *,
-    style: str | Layout = "json",
+    style: Style = "json",
     strict: bool = True,
     any_order: bool = False,
     max_whitespace: int | None = None,
@@ -85,7 +88,7 @@ def lower(
 def explain_schema(
     schema: Any,
     *,
-    style: str | Layout = "json",
+    style: Style = "json",
     strict: bool = True,
     any_order: bool = False,
     registry: Mapping[str, Any] | None = None,
@@ -115,24 +118,28 @@ def _told_where(error: Exception, path: str) -> InputError:
 def _lower(
     schema: Any,
     registry: Mapping[str, Any] | None,
-    style: str | Layout,
+    style: Style,
     strict: bool,
     any_order: bool,
-    max_whitespace: int | None,
+    width: int | None,
     excludes: tuple[str, ...],
     pad: str = "",
 ) -> tuple[Lowering, Node]:
-    width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
-    reader = Reader(schema, registry, strict)
-    shared = pieces(width, tuple(map(str.encode, excludes)))
-    lowering = Lowering(reader, shared, any_order)
     if pad.strip():
         raise FormatError(f"the pad {pad!r} is not white space", "", "write the rest into the style")
-    if style == "json":
-        node = lowering.value(((schema, ()),))
-        lowering.finish()
-        return lowering, node if not lowering.doubtful or matches(node) else NOTHING
-    node = Tagged(lowering, _layout(style, excludes), pad.encode()).arguments(((schema, ()),))
+    reader = Reader(schema, registry, strict)
+    words, root = tuple(map(str.encode, excludes)), ((schema, ()),)
+    if isinstance(style, Literals):
+        spelling = literal_spelling(style, words)
+        lowering = Lowering(reader, spelling, any_order)
+        node = lowering.arguments(root, spelling.arguments())
+    else:
+        lowering = Lowering(reader, json_spelling(DEFAULT_WHITESPACE if width is None else width, words), any_order)
+        if style == "json":
+            node = lowering.value(root)
+            lowering.finish()
+        else:
+            node = Tagged(lowering, _layout(style, excludes), pad.encode()).arguments(root)
     return lowering, node if not lowering.doubtful or matches(node) else NOTHING
 
 

@@ -14,8 +14,9 @@ from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
 from .pointers import Where
 from .reading import Reader
+from .spelling import Spelling
 from .states import States, Steps
-from .text import Pieces, concat
+from .text import concat
 
 MAX_STATES = 2_000
 MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
@@ -189,7 +190,7 @@ def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
     return alt(*ways)
 
 
-def more_items(item: Node, low: int, high: int | None, pieces: Pieces) -> Node:
+def more_items(item: Node, low: int, high: int | None, pieces: Spelling) -> Node:
     """Items with their commas; where they are counted, they get a rule of their own."""
     if high is not None and high <= 0:
         return EMPTY
@@ -199,7 +200,7 @@ def more_items(item: Node, low: int, high: int | None, pieces: Pieces) -> Node:
     return Repeat(Call(Rule("item", body)), low, high)
 
 
-def in_sequence(first: list[Node], tail: Node, low: int, pieces: Pieces) -> Node:
+def in_sequence(first: list[Node], tail: Node, low: int, pieces: Spelling) -> Node:
     """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
     node = tail
     for index in range(len(first) - 1, -1, -1):

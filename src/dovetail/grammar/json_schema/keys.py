@@ -28,8 +28,8 @@ from dovetail.grammar.regex import Spelling, mapped
 from . import text
 from .memory import by_identity
 from .sizes import grows
-from .strings import ANYTHING, as_string, is_plain
-from .text import BACKSLASH, QUOTE, UNESCAPED, KeyEnd, Ranges, concat, encoded, intersect
+from .strings import ANYTHING, as_string
+from .text import BACKSLASH, JSON_QUOTES, QUOTE, KeyEnd, Ranges, canonical, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
 
@@ -50,9 +50,8 @@ class Alphabet:
     empty: bool = True  # whether a key may be empty
 
 
-@lru_cache(maxsize=4096)
 def _json_leave(tail: Node, ranges: Ranges) -> Node:
-    return concat(text.canonical(ranges), tail)
+    return concat(canonical(ranges, JSON_QUOTES), tail)
 
 
 def _name_leave(ranges: Ranges) -> Node:
@@ -78,45 +77,45 @@ def _entity(entities: Entities, ranges: Ranges) -> Node:
     return alt(*([text.one(plain)] if plain else []), *written)
 
 
-def json_key(names: Sequence[str], pieces: text.Pieces) -> Node:
-    """A JSON string that denotes none of `names`."""
-    if not names:
-        return pieces.key
-    if not pieces.excludes:
-        return other_member(names, KeyEnd(QUOTE, text.CANONICAL_TAIL, QUOTE, EMPTY))
-    inside = other_keys(names, Alphabet(EMPTY, partial(_json_leave, star(text.CHAR)), text.canonical))
-    return concat(QUOTE, Without(inside, pieces.excludes), QUOTE)
-
-
-def declared_member(name: str, value: Node, pieces: text.Pieces) -> tuple[Node, ...]:
-    """A declared key with its value; members whose values are common share their ends."""
-    key = encoded(name)
-    end = pieces.key_ends.get(id(value))
-    if end is not None:
-        return Lit(key[:-1]), end.declared
-    return Lit(key), pieces.colon, value, *pieces.ws
+def other_key(names: Sequence[str], excludes: tuple[bytes, ...]) -> Node:
+    """A JSON string that denotes none of `names` and contains none of `excludes`."""
+    if not excludes:
+        return other_member(names, KeyEnd(QUOTE, JSON_QUOTES.tail, QUOTE, EMPTY))
+    inside = other_keys(names, _json(EMPTY, star(JSON_QUOTES.char)))
+    return concat(QUOTE, Without(inside, excludes), QUOTE)
 
 
 def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     """A JSON string that denotes none of `names`, with what follows it."""
     if not names:
         return Seq((QUOTE, end.inside))
-    if all(map(is_plain, names)):
-        return Seq((QUOTE, Unlisted(tuple(names), UNESCAPED, end.inside, _escaped(end.inside), end.quote)))
-    return concat(QUOTE, other_keys(names, Alphabet(end.quote, partial(_json_leave, end.inside), text.canonical)))
+    if all(map(_is_unescaped, names)):
+        unescaped, escaped = JSON_QUOTES.unescaped, _escaped(end.inside)
+        return Seq((QUOTE, Unlisted(tuple(names), unescaped, end.inside, escaped, end.quote)))
+    return concat(QUOTE, other_keys(names, _json(end.quote, end.inside)))
+
+
+def _json(end: Node, tail: Node) -> Alphabet:
+    return Alphabet(end, partial(_json_leave, tail), partial(canonical, quotes=JSON_QUOTES))
+
+
+def _is_unescaped(name: str) -> bool:
+    """Whether a key stands in a JSON string as it is."""
+    return name.isprintable() and '"' not in name and "\\" not in name
 
 
 @by_identity(1024)
 def _escaped(tail: Node) -> Node:
-    """An escape with what follows it, which no plain name has."""
-    return Seq((BACKSLASH, Call(Rule("escaped", Seq((text.ESCAPE, tail))))))
+    """An escape with what follows it, which no unescaped name has."""
+    return Seq((BACKSLASH, Call(Rule("escaped", Seq((JSON_QUOTES.escape, tail))))))
 
 
 def quoted_member(language: Node, end: KeyEnd) -> Node:
     """A JSON string that denotes a text of `language`, with what follows it; the string is the same for all members."""
     if language == ANYTHING:
         return other_member((), end)
-    return Seq((as_string(language), text.NEW_KEY if grows(language) else text.NEW_KEY_OF_FEW, end.behind))
+    new = text.NEW_KEY if grows(language) else text.NEW_KEY_OF_FEW
+    return Seq((as_string(language, JSON_QUOTES), new, end.after))
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

@@ -1,4 +1,4 @@
-"""From facts to nodes: JSON values.
+"""From facts to nodes: values in one spelling.
 
 A schema that describes objects or arrays becomes one rule, whose body is made later from a list of pending work: so
 recursion in the schema is recursion between rules, and a deeply nested schema needs no deep Python stack.
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dovetail.errors import LimitError
+from dovetail.errors import GrammarError, LimitError, SchemaError
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -29,24 +29,21 @@ from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, item
 from .facts import (
     ARRAY,
     OBJECT,
-    SCALAR_KEYWORDS,
     STRING,
     TYPES,
     Facts,
     Located,
-    is_special,
-    read_scalar,
 )
-from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .reading import KEYWORDS, Reader
 from .scalars import scalars, uncovered
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
-from .text import Pieces, concat, encoded
+from .spelling import Members, Spelling
+from .text import concat
 from .values import all_strings, identity, is_number, is_speakable
-from .ways import Ambiguity, simplified
+from .ways import choice
 
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
@@ -69,32 +66,30 @@ class Lowering:
     """The rules of one schema."""
 
     __slots__ = (
-        "_ambiguity",
         "_composites",
         "_done",
         "_kept",
-        "_key_ends",
         "_pending",
         "doubtful",
         "free_order",
         "impossible",
+        "members",
         "pieces",
         "reader",
         "strict",
     )
 
-    def __init__(self, reader: Reader, pieces: Pieces, free_order: bool) -> None:
+    def __init__(self, reader: Reader, pieces: Spelling, free_order: bool) -> None:
         self.reader = reader
         self.pieces = pieces
+        self.members = pieces.members()
         self.strict = reader.strict
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
-        self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, Kinds]] = []
-        self._key_ends: dict[int, tuple[Node, text.KeyEnd]] = {}
         self._composites: dict[Any, tuple[Node, Kinds]] = {}
 
     # Which values.
@@ -131,83 +126,18 @@ class Lowering:
         live = KEYWORDS.intersection(schema)
         name = schema.get("type")
         if type(name) is str and name in TYPES:
-            return self.pieces.by_type[name] if len(live) == 1 else self._typed(name, schema, live, where)
+            if len(live) == 1:
+                return self.pieces.by_type[name]
+            if name == "object" and live <= _MEMBERS:
+                return self._composite([(OBJECT, ((schema, where),))])
+            if name == "array" and live <= _ARRAY and type(schema.get("items")) is not list:
+                return self._composite([(ARRAY, ((schema, where),))])
+            return None
         if live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             return self.single(target, place) if type(target) is dict and "$ref" not in target else None
-        return self._untyped(schema, live, where) if live else self.pieces.value
-
-    def _typed(self, name: str, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """A value of one type with the keywords that are common for it; None where there are others."""
-        if name == "object":
-            return self._composite([(OBJECT, ((schema, where),))]) if live <= _MEMBERS else None
-        if name == "array":
-            plain = live <= _ARRAY and type(schema.get("items")) is not list
-            return self._composite([(ARRAY, ((schema, where),))]) if plain else None
-        if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
-            return self.quoted(schema["enum"])
-        if live <= SCALAR_KEYWORDS and not is_special(schema):
-            return self._scalar(schema, live, where)
-        return None
-
-    def _untyped(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """The values of a schema that says no type, or several; None where it has no common form."""
-        if live == _ENUM and all_strings(schema["enum"]):
-            return self.quoted(schema["enum"])
-        if live in (_ANY_OF, _ONE_OF):
-            return self._simple_union(schema, next(iter(live)), where)
-        names = schema.get("type")
-        if type(names) is list and names and all(type(name) is str and name in TYPES for name in names):
-            return self._several(names, schema, live, where)
-        return None
-
-    def _several(self, names: list[str], schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """A value of one of these types, where something is said about at most one of them besides."""
-        composite = [name for name in names if name in _COMPOSITE]
-        if not composite:
-            return self._typed("", schema, live, where)
-        found = self._typed(composite[0], schema, live, where) if len(composite) == 1 else None
-        if found is None:
-            return None
-        by_type = {name: self.pieces.by_type[name] for name in names if name != "integer" or "number" not in names}
-        return alt(*{**by_type, composite[0]: found}.values())
-
-    def _scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        """A string or number with limits; schemas that say the same share one node."""
-        shared = self.pieces.scalars
-        spread = ((word, value, type(value)) for word, value in schema.items() if word in live)
-        key = tuple([(word, tuple(value) if kind is list else value, kind) for word, value, kind in spread])
-        try:
-            found = shared.get(key)
-        except TypeError:
-            return self._new_scalar(schema, live, where)  # a value that is no scalar
-        if found is None:
-            before = len(self.reader.findings)
-            found = self._new_scalar(schema, live, where)
-            if len(self.reader.findings) == before:
-                if len(shared) >= _MAX_SHARED:
-                    shared.clear()
-                shared[key] = found
-        return found
-
-    def _new_scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
-
-    def _simple_union(self, schema: dict[str, Any], keyword: str, where: Where) -> Node | None:
-        """One of several values with a type of their own, at most one of which is an object or array."""
-        arms = schema[keyword]
-        if type(arms) is not list or not arms:
-            return None
-        if not all(type(arm) is dict and type(arm.get("type")) is str for arm in arms):
-            return None
-        names = [arm["type"] for arm in arms]
-        if sum(name in _COMPOSITE for name in names) > 1:
-            return None
-        if keyword == "oneOf" and (len({*names}) < len(names) or ("integer" in names and "number" in names)):
-            return None
-        ways = [self.single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
-        return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
+        return None if live else self.pieces.value
 
     def union(self, branches: list[Facts]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
@@ -219,8 +149,8 @@ class Lowering:
                 continue
             ways += scalars(facts, self.pieces, self.reader)
             for kind, parts, anything in (
-                (OBJECT, facts.objects, self.pieces.object),
-                (ARRAY, facts.arrays, self.pieces.array),
+                (OBJECT, facts.objects, self.pieces.by_type["object"]),
+                (ARRAY, facts.arrays, self.pieces.by_type["array"]),
             ):
                 if facts.types & kind and parts:
                     composite.append((kind, parts))
@@ -263,15 +193,12 @@ class Lowering:
         return [*([self.quoted(words)] if words else []), *ways]
 
     def quoted(self, words: Iterable[str]) -> Node:
-        """A JSON string that denotes one of `words`, but for those that cannot be said or are excluded."""
+        """A string that denotes one of `words`, but for those that cannot be said or are excluded."""
         speakable = [word for word in dict.fromkeys(words) if word.isascii() or is_speakable(word)]
-        return alt(*[text.quoted(word) for word in speakable if not self._is_excluded(word)])
-
-    def _is_excluded(self, word: str) -> bool:
-        return any(one in encoded(word)[1:-1] for one in self.pieces.excludes)
+        return alt(*[node for word in speakable for node in self.pieces.word(word)])
 
     def literal(self, value: Any) -> Node:
-        """A JSON value equal to `value`; members only in their own order."""
+        """A value equal to `value`; members only in their own order."""
         match value:
             case str():
                 return self.quoted((value,))
@@ -285,50 +212,59 @@ class Lowering:
                     text.FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, text.LAST
                 )
             case dict():
-                members = [self.member(key, self.literal(item), True) for key, item in value.items()]
-                if None in members:
-                    return NOTHING
-                return self.braced(Group([member for member in members if member]))
+                return self._literal_object(value, self.members)
+            case bool() | None:
+                return {True: self.pieces.true, False: self.pieces.false, None: self.pieces.null}[value]
             case _:
                 return Lit(json.dumps(value, allow_nan=False).encode())
 
+    def _literal_object(self, value: dict[str, Any], braces: Members) -> Node:
+        members = [_member(key, self.literal(item), True, braces) for key, item in braces.ordered(value.items())]
+        return NOTHING if None in members else self._braced(Group([one for one in members if one]), braces)
+
     # Objects and arrays.
+
+    def arguments(self, nodes: Sequence[Located], braces: Members) -> Node:
+        """An object to which all of `nodes` apply, written between other braces than those inside of it."""
+        ways: list[Node] = []
+        several: list[Parts] = []
+        for facts in self.reader.read(nodes):
+            if facts.values is not None:
+                objects = [value for value in self.admitted(facts) if isinstance(value, dict)]
+                ways += (self._literal_object(value, braces) for value in objects)
+            elif facts.types & OBJECT:
+                several.append(facts.objects or (({}, ()),))
+        ways += [self._objects(several, braces)] if several else []
+        self.finish()
+        return alt(*[way for way in ways if not is_nothing(way)])
 
     def finish(self) -> None:
         """Make the bodies of all rules."""
         while self._pending:
             rule, kinds = self._pending.pop()
-            self._ambiguity.shapes = 0
             if len(kinds) == 1:
                 kind, parts = kinds[0]
-                rule.body = self._objects([parts]) if kind == OBJECT else self._array(parts)
+                rule.body = self._objects([parts], self.members) if kind == OBJECT else self._array(parts)
             else:
                 objects = [parts for kind, parts in kinds if kind == OBJECT]
-                bodies = [self._objects(objects)] if objects else []
+                bodies = [self._objects(objects, self.members)] if objects else []
                 bodies += (self._array(parts) for kind, parts in kinds if kind == ARRAY)
                 rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
-            if self.free_order:
-                self._ambiguity.check(rule, kinds[0][1][0][1])
-        self._ambiguity.check_recursion()
 
-    def member(self, key: str, value: Node, required: bool) -> Member | None:
-        """A key with its value; None where the pair cannot be written."""
-        if is_nothing(value) or self._is_excluded(key):
-            return None
-        return Member(declared_member(key, value, self.pieces), required)
-
-    def _objects(self, several: list[Parts]) -> Node:
+    def _objects(self, several: list[Parts], braces: Members) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
-        self._ambiguity.shapes += len(shapes)
-        ways = [self._members(shape, where) for shape in simplified(shapes, self.reader, self.free_order)]
-        return alt(*(way for way in ways if not is_nothing(way)))
+        ways = [self._object(shape, where, braces) for shape in shapes]
+        return choice([way for way in ways if not is_nothing(way)], where)
 
-    def _members(self, shape: Properties, where: Where) -> Node:
+    def _object(self, shape: Properties, where: Where, braces: Members) -> Node:
         members: list[Member] = []
-        for name, nodes, required in shape.declared:
-            member = self.member(name, self._of(nodes), required)
+        for name, nodes, required in braces.ordered(shape.declared):
+            try:
+                member = _member(name, self._of(nodes), required, braces)
+            except GrammarError as error:
+                raise SchemaError(error.problem, render(((where, "properties"), name)), error.fix) from None
             if member is not None:
                 members.append(member)
             elif required:
@@ -336,23 +272,24 @@ class Lowering:
         names = [name for name, _, _ in shape.declared]
         # Where the member is written several times, it is a rule of its own.
         once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self.extra(names, shape.extra, once) if shape.extra else ()
-        witnesses = [self.extra(names, [witness], False) for witness in shape.witnesses]
+        extra = self._extra(names, shape.extra, once, braces) if shape.extra else ()
+        witnesses = [self._extra(names, [witness], False, braces) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
-        group: Group | None = Group(members, extra, witnesses)
+        whole = Group(members, extra, witnesses, between=braces.between)
+        group: Group | None = whole
         if shape.low or shape.high is not None or witnesses:
             others = self._number_of_others(shape)
-            group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
+            group = counted(whole._replace(others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
-        return located(where, self.braced, group)
+        return located(where, self._braced, group, braces)
 
-    def braced(self, group: Group) -> Node:
+    def _braced(self, group: Group, braces: Members) -> Node:
         """The members of an object between its braces."""
         if self.free_order:
-            return concat(text.OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, text.CLOSE))
-        return Seq((text.OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, text.CLOSE)))
+            return concat(braces.open, *self.pieces.ws, any_order(group, self.pieces.comma, braces.close))
+        return Seq((braces.open, *self.pieces.ws, *ordered(group, self.pieces.comma, braces.close)))
 
     def _of(self, nodes: Sequence[Located]) -> Node:
         """A value of which nothing at all may be said."""
@@ -364,29 +301,15 @@ class Lowering:
         found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
         return None if found is None else max(found - len(shape.witnesses), 0)
 
-    def extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
+    def _extra(self, names: list[str], groups: list[Extra], once: bool, braces: Members) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
-        ways: list[Node] = []
-        for group in groups:
-            value = self._of(group.nodes)
-            if is_nothing(value):
-                continue
-            behind = (self.pieces.colon, value, *self.pieces.ws)
-            if group.keys is None and self.pieces.excludes:
-                ways.append(concat(json_key(names, self.pieces), text.NEW_KEY, *behind))
-                continue
-            end = self.pieces.key_ends.get(id(value)) or self._key_end(value)
-            ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))
+        values = [(group.keys, self._of(group.nodes)) for group in groups]
+        ways = [braces.other(names, keys, value) for keys, value in values if not is_nothing(value)]
+        ways = [way for way in ways if not is_nothing(way)]
         if not ways:
             return ()
         member = alt(*ways)
         return (member,) if once else (Call(Rule("member", member)),)
-
-    def _key_end(self, value: Node) -> text.KeyEnd:
-        found = self._key_ends.get(id(value))
-        if found is None:  # the value keeps its identity
-            found = self._key_ends[id(value)] = value, text.key_end(self.pieces.colon, value, *self.pieces.ws)
-        return found[1]
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)
@@ -439,3 +362,9 @@ class Lowering:
         if high is None or high > 0:
             inside = in_sequence(prefix[:high] or [rest], tail, low, self.pieces)
         return Seq((text.FIRST, *self.pieces.ws, inside, text.LAST))
+
+
+def _member(key: str, value: Node, required: bool, braces: Members) -> Member | None:
+    """A key with its value; None where the pair cannot be written."""
+    parts = () if is_nothing(value) else braces.declared(key, value)
+    return Member(parts, required) if parts else None

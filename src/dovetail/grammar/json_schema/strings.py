@@ -1,12 +1,12 @@
-"""Strings by length and pattern, as JSON text or raw.
+"""Strings by length and pattern, between quotes or raw.
 
 A pattern describes the decoded string. It is read as nodes over characters first; `quoted` then writes each of its
-characters in its canonical JSON spelling, and the quotes around them.
+characters in its canonical spelling, and the quotes around them.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
@@ -30,9 +30,8 @@ from dovetail.grammar.ir import (
     walk,
 )
 
-from . import text
 from .memory import by_identity
-from .text import CANONICAL_TAIL, FREE_CHAR, QUOTE, UNESCAPED, canonical, concat
+from .text import JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical, concat
 
 MAX_PATTERNS = 100
 ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
@@ -40,39 +39,53 @@ _ESCAPE_BYTES = b"\\u0123456789abcdefnrt"
 
 
 @lru_cache(maxsize=1024)
-def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
-    """A JSON string of low to high characters."""
-    inside: Node = Repeat(FREE_CHAR, low, high)
-    return Call(Rule("string", Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))))
+def bounded(low: int, high: int | None, excludes: tuple[bytes, ...], quotes: AnyQuotes = JSON_QUOTES) -> Node:
+    """A string of low to high characters, in any of their spellings."""
+    if isinstance(quotes, RawQuotes):
+        return quoted(language((), low, high), excludes, quotes)
+    inside: Node = Repeat(quotes.free_char, low, high)
+    return Call(Rule("string", Seq((quotes.mark, Without(inside, excludes) if excludes else inside, quotes.mark))))
 
 
 @lru_cache(maxsize=1024)
-def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
-    """A JSON string of low to high characters in which every pattern is found and none of `barred`."""
+def matching(
+    patterns: tuple[str, ...],
+    low: int,
+    high: int | None,
+    barred: tuple[str, ...] = (),
+    quotes: AnyQuotes = JSON_QUOTES,
+) -> Node:
+    """A string of low to high characters in which every pattern is found and none of `barred`."""
     _check_count(patterns, barred)
-    found = regex.measured(patterns, barred, low, high)
-    if found is None:
-        return quoted(language(patterns, low, high, barred))
+    found = None if isinstance(quotes, RawQuotes) else regex.measured(patterns, barred, low, high)
+    if found is None or isinstance(quotes, RawQuotes):
+        return quoted(language(patterns, low, high, barred), (), quotes)
     states, limits = found
     if not states:
         return NOTHING
-    spelled = tuple((tuple((canonical(ranges), to) for ranges, to in edges), ends) for edges, ends in states)
-    return Call(Rule("pattern", Seq((QUOTE, Measured(spelled, 0, *limits, QUOTE.data)))))
+    spelled = tuple((tuple((canonical(ranges, quotes), to) for ranges, to in edges), ends) for edges, ends in states)
+    return Call(Rule("pattern", Seq((quotes.mark, Measured(spelled, 0, *limits, quotes.mark.data)))))
 
 
-def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
-    """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
+def quoted(language: Node, excludes: tuple[bytes, ...] = (), quotes: AnyQuotes = JSON_QUOTES) -> Node:
+    """A string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
+    if regex.is_empty(language):
+        return NOTHING
+    if isinstance(quotes, RawQuotes):
+        return Call(Rule("raw", concat(quotes.mark, raw(language, quotes.mark.data, excludes))))
     if any(word[:1] in _ESCAPE_BYTES or b"\\" in word for word in excludes):
-        language = regex.restrict(language, UNESCAPED)
-        return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, language, QUOTE)))
-    return NOTHING if regex.is_empty(language) else as_string(language)
+        language = regex.restrict(language, quotes.unescaped)
+        inside = concat(quotes.mark, language, quotes.mark)
+        return NOTHING if regex.is_empty(language) else Call(Rule("pattern", inside))
+    return as_string(language, quotes)
 
 
 @by_identity(1024)
-def as_string(language: Node) -> Node:
-    """A JSON string that denotes a text of `language`, of which there are some; the same each time."""
+def as_string(language: Node, quotes: Quotes = JSON_QUOTES) -> Node:
+    """A string that denotes a text of `language`, of which there are some; the same each time."""
+    spelling = regex.Spelling(partial(canonical, quotes=quotes), lambda word: Lit(quotes.spelled(word)))
     # Where any text may follow, the tail is that of all keys and patterns.
-    return Call(Rule("pattern", concat(QUOTE, regex.closed(language, _SPELLING, QUOTE, CANONICAL_TAIL))))
+    return Call(Rule("pattern", concat(quotes.mark, regex.closed(language, spelling, quotes.mark, quotes.tail))))
 
 
 @lru_cache(maxsize=1024)
@@ -157,14 +170,6 @@ def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozens
     return found | starts if turn < low and starts == before else found
 
 
-def is_plain(word: str) -> bool:
-    """Whether a word stands in a JSON string as it is."""
-    return word.isprintable() and '"' not in word and "\\" not in word
-
-
-_SPELLING = regex.Spelling(canonical, lambda word: Lit(text.encoded(word)[1:-1]))
-
-
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
     """A text of `language` followed by `close`, which it does not contain itself."""
     ways = [
@@ -173,9 +178,9 @@ def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
     if NOTHING not in ways:
         return alt(*ways)
     if any(isinstance(node, Call) for node in walk(language)):
-        return concat(regex.without(language, (close, *excludes)), Lit(close))
+        return concat(regex.without(language, (close, *excludes)), Lit(close, special=True))
     barred = tuple(word for word in (close, *excludes) if _may_contain(language, word.decode()[0]))
-    return concat(Without(language, barred) if barred else language, Lit(close))
+    return concat(Without(language, barred) if barred else language, Lit(close, special=True))
 
 
 def _free_at_last(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

@@ -1,18 +1,18 @@
-"""JSON text: the strings, numbers and white space that every lowered schema is made of.
+"""The characters, strings and numbers that every lowered schema is made of.
 
 These rules are made once and shared by all schemas, so that what the core learns about one string helps all strings.
-What a schema declares or restricts has one spelling, that of `json.dumps(value, ensure_ascii=False)`; a string about
-which nothing but its length is said may also use the escapes of RFC 8259. A surrogate escape stands only in a pair,
-because a lone one denotes no Unicode text.
+What a schema declares or restricts has one spelling, in JSON that of `json.dumps(value, ensure_ascii=False)`; a string
+about which nothing but its length is said may also use the escapes of its syntax, in JSON those of RFC 8259. A
+surrogate escape stands only in a pair, because a lone one denotes no Unicode text.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
-from json.encoder import encode_basestring
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from dovetail.formats.styles import escapes
 from dovetail.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
@@ -25,11 +25,10 @@ from dovetail.grammar.ir import (
     Repeat,
     Rule,
     Seq,
-    Without,
     alt,
     chars,
+    complement,
     optional,
-    seq,
     star,
 )
 
@@ -38,11 +37,7 @@ Ranges = tuple[tuple[int, int], ...]
 ALL: Ranges = ((0, MAX_CODE_POINT),)
 DEFAULT_WHITESPACE = 20
 
-UNESCAPED = Chars(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, MAX_CODE_POINT)))
-_SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
-_ESCAPED = (*range(0x20), 0x22, 0x5C)  # what cannot stand in a JSON string as it is
 BACKSLASH = Lit(b"\\")
-QUOTE = Lit(b'"')
 NEW_KEY = NewKey()  # of which there are infinitely many, whatever comes first
 NEW_KEY_OF_FEW = NewKey(False)
 
@@ -71,42 +66,80 @@ def concat(*parts: Node) -> Node:
     flat: list[Node] = []
     for part in parts:
         for piece in part.parts if isinstance(part, Seq) else (part,):
-            if flat and isinstance(piece, Lit) and isinstance(last := flat[-1], Lit):
-                flat[-1] = Lit(last.data + piece.data)
+            last = flat[-1] if flat else EMPTY
+            if isinstance(piece, Lit) and isinstance(last, Lit) and piece.special == last.special:
+                flat[-1] = Lit(last.data + piece.data, last.special)
             else:
                 flat.append(piece)
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 
-def encoded(text: str) -> bytes:
-    """The canonical JSON string that denotes `text`, quotes included; raises where a surrogate stands alone."""
-    return encode_basestring(text).encode()
+@lru_cache(maxsize=1024)
+def _escape(escapes: frozenset[str]) -> Node:
+    """One of these escapes behind its backslash; a call, because most patterns hold the same."""
+    short = chars((ord(name[1]), ord(name[1])) for name in escapes if len(name) == 2)
+    ways = [one(short.ranges)] if short.ranges else []
+    for head in ("\\u000", "\\u001"):
+        digits = [ord(name[-1]) for name in escapes if name.startswith(head)]
+        if digits:
+            ways.append(concat(Lit(head[1:].encode()), one(chars(zip(digits, digits, strict=True)).ranges)))
+    return Call(Rule("escape", alt(*ways)))
 
 
-def quoted(text: str) -> Lit:
-    """The JSON string that denotes `text`."""
-    return Lit(encoded(text))
+class Quotes:
+    """Strings between one kind of quotes, in which some characters are written by a backslash escape.
+
+    In a free string any character may also be written by one of `free_escapes`.
+    """
+
+    def __init__(self, mark: str, escapes: Mapping[int, str], free_escapes: Node) -> None:
+        self.mark = Lit(mark.encode())
+        self._escapes = escapes
+        self.unescaped = complement([(0xD800, 0xDFFF), *((code, code) for code in escapes)])
+        self.free_char = Alt((self.unescaped, Seq((BACKSLASH, free_escapes))))
+        self.char = canonical(ALL, self)
+        self.escape = _escape(frozenset(escapes.values()))  # of any character that has one
+        self.tail = Call(Rule("string_tail", Seq((star(self.char), self.mark))))
+
+    def escape_of(self, ranges: Ranges) -> Node | None:
+        """The escapes of the characters of `ranges` that need one."""
+        found = [name for code, name in self._escapes.items() if any(low <= code <= high for low, high in ranges)]
+        return Seq((BACKSLASH, _escape(frozenset(found)))) if found else None
+
+    def spelled(self, text: str) -> bytes:
+        """The canonical spelling of a text between the quotes; raises where a surrogate stands alone."""
+        return text.translate(self._escapes).encode()
+
+    def around(self, inside: bytes) -> Node:
+        """What is spelled, between the quotes."""
+        return Lit(self.mark.data + inside + self.mark.data)
+
+
+class RawQuotes:
+    """Strings between one kind of quotes that hold any text up to the next quote, as a special token or spelled."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = Lit(mark.encode(), special=True)
+
+    def spelled(self, text: str) -> bytes | None:
+        """The text itself, which is None where it would end before its end."""
+        data = text.encode()
+        return data if (data + self.mark.data).find(self.mark.data) == len(data) else None
+
+    def around(self, inside: bytes) -> Node:
+        """A text between the quotes."""
+        return Seq((self.mark, Lit(inside), self.mark)) if inside else Seq((self.mark, self.mark))
+
+
+AnyQuotes = Quotes | RawQuotes
 
 
 @lru_cache(maxsize=4096)
-def canonical(ranges: Ranges) -> Node:
-    """One character of `ranges` inside a JSON string, in its one canonical spelling."""
-    plain = intersect(ranges, UNESCAPED.ranges)
-    escaped = tuple([code for code in _ESCAPED if any(low <= code <= high for low, high in ranges)])
+def canonical(ranges: Ranges, quotes: Quotes) -> Node:
+    """One character of `ranges` inside a string, in its one canonical spelling."""
+    plain, escape = intersect(ranges, quotes.unescaped.ranges), quotes.escape_of(ranges)
     ways = [one(plain)] if plain else []
-    return alt(*ways, Seq((BACKSLASH, _escape(escaped)))) if escaped else alt(*ways)
-
-
-@lru_cache(maxsize=1024)
-def _escape(codes: tuple[int, ...]) -> Node:
-    """What follows the backslash of the escapes of these characters; a call, because most patterns hold the same."""
-    short = chars((ord(_SHORT[code]), ord(_SHORT[code])) for code in codes if code in _SHORT)
-    ways = [one(short.ranges)] if short.ranges else []
-    for row in (0, 1):
-        digits = [ord(f"{code & 15:x}") for code in codes if code >> 4 == row and code not in _SHORT]
-        if digits:
-            ways.append(concat(Lit(b"u00%d" % row), one(chars(zip(digits, digits, strict=True)).ranges)))
-    return Call(Rule("escape", alt(*ways)))
+    return alt(*ways, *([] if escape is None else [escape]))
 
 
 def _hex(letters: str) -> Chars:
@@ -122,10 +155,9 @@ _UNIT = Alt(
         Seq((_D, _hex("89AB"), _ANY, _ANY, Lit(b"\\u"), _D, _hex("CDEF"), _ANY, _ANY)),
     )
 )
-_FREE_ESCAPE = Alt((chars((ord(char), ord(char)) for char in '"\\/bfnrt'), Seq((Lit(b"u"), _UNIT))))
-FREE_CHAR: Node = Alt((UNESCAPED, Seq((BACKSLASH, _FREE_ESCAPE))))
-CHAR = canonical(ALL)
-ESCAPE = _escape(_ESCAPED)  # of any character that has one
+FREE_ESCAPE = Alt((chars((ord(char), ord(char)) for char in '"\\/bfnrt'), Seq((Lit(b"u"), _UNIT))))
+JSON_QUOTES = Quotes('"', escapes('"'), FREE_ESCAPE)
+QUOTE = JSON_QUOTES.mark
 DIGIT = Chars(((0x30, 0x39),))
 _NONZERO = Chars(((0x31, 0x39),))
 _MINUS = optional(Lit(b"-"))
@@ -134,82 +166,24 @@ _FRACTION = Seq((Lit(b"."), Repeat(DIGIT, 1, None)))
 _SIGN = optional(Chars(((0x2B, 0x2B), (0x2D, 0x2D))))
 _EXPONENT = Seq((Chars(((0x45, 0x45), (0x65, 0x65))), _SIGN, Repeat(DIGIT, 1, None)))
 
-STRING: Node = Call(Rule("string", Seq((QUOTE, star(FREE_CHAR), QUOTE))))
-KEY: Node = Call(Rule("string", Seq((QUOTE, star(CHAR), QUOTE))))
-CANONICAL_TAIL: Node = Call(Rule("string_tail", Seq((star(CHAR), QUOTE))))
 NUMBER = Call(Rule("number", Seq((_MINUS, Alt((Lit(b"0"), _WHOLE)), optional(_FRACTION), optional(_EXPONENT)))))
 INTEGER = Call(Rule("integer", Alt((Lit(b"0"), Seq((_MINUS, _WHOLE))))))
 OPEN, CLOSE = Lit(b"{"), Lit(b"}")
 FIRST, LAST = Lit(b"["), Lit(b"]")
-TRUE, FALSE, NULL = Lit(b"true"), Lit(b"false"), Lit(b"null")
-BOOLEAN = Alt((TRUE, FALSE))
-COMMA, COLON = Lit(b","), Lit(b":")
 
 
 class KeyEnd(NamedTuple):
-    """The end of a member of an object; a key that is not declared has to be new."""
+    """The end of a member of a JSON object; a key that is not declared has to be new."""
 
     quote: Node  # from the quote behind a key that is not declared
     inside: Node  # from anywhere inside such a key
     declared: Node  # from the quote behind a declared key
-    behind: Node  # behind that quote
+    after: Node  # after that quote
 
 
 def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
     """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
-    behind = Call(Rule("behind_key", concat(colon, value, *ws)))
-    inside = Call(Rule("key_tail", Seq((CANONICAL_TAIL, NEW_KEY, behind))))
-    declared = Call(Rule("key_end", Seq((QUOTE, behind))))
-    return KeyEnd(Seq((QUOTE, NEW_KEY, behind)), inside, declared, behind)
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """The shared rules for one setting of white space and excludes."""
-
-    ws: tuple[Node, ...]  # nothing where no white space is allowed
-    comma: tuple[Node, ...]
-    colon: Node
-    string: Node
-    key: Node
-    value: Node
-    object: Node
-    array: Node
-    excludes: tuple[bytes, ...]
-    by_type: dict[str, Node]
-    key_ends: dict[int, KeyEnd]  # of the values above, by identity
-    scalars: dict[Any, Node]  # by what their schemas say
-
-
-@lru_cache(maxsize=64)
-def pieces(max_whitespace: int, excludes: tuple[bytes, ...]) -> Pieces:
-    """The shared rules where at most `max_whitespace` blanks stand in a row and strings contain none of `excludes`."""
-    ws: tuple[Node, ...] = ()
-    if max_whitespace:
-        blanks = Chars(((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20)))
-        ws = (Call(Rule("ws", Repeat(blanks, 0, max_whitespace))),)
-    comma, colon = (COMMA, *ws), seq(*ws, COLON, *ws)
-    string, key = STRING, KEY
-    if excludes:
-        string = Call(Rule("string", Seq((QUOTE, Without(star(FREE_CHAR), excludes), QUOTE))))
-        key = Call(Rule("string", Seq((QUOTE, Without(star(CHAR), excludes), QUOTE))))
-    value = Rule("value", EMPTY)
-    member: tuple[Node, ...] = (key, NEW_KEY, colon, Call(value), *ws)
-    item: tuple[Node, ...] = (Call(value), *ws)
-    members = optional(Seq((*member, star(Seq((*comma, *member))))))
-    items = optional(Seq((*item, star(Seq((*comma, *item))))))
-    anything = Call(Rule("object", Seq((OPEN, *ws, members, CLOSE))))
-    array = Call(Rule("array", Seq((FIRST, *ws, items, LAST))))
-    value.body = Alt((string, NUMBER, anything, array, TRUE, FALSE, NULL))
-    by_type: dict[str, Node] = {
-        "string": string,
-        "number": NUMBER,
-        "integer": INTEGER,
-        "boolean": BOOLEAN,
-        "null": NULL,
-        "object": anything,
-        "array": array,
-    }
-    any_value = Call(value)
-    key_ends = {id(node): key_end(colon, node, *ws) for node in (any_value, *by_type.values())}
-    return Pieces(ws, comma, colon, string, key, any_value, anything, array, excludes, by_type, key_ends, {})
+    after = Call(Rule("behind_key", concat(colon, value, *ws)))
+    inside = Call(Rule("key_tail", Seq((JSON_QUOTES.tail, NEW_KEY, after))))
+    declared = Call(Rule("key_end", Seq((QUOTE, after))))
+    return KeyEnd(Seq((QUOTE, NEW_KEY, after)), inside, declared, after)
