@@ -15,10 +15,10 @@ import dovetail as dt
 from dovetail.dialects.literals import spell_arguments
 from dovetail.engine import accepts
 from dovetail.errors import DialectError, LimitError, SchemaError
-from dovetail.formats.styles import Literals
 from dovetail.grammar import ir, json_schema
+from dovetail.layouts.styles import GEMMA, PYTHON, PYTHON_DICT, Literals
 from dovetail.messages import Message, ToolCall
-from dovetail.parsing.layouts import GEMMA, PYTHON, PYTHON_DICT
+from dovetail.parsing.layouts import TaggedCall
 from tests.grammar.json_schema.strategies import NAMES, schemas, values
 from tests.grammar.json_schema.test_agreement import orders
 from tests.turns import speaker_of
@@ -88,14 +88,16 @@ def tools(schema: Any) -> list[dict[str, Any]]:
 @given(schema=parameters, seed=st.integers(0, 1 << 32))
 @settings(max_examples=40)
 def test_literals_that_are_spoken_read_back_as_valid(name: str, schema: Any, seed: int) -> None:
-    lowered(schema, strict=True, style=PYTHON)
     dialect = dt.dialects.get(name)
+    call = dialect.calls[0].call
+    assert isinstance(call, TaggedCall)
+    lowered(schema, strict=True, style=call.arguments)
     said = speaker_of(dialect, seed).speak(dialect.format(tools(schema), "required", False, False))
     assume(said.complete)
     message = dialect.parse(said.data, tools(schema), reasoning=False)
-    (call,) = message.tool_calls
+    (said_call,) = message.tool_calls
     assert not message.diagnostics
-    assert jsonschema_rs.Draft202012Validator(schema).is_valid(value_of(call.arguments)), said.data
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(value_of(said_call.arguments)), said.data
 
 
 def value_of(text: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from dovetail.engine import accepts
 from dovetail.errors import FormatError, SchemaError
 from dovetail.grammar import ir, json_schema
-from dovetail.grammar.json_schema.layouts import KINDS, Layout
+from dovetail.layouts.styles import KINDS, Layout
 
 
 def takes(style: str | Layout, schema: Any, text: str, **options: Any) -> bool:

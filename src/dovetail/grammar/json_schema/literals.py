@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from dovetail.errors import SchemaError
-from dovetail.formats.styles import Literals, escapes
 from dovetail.grammar import regex
 from dovetail.grammar.ir import EMPTY, Alt, Chars, Lit, Node, Repeat, Seq, alt, is_nothing, lit
+from dovetail.layouts.styles import Literals, escapes
 
 from . import strings
 from .spelling import Parts, Spelling

@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.errors import SchemaError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, alt
+from dovetail.layouts.styles import Layout, Middle
 
 from . import strings, text
 from .admission import type_of
@@ -32,7 +33,6 @@ from .facts import (
 )
 from .formats import UNSUPPORTED
 from .keys import NAME, marked_key, markup, other_keys
-from .layouts import Layout, Middle
 from .lowering import Lowering, Parts
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
