@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import dovetail as dt
@@ -86,7 +86,7 @@ def tools(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["gemma_4", "lfm2", "llama_4"])
 @given(schema=parameters, seed=st.integers(0, 1 << 32))
-@settings(max_examples=40)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 def test_literals_that_are_spoken_read_back_as_valid(name: str, schema: Any, seed: int) -> None:
     dialect = dt.dialects.get(name)
     call = dialect.calls[0].call
@@ -113,14 +113,19 @@ def value_of(text: str) -> Any:
 
 # The tags of minimax_m3 cannot name what a schema does not declare, and its format says so.
 @pytest.mark.parametrize("name", sorted({*dt.dialects.names()} - {"minimax_m3"}))
-@given(schema=parameters, value=arguments)
-@settings(max_examples=25)
+@given(schema=parameters, value=arguments.filter(can_be_bare))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
 def test_every_dialect_admits_the_arguments_that_json_admits(name: str, schema: Any, value: Any) -> None:
-    assume(can_be_bare(value))
-    assume(accepts(lowered(schema, strict=True, any_order=True), json.dumps(value, ensure_ascii=False)))
+    admitted = accepts(lowered(schema, strict=True, any_order=True), json.dumps(value, ensure_ascii=False))
     dialect = dt.dialects.get(name)
+    call = dialect.calls[0].call
+    style = call.arguments if isinstance(call, TaggedCall) else "json"
     try:
         said = dialect.render(Message(tool_calls=(ToolCall.of("f", value),)))
-        assert dt.accepts(dialect.format(tools(schema), "required", "auto", any_order=True), said), said
+        taken = dt.accepts(dialect.format(tools(schema), "required", "auto", any_order=True), said)
     except (DialectError, SchemaError):
         assume(False)
+        raise
+    # In markup the text of one value may be that of another: 5 and "5".
+    exact = style == "json" or isinstance(style, Literals)
+    assert (taken == admitted) if exact else (taken or not admitted), said
