@@ -23,25 +23,43 @@ namespace {
 using TokenList = std::vector<uint32_t>;
 using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
+/// What tells a tensor of torch, looked up once torch has been imported: DLPack would take longer than the mask.
+struct Torch {
+    nb::object tensor, is_cpu = nb::str("is_cpu"), is_contiguous = nb::str("is_contiguous"), shape = nb::str("shape");
+    nb::object element_size = nb::str("element_size"), data_ptr = nb::str("data_ptr");
+
+    static const Torch *of(nb::handle object) {
+        static Torch *known = nullptr;
+        if (!known) {
+            PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+            if (!module || !PyObject_HasAttrString(module, "Tensor")) return nullptr;
+            known = new Torch{nb::borrow(nb::handle(module).attr("Tensor"))};  // never freed, as ir()
+        }
+        return Py_TYPE(object.ptr()) == reinterpret_cast<PyTypeObject *>(known->tensor.ptr()) ? known : nullptr;
+    }
+};
+
 /// A caller's mask, one row for each matcher, held for the length of a call.
 class MaskRows {
   public:
     MaskRows(nb::handle mask, size_t words) : words_(words) {
-        // numpy arrays take the short way; anything else that speaks DLPack (a torch tensor) the long one.
-        if (PyObject_CheckBuffer(mask.ptr())) {
-            if (PyObject_GetBuffer(mask.ptr(), &view_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS))
-                throw nb::python_error();
+        // numpy arrays and tensors of torch take short ways; anything else that speaks DLPack the long one.
+        if (const Torch *torch = Torch::of(mask)) {
+            if (!nb::cast<bool>(mask.attr(torch->is_cpu)) || !nb::cast<bool>(call(mask, torch->is_contiguous))) refuse();
+            const nb::object shape = mask.attr(torch->shape);
+            const Py_ssize_t ndim = PyTuple_GET_SIZE(shape.ptr());
+            const auto size = [&](Py_ssize_t at) { return nb::cast<Py_ssize_t>(nb::handle(PyTuple_GET_ITEM(shape.ptr(), at))); };
+            take(reinterpret_cast<void *>(nb::cast<uintptr_t>(call(mask, torch->data_ptr))),
+                 nb::cast<Py_ssize_t>(call(mask, torch->element_size)), ndim, ndim > 0 ? size(ndim - 1) : 0, ndim == 2 ? size(0) : 1);
+        } else if (PyObject_CheckBuffer(mask.ptr())) {
+            if (PyObject_GetBuffer(mask.ptr(), &view_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) throw nb::python_error();
             held_ = true;
-            check(view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0);
-            data_ = static_cast<uint32_t *>(view_.buf);
-            rows_ = view_.ndim == 2 ? static_cast<size_t>(view_.shape[0]) : 1;
+            take(view_.buf, view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0, view_.ndim == 2 ? view_.shape[0] : 1);
         } else {
-            if (!nb::try_cast(mask, array_)) throw nb::type_error("a mask is a contiguous array in the memory of the CPU");
-            const size_t ndim = array_.ndim();
-            check(static_cast<Py_ssize_t>(array_.itemsize()), static_cast<int>(ndim),
-                  ndim > 0 ? static_cast<Py_ssize_t>(array_.shape(ndim - 1)) : 0);
-            data_ = static_cast<uint32_t *>(array_.data());
-            rows_ = array_.ndim() == 2 ? array_.shape(0) : 1;
+            if (!nb::try_cast(mask, array_)) refuse();
+            const auto ndim = static_cast<Py_ssize_t>(array_.ndim());
+            const auto size = [&](Py_ssize_t at) { return static_cast<Py_ssize_t>(array_.shape(static_cast<size_t>(at))); };
+            take(array_.data(), static_cast<Py_ssize_t>(array_.itemsize()), ndim, ndim > 0 ? size(ndim - 1) : 0, ndim == 2 ? size(0) : 1);
         }
     }
     ~MaskRows() {
@@ -57,11 +75,19 @@ class MaskRows {
     }
 
   private:
-    void check(Py_ssize_t itemsize, int ndim, Py_ssize_t last) const {
+    static nb::object call(nb::handle object, const nb::object &method) {
+        nb::object found = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), method.ptr()));
+        if (!found.is_valid()) throw nb::python_error();
+        return found;
+    }
+    [[noreturn]] static void refuse() { throw nb::type_error("a mask is a contiguous array in the memory of the CPU"); }
+    void take(void *data, Py_ssize_t itemsize, Py_ssize_t ndim, Py_ssize_t last, Py_ssize_t rows) {
+        data_ = static_cast<uint32_t *>(data);
+        rows_ = static_cast<size_t>(rows);
         if (itemsize == 4 && (ndim == 1 || ndim == 2) && static_cast<size_t>(last) == words_) return;
         const std::string message = "a mask row must hold ceil(vocabulary size / 32) = " + std::to_string(words_) +
                                     " integers of 32 bits, in an array of one or two dimensions";
-        if (held_) PyBuffer_Release(const_cast<Py_buffer *>(&view_));
+        if (held_) PyBuffer_Release(&view_);
         throw nb::value_error(message.c_str());
     }
 

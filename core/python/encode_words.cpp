@@ -58,6 +58,8 @@ void Encoder::rest(nb::handle part, Draft &d, size_t depth) {
 
 namespace {
 
+constexpr size_t kMaxTrieDepth = 256;  // of one rule
+
 /// One place in the trie of some words.
 struct Place {
     bool listed = false;
@@ -105,29 +107,41 @@ void Encoder::unlisted(nb::handle o, Draft &d, size_t depth) {
     const nb::handle chars = ir().unlisted_chars(o), rest = ir().unlisted_rest(o), other = ir().unlisted_other(o);
     if (!is_a(chars, ir().chars)) throw InputError("the characters of an unlisted text must be Chars");
     const Ranges ranges = range_list(ir().chars_ranges(chars), 0x10FFFF);
-    const auto write = [&](const auto &self, uint32_t at, size_t depth) -> void {
-        if (depth > kMaxDepth) throw LimitError("grammar nodes are nested deeper than 2000 levels");
+    std::vector<std::pair<uint32_t, uint32_t>> pending;  // places that begin a rule, because words may be long
+    const auto write = [&](const auto &self, uint32_t at, Draft &out, size_t length) -> void {
         const Place &place = trie[at];
-        CodeWriter w(d.code);
+        CodeWriter w(out.code);
         w.op(Code::Alt);
         w.number(2 + (place.listed ? 0 : 1) + place.forks.size());
-        if (!place.listed) node(ir().unlisted_end(o), d, depth + 1);
+        if (!place.listed) node(ir().unlisted_end(o), out, depth + 1);
         for (const auto &[character, to] : place.forks) {
             w.op(Code::Seq);
             w.number(2);
             w.op(Code::Chars);
             w.ranges({{character, character}});
-            self(self, to, depth + 2);
+            if (length < kMaxTrieDepth) {
+                self(self, to, out, length + 1);
+            } else {
+                pending.emplace_back(to, anonymous({}));
+                w.op(Code::Call);
+                out.gaps.push_back({out.code.size(), pending.back().second});
+            }
         }
         w.op(Code::Seq);
         w.number(2);
         w.op(Code::Chars);
         w.ranges(leaving(ranges, place));
-        node(rest, d, depth + 2);
-        node(other, d, depth + 1);
-        d.weight += 4;
+        node(rest, out, depth + 1);
+        node(other, out, depth + 1);
+        out.weight += 4;
     };
-    write(write, 0, depth);
+    write(write, 0, d, 0);
+    while (!pending.empty()) {
+        const auto [at, made] = pending.back();
+        pending.pop_back();
+        write(write, at, drafts_[made], 0);
+        settle_count(drafts_[made]);
+    }
 }
 
 }  // namespace dovetail

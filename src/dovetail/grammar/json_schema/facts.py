@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
-from .formats import FORMATS, UNSUPPORTED
+from .formats import FORMATS
 from .own import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES, SOME_ITEM
 from .pointers import Where, located, render
 from .values import check_depth, identity
@@ -392,20 +392,3 @@ HANDLERS: dict[Any, Callable[[Facts, Any, Where], None]] = {
     NOT_MULTIPLE: _multiple("multipleOf", False),
     FRACTION: _fraction,
 }
-
-SCALAR_KEYWORDS = frozenset(word for word in HANDLERS if isinstance(word, str)) - {"enum", "const"}
-
-
-def is_special(schema: dict[Any, Any]) -> bool:
-    """Whether a schema has a spelling of old drafts, or a format that has to be noted."""
-    if type(schema.get("exclusiveMinimum")) is bool or type(schema.get("exclusiveMaximum")) is bool:
-        return True
-    return "format" in schema and (type(schema["format"]) is not str or schema["format"] in UNSUPPORTED)
-
-
-def read_scalar(schema: dict[Any, Any], live: Iterable[str], where: Where) -> Facts:
-    """The facts of a schema whose `live` keywords are all about strings and numbers."""
-    facts = Facts()
-    for keyword in live:
-        HANDLERS[keyword](facts, schema[keyword], where)
-    return facts

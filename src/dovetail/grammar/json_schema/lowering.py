@@ -29,13 +29,10 @@ from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, item
 from .facts import (
     ARRAY,
     OBJECT,
-    SCALAR_KEYWORDS,
     STRING,
     TYPES,
     Facts,
     Located,
-    is_special,
-    read_scalar,
 )
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
@@ -46,7 +43,7 @@ from .sizes import number_of_keys
 from .spelling import Members, Spelling
 from .text import concat
 from .values import all_strings, identity, is_number, is_speakable
-from .ways import Ambiguity, simplified
+from .ways import choice
 
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
@@ -69,7 +66,6 @@ class Lowering:
     """The rules of one schema."""
 
     __slots__ = (
-        "_ambiguity",
         "_composites",
         "_done",
         "_kept",
@@ -91,7 +87,6 @@ class Lowering:
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
-        self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
         self._pending: list[tuple[Rule, Kinds]] = []
@@ -131,83 +126,18 @@ class Lowering:
         live = KEYWORDS.intersection(schema)
         name = schema.get("type")
         if type(name) is str and name in TYPES:
-            return self.pieces.by_type[name] if len(live) == 1 else self._typed(name, schema, live, where)
+            if len(live) == 1:
+                return self.pieces.by_type[name]
+            if name == "object" and live <= _MEMBERS:
+                return self._composite([(OBJECT, ((schema, where),))])
+            if name == "array" and live <= _ARRAY and type(schema.get("items")) is not list:
+                return self._composite([(ARRAY, ((schema, where),))])
+            return None
         if live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
             return self.single(target, place) if type(target) is dict and "$ref" not in target else None
-        return self._untyped(schema, live, where) if live else self.pieces.value
-
-    def _typed(self, name: str, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """A value of one type with the keywords that are common for it; None where there are others."""
-        if name == "object":
-            return self._composite([(OBJECT, ((schema, where),))]) if live <= _MEMBERS else None
-        if name == "array":
-            plain = live <= _ARRAY and type(schema.get("items")) is not list
-            return self._composite([(ARRAY, ((schema, where),))]) if plain else None
-        if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
-            return self.quoted(schema["enum"])
-        if live <= SCALAR_KEYWORDS and not is_special(schema):
-            return self._scalar(schema, live, where)
-        return None
-
-    def _untyped(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """The values of a schema that says no type, or several; None where it has no common form."""
-        if live == _ENUM and all_strings(schema["enum"]):
-            return self.quoted(schema["enum"])
-        if live in (_ANY_OF, _ONE_OF):
-            return self._simple_union(schema, next(iter(live)), where)
-        names = schema.get("type")
-        if type(names) is list and names and all(type(name) is str and name in TYPES for name in names):
-            return self._several(names, schema, live, where)
-        return None
-
-    def _several(self, names: list[str], schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """A value of one of these types, where something is said about at most one of them besides."""
-        composite = [name for name in names if name in _COMPOSITE]
-        if not composite:
-            return self._typed("", schema, live, where)
-        found = self._typed(composite[0], schema, live, where) if len(composite) == 1 else None
-        if found is None:
-            return None
-        by_type = {name: self.pieces.by_type[name] for name in names if name != "integer" or "number" not in names}
-        return alt(*{**by_type, composite[0]: found}.values())
-
-    def _scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        """A string or number with limits; schemas that say the same share one node."""
-        shared = self.pieces.scalars
-        spread = ((word, value, type(value)) for word, value in schema.items() if word in live)
-        key = tuple([(word, tuple(value) if kind is list else value, kind) for word, value, kind in spread])
-        try:
-            found = shared.get(key)
-        except TypeError:
-            return self._new_scalar(schema, live, where)  # a value that is no scalar
-        if found is None:
-            before = len(self.reader.findings)
-            found = self._new_scalar(schema, live, where)
-            if len(self.reader.findings) == before:
-                if len(shared) >= _MAX_SHARED:
-                    shared.clear()
-                shared[key] = found
-        return found
-
-    def _new_scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
-
-    def _simple_union(self, schema: dict[str, Any], keyword: str, where: Where) -> Node | None:
-        """One of several values with a type of their own, at most one of which is an object or array."""
-        arms = schema[keyword]
-        if type(arms) is not list or not arms:
-            return None
-        if not all(type(arm) is dict and type(arm.get("type")) is str for arm in arms):
-            return None
-        names = [arm["type"] for arm in arms]
-        if sum(name in _COMPOSITE for name in names) > 1:
-            return None
-        if keyword == "oneOf" and (len({*names}) < len(names) or ("integer" in names and "number" in names)):
-            return None
-        ways = [self.single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
-        return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
+        return None if live else self.pieces.value
 
     def union(self, branches: list[Facts]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
@@ -312,7 +242,6 @@ class Lowering:
         """Make the bodies of all rules."""
         while self._pending:
             rule, kinds = self._pending.pop()
-            self._ambiguity.shapes = 0
             if len(kinds) == 1:
                 kind, parts = kinds[0]
                 rule.body = self._objects([parts], self.members) if kind == OBJECT else self._array(parts)
@@ -322,16 +251,12 @@ class Lowering:
                 bodies += (self._array(parts) for kind, parts in kinds if kind == ARRAY)
                 rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
-            if self.free_order:
-                self._ambiguity.check(rule, kinds[0][1][0][1])
-        self._ambiguity.check_recursion()
 
     def _objects(self, several: list[Parts], braces: Members) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
-        self._ambiguity.shapes += len(shapes)
-        ways = [self._object(shape, where, braces) for shape in simplified(shapes, self.reader, self.free_order)]
-        return alt(*(way for way in ways if not is_nothing(way)))
+        ways = [self._object(shape, where, braces) for shape in shapes]
+        return choice([way for way in ways if not is_nothing(way)], where)
 
     def _object(self, shape: Properties, where: Where, braces: Members) -> Node:
         members: list[Member] = []

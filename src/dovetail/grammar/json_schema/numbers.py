@@ -125,7 +125,7 @@ class _Compared:
 
     def __init__(self, bound: Decimal, allowed: Iterable[int]) -> None:
         self._negative = bound < 0
-        whole, _, fraction = f"{abs(bound):f}".partition(".")
+        whole, _, fraction = f"{bound.copy_abs():f}".partition(".")
         self._whole, self._fraction = whole, fraction.rstrip("0")
         self._is_zero = not bound
         self._allowed = frozenset(allowed)

@@ -127,10 +127,8 @@ class Reader:
         self._work = 0
         self._kept: list[Any] = []
         self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
-        self.contents: dict[int, tuple[Any, Any]] = {}  # schemas with what is the same for equal ones
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
         self.members: dict[Any, Any] = {}  # the same by those that say more of members than which are required
-        self.said: dict[int, tuple[list[Located], Any]] = {}  # of the value of one key
 
     @cached_property
     def references(self) -> References:

@@ -219,8 +219,9 @@ class _Members:
 
     def _keys(self, matched: frozenset[str], asked: frozenset[str], names: Sequence[str] = ()) -> Node:
         """The keys but `names` that of the patterns `asked` for match these and no other."""
-        wanted = [*self._allowed, *(language for pattern, language in self._languages.items() if pattern in matched)]
-        barred = [language for pattern, language in self._languages.items() if pattern in asked - matched]
+        wanted = [*self._allowed, *(self._languages[pattern] for pattern in self._languages if pattern in matched)]
+        outside = asked - matched
+        barred = [self._languages[pattern] for pattern in self._languages if pattern in outside]
         if names:
             barred.append(alt(*map(lit, names)))
         return wanted[0] if len(wanted) == 1 and not barred else regex.intersect(*wanted, barred=barred)

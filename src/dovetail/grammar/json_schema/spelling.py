@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -69,7 +69,6 @@ class Spelling:
         self.ws = ws  # nothing where no white space is allowed
         self.comma = comma
         self.excludes = excludes
-        self.scalars: dict[Any, Node] = {}  # by what their schemas say
         self._quotes = quotes
         self.true, self.false, self.null = (alt(*[Lit(word.encode()) for word in dict.fromkeys(one)]) for one in words)
         value = Rule("value", EMPTY)

@@ -24,27 +24,21 @@ from .facts import (
     NULL,
     NUMBER,
     OBJECT,
-    SCALAR_KEYWORDS,
     STRING,
     Facts,
     Located,
-    read_scalar,
 )
-from .formats import UNSUPPORTED
 from .keys import NAME, marked_key, markup, other_keys
 from .literals import literal_spelling
 from .lowering import Lowering, Parts
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
-from .reading import ANNOTATIONS
 from .scalars import described
 from .shapes import Extra, Properties, properties, variants
 from .text import concat
-from .values import all_strings
 
 Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
 
-_ENUM = {"type", "enum"}
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
 
 
@@ -191,10 +185,6 @@ class Tagged:
         return self._done[key]
 
     def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
-        if len(nodes) == 1 and type(nodes[0][0]) is dict:
-            known = self._typed(*nodes[0])
-            if known is not None:
-                return known
         found: list[Kind] = []
         for facts in self._json.reader.read(nodes):
             if facts.values is not None:
@@ -213,23 +203,6 @@ class Tagged:
                 if facts.types & kind:
                     found.append((_KINDS[kind], self._composite(facts, kind), False))
         return [entry for entry in found if entry[1] != NOTHING]
-
-    def _typed(self, schema: dict[str, Any], where: Where) -> list[Kind] | None:
-        """The kind of a value of one type, where that needs no further reading."""
-        name = schema.get("type")
-        plain = ("integer", "number", "boolean", "null", *(("string",) if self._layout.quoted else ()))
-        if name in plain or (name in ("object", "array") and not self._layout.item):
-            kind = "number" if name == "integer" else str(name)
-            node = self._written(kind, lambda one: one.value(((schema, where),)))
-            return [] if node == NOTHING else [(kind, node, False)]
-        live = schema.keys() - ANNOTATIONS
-        if name == "string" and live <= SCALAR_KEYWORDS and schema.get("format") not in UNSUPPORTED:
-            node = self._string(read_scalar(schema, live, where))
-            return [] if node == NOTHING else [("string", node, True)]
-        if name == "string" and live == _ENUM and all_strings(schema["enum"]):
-            kinds = [self._literal_kind(word) for word in dict.fromkeys(schema["enum"])]
-            return [kind for kind in kinds if kind[1] != NOTHING]
-        return None
 
     def _of_kind(self, facts: Facts, kind: int) -> Node:
         only = _only(facts, kind)
