@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dovetail.errors import GrammarError, LimitError, SchemaError
+from dovetail.errors import LimitError, SchemaError
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -261,9 +261,10 @@ class Lowering:
     def _object(self, shape: Properties, where: Where, braces: Members) -> Node:
         members: list[Member] = []
         for name, nodes, required in braces.ordered(shape.declared):
+            value = self._of(nodes)
             try:
-                member = _member(name, self._of(nodes), required, braces)
-            except GrammarError as error:
+                member = _member(name, value, required, braces)
+            except SchemaError as error:
                 raise SchemaError(error.problem, render(((where, "properties"), name)), error.fix) from None
             if member is not None:
                 members.append(member)
