@@ -106,13 +106,18 @@ def _as(kind: str, keyword: Any) -> Callable[[Any, Schema, Where], Iterator[Sche
 
 
 def _required(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
+    declared = mapping(schema, "properties", where)
     for name in names(value, "required", where):
-        yield {"type": "object", "properties": {name: False}}
+        if name not in declared:
+            yield {"type": "object", "properties": {name: False}}
 
 
 def _properties(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
+    needed = names(schema.get("required", []), "required", where)
     for name, inner in mapping(schema, "properties", where).items():
-        yield {"type": "object", "required": [name], "properties": {name: negated(inner)}}
+        failing = {"type": "object", "properties": {name: negated(inner)}}
+        # Where the key is required, to be absent and to have another value are one way to fail.
+        yield failing if name in needed else {**failing, "required": [name]}
 
 
 def _pattern_properties(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
