@@ -39,8 +39,8 @@ def _split(node: ir.Node, edge: ir.Node) -> tuple[ir.Node, ir.Node]:
     if node == edge:
         return ir.EMPTY, ir.NOTHING
     if type(node) is ir.Alt:
-        near, free = zip(*[_split(part, edge) for part in node.parts], strict=True)
-        return union(near), union(free)
+        pairs = [_split(part, edge) for part in node.parts]
+        return union(near for near, _ in pairs), union(free for _, free in pairs)
     if type(node) is ir.Repeat and node.low < 2 and node.high in (1, None):
         near, free = _split(node.body, edge)
         if node.high == 1:
@@ -80,7 +80,9 @@ def _first(*parts: ir.Node) -> ir.Node:
     *before, node, after = parts
     if before and node == ir.EMPTY:
         return ANYTHING
-    lone = ir.Chars(((ord(char), ord(char)),)) if type(node) is ir.Lit and len(char := node.data.decode()) == 1 else node
+    lone = (
+        ir.Chars(((ord(char), ord(char)),)) if type(node) is ir.Lit and len(char := node.data.decode()) == 1 else node
+    )
     if before and type(lone) is ir.Chars:
         others = ir.complement(lone.ranges)
         before = [ir.star(others)] if others.ranges else []

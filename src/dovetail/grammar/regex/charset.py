@@ -44,8 +44,15 @@ def _symbols(classes: Collection[Ranges]) -> dict[int, list[tuple[int, int]]]:
 
 def within(symbols: Sequence[Ranges], ranges: Ranges) -> int:
     """The symbols inside of a class that they make up."""
-    inside = (any(low <= one[0][0] <= high for low, high in ranges) for one in symbols)
-    return sum(1 << at for at, found in enumerate(inside) if found)
+    return sum(
+        1 << at for at, ((first, _), *_) in enumerate(symbols) if any(low <= first <= high for low, high in ranges)
+    )
+
+
+def symbol_of(symbols: Sequence[Ranges], code: int) -> int:
+    """The symbol that a character is, as a mask."""
+    inside = (at for at, ranges in enumerate(symbols) if any(low <= code <= high for low, high in ranges))
+    return 1 << next(inside, len(symbols))
 
 
 def bits(mask: int) -> Iterator[int]:

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dovetail.errors import GrammarError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.automaton import Automaton
-from dovetail.grammar.regex.charset import Budget, Ranges, alphabet, within
+from dovetail.grammar.regex.charset import Budget, Ranges, alphabet, symbol_of, within
 from dovetail.grammar.regex.lengths import Span, narrow, span, sum_of
 from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.syntax import (
@@ -40,7 +39,6 @@ class Term:
     rest: Term | None  # None behind the end
     nullable: bool
     asserts: bool
-    span: Span
 
 
 Thread = tuple[Term, "Conditions"]
@@ -51,7 +49,7 @@ Here = tuple[bool, ...]  # which lookbehinds hold at a place
 Cells = Iterable[tuple[State, int]]  # states and the symbols that lead there
 Moves = dict[tuple[Term, Conditions], int]
 
-_END = Term(ir.EMPTY, None, True, False, (0, 0))
+_END = Term(ir.EMPTY, None, True, False)
 _FREE: Conditions = frozenset()
 _DEAD: State = frozenset()
 
@@ -72,7 +70,9 @@ def explore(
     smaller where something long is looked for.
     """
     terms = Derivatives([*wanted, *barred], budget)
-    conditions = [(terms.start(node), False) for node in wanted[split:]] + [(terms.start(node), True) for node in barred]
+    conditions = [(terms.start(node), False) for node in wanted[split:]] + [
+        (terms.start(node), True) for node in barred
+    ]
     main = terms.term(wanted[0] if split else ANYTHING)
     start = (frozenset(terms.threads(main, conditions)), *terms.before)
     found = Automaton(terms.symbols, [])
@@ -103,7 +103,7 @@ class Derivatives:
     """The terms of some patterns, made when they are first reached, so that large counts cost nothing until then."""
 
     def __init__(self, roots: Sequence[ir.Node], budget: Budget) -> None:
-        self._budget = budget
+        self.budget = budget
         self._asserting: set[int] = set()  # nodes, by identity
         self._behind: dict[Look, int] = {}
         self._terms: dict[tuple[int, Term], Term] = {}
@@ -111,6 +111,7 @@ class Derivatives:
         self._moves: dict[tuple[Term, Here], Moves] = {}
         self._steps: dict[tuple[State, Here], Cells] = {}
         self._stuck: set[Term] = set()
+        self._spans: dict[Term, Span] = {_END: (0, 0)}
         self._patterns: dict[Term, ir.Node] = {}
         self._nodes_seen = self._survey([*roots, ANYTHING])  # which keep their identities
         classes = {ranges: None for node in self._nodes_seen for ranges in ranges_of(node)}
@@ -132,9 +133,8 @@ class Derivatives:
             if look or not self._asserting.isdisjoint(map(id, children(node))):
                 self._asserting.add(id(node))
             if look and not look.ahead and look not in self._behind:
-                _refuse_lookaheads(look)
                 self._behind[look] = len(self._behind)
-        self._budget.spend(len(nodes))
+        self.budget.spend(len(nodes))
         return nodes
 
     def _written(self, node: ir.Node) -> tuple[ir.Node, ...]:
@@ -143,7 +143,7 @@ class Derivatives:
             return (node.rule.body,)
         if type(node) is ir.Without or type(node) is ir.Text or type(node) is ir.Unlisted:
             if id(node) not in self._nodes:
-                self._nodes[id(node)] = _written_out(node, self._budget)
+                self._nodes[id(node)] = _written_out(node, self.budget)
             return (self._nodes[id(node)],)
         return ()
 
@@ -164,7 +164,7 @@ class Derivatives:
         if found is None:
             asserts = rest.asserts or id(node) in self._asserting
             nullable = not asserts and rest.nullable and self._nullable(node, ())
-            found = Term(node, rest, nullable, asserts, sum_of([span(node), rest.span]))
+            found = Term(node, rest, nullable, asserts)
             self._terms[id(node), rest] = found
         return found
 
@@ -176,13 +176,24 @@ class Derivatives:
         if not kept:
             return [(term, kept)]
         limits = {one: limit for one in kept if not one[1] and (limit := _limits(one[0])) is not None}
-        if any(not _fits(term.span, limit) for limit in limits.values()):
+        if any(not _fits(self._span(term), limit) for limit in limits.values()):
             return []
         if term is self._any and not any(barred for _, barred in kept):
             wanted = [*(kept - limits.keys())] or [*kept][:1]
             if len(wanted) == 1:  # nothing else has a say but how long the text is
                 return [(inner, more | (kept - {wanted[0]})) for inner, more in wanted[0][0]]
         return [(term, kept)]
+
+    def _span(self, term: Term) -> Span:
+        """How many characters a term matches."""
+        chain: list[Term] = []
+        at = term
+        while at not in self._spans:
+            chain.append(at)
+            at = at.rest or _END
+        for one in reversed(chain):
+            self._spans[one] = sum_of([span(one.node), self._spans[one.rest or _END]])
+        return self._spans[term]
 
     def alone(self, thread: Thread) -> ir.Node | None:
         """The pattern that all the rest of a thread is; None where there is none without assertions."""
@@ -209,7 +220,7 @@ class Derivatives:
             while at.rest is not None:
                 parts.append(at.node)
                 at = at.rest
-            self._budget.spend(len(parts))
+            self.budget.spend(len(parts))
             self._patterns[term] = sequence(parts)
         return self._patterns[term]
 
@@ -266,6 +277,11 @@ class Derivatives:
                 cells = [self._cells(one, here) for one in before] if asserts else []
                 yield from self._together(mask, (target,), cells)
 
+    def after(self, state: State, char: str) -> State:
+        """The state after one character, where nothing is asserted."""
+        symbol = self._masks.get(((ord(char), ord(char)),)) or symbol_of(self.symbols, ord(char))
+        return next((target for target, mask in self._cells(state, ()) if mask & symbol), _DEAD)
+
     def _cells(self, state: State, here: Here) -> Cells:
         """The state after each character, the one without threads where none goes on."""
         known = self._steps.get((state, here))
@@ -280,18 +296,18 @@ class Derivatives:
         """What each thread becomes after each character, as a state of its own."""
         for term, conditions in state:
             for (target, more), mask in self.moves(term, here).items():
-                cells = [self._met(condition, here) for condition in conditions | more]
-                for both, states in self._together(mask, (), cells):
-                    barred = (barred for _, barred in conditions | more)
-                    kept = [one for one in zip(states, barred, strict=True) if one[0] and one[0] != self._universal]
+                asked = [*(conditions | more)]
+                for both, states in self._together(mask, (), [self._met(one, here) for one in asked]):
+                    kept = [(to, barred) for to, (_, barred) in zip(states, asked, strict=True) if to]
                     for thread in self.threads(target, kept):
                         yield frozenset([thread]), both
 
     def _met(self, condition: Condition, here: Here) -> Cells:
-        """The states after each character by which a condition can still be met."""
+        """The states after each character by which a condition can still be met, the dead one where it is met."""
         state, barred = condition
-        never = self._universal if barred else _DEAD
-        return [cell for cell in self._cells(state, here) if cell[0] != never]
+        met, never = (_DEAD, self._universal) if barred else (self._universal, _DEAD)
+        cells = self._cells(state, here)
+        return [(_DEAD if target == met else target, mask) for target, mask in cells if target != never]
 
     def _together(
         self, mask: int, states: tuple[State, ...], others: Iterable[Cells]
@@ -300,7 +316,7 @@ class Derivatives:
         found = [(mask, states)]
         for cells in others:
             found = [(both, (*kept, to)) for left, kept in found for to, right in cells if (both := left & right)]
-            self._budget.spend(len(found))
+            self.budget.spend(len(found))
         return found
 
     def _distinct(self, threads: dict[int, set[Thread]]) -> dict[State, int]:
@@ -309,7 +325,7 @@ class Derivatives:
         for mask, more in threads.items():
             inside = [(both, state | more) for symbols, state in parts if (both := symbols & mask)]
             parts = inside + [(left, state) for symbols, state in parts if (left := symbols & ~mask)]
-            self._budget.spend(len(parts))
+            self.budget.spend(len(parts))
         found: dict[State, int] = {}
         for mask, state in parts:
             state = self._universal if (self._any, _FREE) in state else _pruned(state)
@@ -328,7 +344,7 @@ class Derivatives:
                 if current not in seen:
                     seen.add(current)
                     pending += self._unfolded(*current, here, found, seen)
-            self._budget.spend(len(pending))
+            self.budget.spend(len(pending))
         return found
 
     def _unfolded(
@@ -345,12 +361,12 @@ class Derivatives:
             text = decoded(node.data)
             to = self.term(self._made(text[1:], ir.lit(text[1:])), rest) if text[1:] else rest
             self._add(moves, ((ord(text[0]), ord(text[0])),), to, conditions)
-            self._budget.spend(len(text) // 64)
+            self.budget.spend(len(text) // 64)
             return ()
         if type(node) is ir.Seq:
             for part in reversed(node.parts):
                 rest = self.term(part, rest)
-            self._budget.spend(len(node.parts))
+            self.budget.spend(len(node.parts))
             return ((rest, conditions),)
         if type(node) is ir.Repeat:
             return [(one, conditions) for one in self._repeated(node, rest, conditions, seen)]
@@ -410,15 +426,6 @@ def _written_out(node: ir.Without | ir.Text | ir.Unlisted, budget: Budget) -> ir
     text: ir.Node = ir.Repeat(ir.ANY_CHAR, node.min_chars, node.max_chars)
     body = _written_out(ir.Without(text, node.excludes), budget) if node.excludes else text
     return sequence((body, node.after or ir.EMPTY))
-
-
-def _refuse_lookaheads(look: Look) -> None:
-    pending = [look.body]
-    for node in pending:
-        if type(node) is ir.Call and type(node.rule) is Look and node.rule.ahead:
-            problem = f"a {node.rule.name} inside a {look.name} is not supported"
-            raise GrammarError(problem, f"offset {node.rule.offset}", "move it out of the lookbehind")
-        pending += children(node)
 
 
 def _words(state: State) -> list[str] | None:

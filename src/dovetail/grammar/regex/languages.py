@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.anchors import found_in, refuse_outlook, trimmed
-from dovetail.grammar.regex.automaton import Automaton, minimise, reached
-from dovetail.grammar.regex.charset import Budget, Ranges, bits, characters
-from dovetail.grammar.regex.derivatives import explore
+from dovetail.grammar.regex.automaton import Automaton, minimise
+from dovetail.grammar.regex.charset import Budget, Ranges, characters
+from dovetail.grammar.regex.derivatives import Derivatives, explore
 from dovetail.grammar.regex.lengths import narrow
 from dovetail.grammar.regex.nodes import to_node
-from dovetail.grammar.regex.parser import Flags, read
-from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, sequence, somewhere
+from dovetail.grammar.regex.parser import read
+from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, ranges_of, sequence, somewhere
 
 MAX_WORK = 200_000
 MAX_MEASURED = 110  # states; the more of them, the less often one is seen again
@@ -30,7 +30,7 @@ def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
     if "\0" in pattern:
         problem = "the pattern holds a null character"
         raise GrammarError(problem, f"offset {pattern.index(chr(0))}", "write \\0")
-    tree = read(pattern, _flags(flags, dotall))
+    tree = read(pattern, "s" * dotall + flags)
     refuse_outlook(tree)
     node = _resolved(trimmed(tree))
     if is_empty(node):
@@ -42,15 +42,8 @@ def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
 @lru_cache(maxsize=1024)
 def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
     """The texts in which `pattern` matches somewhere, as JSON Schema means it; `ir.NOTHING` where there are none."""
-    found = _resolved(found_in(read(pattern, _flags(flags, dotall))))
+    found = _resolved(found_in(read(pattern, "s" * dotall + flags)))
     return ir.NOTHING if is_empty(found) else found
-
-
-def _flags(letters: str, dotall: bool) -> Flags:
-    for letter in letters:
-        if letter not in "ims":
-            raise GrammarError(f"the flag {letter} is not supported", "", "i, m and s are")
-    return Flags(dotall=dotall).switched(letters, True)
 
 
 def _resolved(pattern: ir.Node) -> ir.Node:
@@ -90,6 +83,8 @@ def _intersected(wanted: tuple[ir.Node, ...], barred: tuple[ir.Node, ...]) -> ir
 def combined(wanted: Sequence[ir.Node], barred: Sequence[ir.Node], limits: Limits = (0, None)) -> ir.Node:
     """The texts of as many characters that all of `wanted` and none of `barred` match."""
     wanted = [node for node in wanted if node != ANYTHING]
+    if any(_apart(one, other) for one, other in combinations(wanted, 2)):
+        return ir.NOTHING
     barred = _joined(barred)
     if not barred and len(wanted) < 2:
         found = narrow(wanted[0] if wanted else ANYTHING, *limits)
@@ -102,6 +97,20 @@ def combined(wanted: Sequence[ir.Node], barred: Sequence[ir.Node], limits: Limit
 
 def _lengths(limits: Limits) -> list[ir.Node]:
     return [] if limits == (0, None) else [ir.Repeat(ir.ANY_CHAR, *limits)]
+
+
+def _apart(left: ir.Node, right: ir.Node) -> bool:
+    """Whether two patterns begin with different characters, which is what is compared the most."""
+    pairs = zip(_head(left), _head(right), strict=False)
+    return any(not any(a <= d and c <= b for a, b in one for c, d in other) for one, other in pairs)
+
+
+def _head(node: ir.Node) -> Iterator[Ranges]:
+    """The classes of the characters that every text begins with, as far as they stand one by one."""
+    for part in node.parts if type(node) is ir.Seq else (node,):
+        if type(part) is not ir.Chars and type(part) is not ir.Lit:
+            return
+        yield from ranges_of(part)
 
 
 def _joined(barred: Sequence[ir.Node]) -> list[ir.Node]:
@@ -164,19 +173,28 @@ def _automaton(*wanted: ir.Node, barred: Sequence[ir.Node] = (), most: int = 5_0
     return minimise(explore(wanted, barred, Budget(MAX_WORK), exits=False, most=most))
 
 
+@lru_cache(maxsize=256)
+def _derivatives(node: ir.Node) -> Derivatives:
+    return Derivatives([node], Budget(MAX_WORK))
+
+
 def admits(node: ir.Node, word: str) -> bool:
     """Whether `word` is one of the texts of a regular node."""
-    return to_node(explore([node, ir.lit(word)], [], Budget(MAX_WORK), exits=False)) != ir.NOTHING
+    terms = _derivatives(node)
+    terms.budget = Budget(MAX_WORK)
+    state = terms.start(node)
+    for char in word:
+        state = terms.after(state, char)
+    return terms.ends(state, ())
 
 
 def grows(node: ir.Node) -> bool:
-    """Whether every beginning of a text is the beginning of infinitely many; False also where that takes long to see."""
+    """Whether every beginning of a text is that of infinitely many; False also where that takes long to see."""
     try:
         automaton = _automaton(node, most=1_000)
     except LimitError:
         return False
-    loops = {state for state, edges in enumerate(automaton.edges) if state in reached(automaton.edges, edges)}
-    return len(reached(automaton.sources(), loops)) == len(automaton.edges)
+    return all(automaton.edges)  # each state leads to an end, and where none is the last, some way there is endless
 
 
 def count(node: ir.Node, most: int) -> int | None:
@@ -222,11 +240,9 @@ def _few(found: set[str], most: int) -> set[str] | None:
 def _one_after_other(parts: Iterable[set[str] | None], most: int) -> set[str] | None:
     found: set[str] | None = {""}
     for few in parts:
-        if few is None or len(found) * len(few) > most * 4:
+        if found is None or few is None or len(found) * len(few) > most * 4:
             return None
         found = _few({first + second for first, second in product(found, few)}, most)
-        if found is None:
-            return None
     return found
 
 
@@ -255,11 +271,8 @@ def measured(
         return None
     if len(automaton.edges) > MAX_MEASURED:
         return None
-    layer, fewest = {0}, 0  # the states after the fewest characters
-    while automaton.accepting.isdisjoint(layer) and fewest < len(automaton.edges):
-        layer = {target for state in layer for target in automaton.edges[state]}
-        fewest += 1
-    if automaton.accepting.isdisjoint(layer) or (high is not None and fewest > high):
+    fewest = automaton.live().get(0)
+    if fewest is None or (high is not None and fewest > high):
         return (), (low, high)
     low = 0 if low <= fewest else low
     # From a state where a text may end that needs another such state next; from any other the way to the next one does.

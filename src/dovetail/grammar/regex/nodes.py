@@ -21,7 +21,7 @@ def to_node(automaton: Automaton) -> ir.Node:
 
 
 class _Writer:
-    def __init__(self, automaton: Automaton, live: set[int]) -> None:
+    def __init__(self, automaton: Automaton, live: dict[int, int]) -> None:
         self._automaton = automaton
         self._live = live
         self._classes: dict[int, ir.Node] = {}

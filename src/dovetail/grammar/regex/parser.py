@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex import syntax, unicode
-from dovetail.grammar.regex.syntax import Look, repeat, sequence
+from dovetail.grammar.regex.syntax import Look, called, repeat, sequence
 
 MAX_PATTERN = 1 << 18
 MAX_DEPTH = 100
@@ -44,24 +44,10 @@ _REFUSED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """The flags in force: i, m and s."""
-
-    ignore_case: bool = False
-    multiline: bool = False
-    dotall: bool = False
-
-    def switched(self, letters: str, on: bool) -> Flags:
-        """These flags with those of `letters` on or off."""
-        names = {"i": "ignore_case", "m": "multiline", "s": "dotall"}
-        return replace(self, **{names[letter]: on for letter in letters})
-
-
 @dataclass(slots=True)
 class _Group:
     opening: int
-    flags: Flags
+    flags: frozenset[str]  # of i, m and s
     look: str | None = None
     alternatives: list[ir.Node] = field(default_factory=list)
     sequence: list[ir.Node] = field(default_factory=list)
@@ -71,18 +57,25 @@ class _Group:
         if self.look is None:
             return body
         ahead, negative = _LOOKS[self.look]
-        return ir.Call(Look(_LOOK_NAMES[self.look], body, ahead, negative, self.opening))
+        look = Look(_LOOK_NAMES[self.look], body, ahead, negative, self.opening)
+        for inner in called(body):
+            if not ahead and isinstance(inner, Look) and inner.ahead:
+                problem = f"a {inner.name} inside a {look.name} is not supported"
+                raise GrammarError(problem, f"offset {inner.offset}", "move it out of the lookbehind")
+        return ir.Call(look)
 
 
-def read(pattern: str, flags: Flags) -> ir.Node:
-    """The syntax of `pattern`."""
+def read(pattern: str, flags: str) -> ir.Node:
+    """The nodes and assertions of `pattern`, some of the flags i, m and s in force from its start."""
     if len(pattern) > MAX_PATTERN:
         raise LimitError(f"the pattern has {len(pattern)} characters, more than {MAX_PATTERN}", "", "shorten it")
-    return _Parser(pattern, flags).parse()
+    if unknown := {*flags} - {*"ims"}:
+        raise GrammarError(f"the flag {min(unknown)} is not supported", "", "i, m and s are")
+    return _Parser(pattern, frozenset(flags)).parse()
 
 
 class _Parser:
-    def __init__(self, pattern: str, flags: Flags) -> None:
+    def __init__(self, pattern: str, flags: frozenset[str]) -> None:
         self._text = pattern
         self._at = 0
         self._stack = [_Group(0, flags)]
@@ -91,7 +84,9 @@ class _Parser:
         while self._at < len(self._text):
             if run := _PLAIN.match(self._text, self._at):
                 self._at = run.end()
-                self._stack[-1].sequence += map(self._char, run.group()) if self._stack[-1].flags.ignore_case else [ir.lit(run.group())]
+                self._stack[-1].sequence += (
+                    map(self._char, run.group()) if "i" in self._stack[-1].flags else [ir.lit(run.group())]
+                )
             else:
                 self._step()
         if len(self._stack) > 1:
@@ -116,10 +111,10 @@ class _Parser:
                     self._fail("`)` without a group to close", start, "write \\) for the character")
                 self._append(self._stack.pop().close(), start)
             case "^" | "$":
-                edges = _LINE_EDGES if group.flags.multiline else _EDGES
+                edges = _LINE_EDGES if "m" in group.flags else _EDGES
                 self._append(edges[char], start)
             case ".":
-                self._append(ir.ANY_CHAR if group.flags.dotall else _LINE_FREE, start)
+                self._append(ir.ANY_CHAR if "s" in group.flags else _LINE_FREE, start)
             case "[":
                 self._append(self._class(start), start)
             case "\\":
@@ -132,7 +127,7 @@ class _Parser:
                 self._append(self._char(char), start)
 
     def _cased(self, node: ir.Chars) -> ir.Chars:
-        return unicode.any_case(node) if self._stack[-1].flags.ignore_case else node
+        return unicode.any_case(node) if "i" in self._stack[-1].flags else node
 
     def _char(self, char: str) -> ir.Chars:
         return self._cased(ir.Chars(((ord(char), ord(char)),)))
@@ -217,7 +212,7 @@ class _Parser:
             self._fail("the comment is not closed", start, "add )")
         self._at = end + 1
 
-    def _flags(self, start: int, flags: Flags) -> Flags | None:
+    def _flags(self, start: int, flags: frozenset[str]) -> frozenset[str] | None:
         """The flags of a group, or None where they hold for the rest of the enclosing one."""
         for mark, (problem, fix) in _REFUSED.items():
             if self._text.startswith(mark, self._at):
@@ -230,7 +225,7 @@ class _Parser:
             if letter not in "ims":
                 self._fail(f"the flag {letter} is not supported", start, "i, m and s are")
         self._at = found.end()
-        switched = flags.switched(on, True).switched(off, False)
+        switched = (flags | {*on}) - {*off}
         if found[3] == ":":
             return switched
         self._stack[-1].flags = switched

@@ -129,9 +129,10 @@ def ranges_of(node: ir.Node) -> Iterable[Ranges]:
     """The classes of characters that a node tells apart, those of nodes inside of it left aside."""
     if type(node) is ir.Chars or (type(node) is ir.Bytes and all(high < 0x80 for _, high in node.ranges)):
         return (node.ranges,)
-    if type(node) is ir.Lit or (type(node) is ir.Unlisted and node.spellings is PLAIN):
-        letters = decoded(node.data) if type(node) is ir.Lit else sorted({*"".join(node.words)})
-        return [((ord(one), ord(one)),) for one in letters]
+    if type(node) is ir.Lit:
+        return [((ord(one), ord(one)),) for one in decoded(node.data)]
+    if type(node) is ir.Unlisted and node.spellings is PLAIN:
+        return [((ord(one), ord(one)),) for one in sorted({*"".join(node.words)})]
     free = type(node) is ir.Text and not (node.stops or node.captures or node.max_tokens) and node.after is not None
     if free or isinstance(node, ir.Seq | ir.Alt | ir.Repeat | ir.Call | ir.Without):
         return ()
