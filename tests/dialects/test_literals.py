@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import dovetail as dt
 from dovetail.dialects.literals import spell_arguments
 from dovetail.formats import JsonSchemaFormat
-from dovetail.formats.styles import Literals
 from dovetail.grammar import json_schema
-from dovetail.parsing.layouts import GEMMA, PYTHON
+from dovetail.layouts.styles import GEMMA, PYTHON, Literals
 
 
 def literal_arguments(schema: Any, syntax: Literals, excludes: Sequence[str] = ()) -> JsonSchemaFormat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dovetail.formats.styles import Literals, escapes
+from dovetail.layouts.styles import Literals, escapes
 from dovetail.messages import to_json
 
 _HALF = re.compile("[\ud800-\udfff]")

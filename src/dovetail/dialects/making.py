@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dovetail import formats as f
 from dovetail.dialects.requests import Request, Tool
 from dovetail.errors import DialectError
+from dovetail.layouts.styles import Literals
 from dovetail.parsing.layouts import (
     ARGUMENTS,
     ID,
@@ -19,7 +20,6 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
-    Literals,
     TaggedCall,
     ToolCalls,
 )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, StringConstraints, Tag, ValidationError
 
 from dovetail.formats.explain import format_error
-from dovetail.formats.styles import Layout, Literals
+from dovetail.layouts.styles import Layout, Literals, StyleName
 
 _INT32_MAX = 2**31 - 1
 
@@ -26,19 +26,6 @@ Limit = Annotated[int, Field(strict=True, ge=-1, le=_INT32_MAX)]
 TokenRef = Annotated[
     Annotated[Count, Tag("token:id")] | Annotated[FullStr, Tag("token:text")],
     Discriminator(lambda value: "token:text" if isinstance(value, str) else "token:id"),
-]
-StyleName = Literal[
-    "json",
-    "qwen_xml",
-    "minimax_xml",
-    "minimax_m3_xml",
-    "deepseek_xml",
-    "deepseek_v4_1_xml",
-    "glm_xml",
-    "glm_4_5_xml",
-    "muse_xml",
-    "cohere_xml",
-    "kimi_k3_xml",
 ]
 Style = Annotated[
     Annotated[StyleName, Tag("style:name")]

@@ -29,7 +29,7 @@ from dovetail.formats.models import (
     TokenTriggeredTagsFormat,
     TriggeredTagsFormat,
 )
-from dovetail.formats.styles import Literals
+from dovetail.layouts.styles import Literals
 
 WHITESPACE = " \t\r\n"
 

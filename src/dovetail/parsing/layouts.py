@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from dovetail.formats.styles import Layout
-from dovetail.formats.styles import Literals as Literals
+from dovetail.layouts.styles import Layout, Literals, TaggedStyle
 
 
 class Field(Enum):
@@ -19,25 +18,6 @@ class Field(Enum):
 
 
 NAME, ID, ARGUMENTS = Field.NAME, Field.ID, Field.ARGUMENTS
-
-# The markup of one tagged parameter in each style is a row of dovetail.grammar.json_schema.layouts.
-TaggedStyle = Literal[
-    "qwen_xml",
-    "minimax_xml",
-    "minimax_m3_xml",
-    "deepseek_xml",
-    "deepseek_v4_1_xml",
-    "glm_xml",
-    "glm_4_5_xml",
-    "muse_xml",
-    "cohere_xml",
-    "kimi_k3_xml",
-]
-
-
-PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")
-PYTHON_DICT = Literals("{", "}", ": ", ", ", ("'", '"'), True, False, "True", "False", "None", quoted_keys=True)
-GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True, sorted_keys=True)
 
 ArgumentStyle = Literal["json"] | TaggedStyle | Layout | Literals
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dovetail.formats.styles import Literals
+from dovetail.layouts.styles import Literals
 from dovetail.messages import from_json, to_json
 from dovetail.parsing.signs import SIGN_CLASS, either
 from dovetail.parsing.stops import Stops

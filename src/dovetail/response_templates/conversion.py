@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.errors import InputError, ResponseTemplateError
 from dovetail.formats import StructuralTag, load_format
-from dovetail.formats.styles import Literals
-from dovetail.grammar.json_schema.layouts import LAYOUTS
+from dovetail.layouts.styles import LAYOUTS, Literals
 from dovetail.response_templates import shapes
 from dovetail.response_templates.content import RESERVED, pointer
 from dovetail.response_templates.delimiters import Delimiter

@@ -17,10 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.errors import FormatError, InputError, SchemaError
-from dovetail.formats.styles import Literals
 from dovetail.grammar.ir import NOTHING, Node, is_nothing
+from dovetail.layouts.styles import LAYOUTS, STYLES, Layout, Literals
 
-from .layouts import LAYOUTS, Layout
 from .literals import literal_spelling
 from .lowering import Lowering
 from .pointers import render
@@ -35,7 +34,6 @@ from .values import content as content_of
 __all__ = ["STYLES", "Content", "Finding", "SchemaReport", "explain_schema", "lower"]
 
 Style = str | Layout | Literals
-STYLES = ("json", *LAYOUTS)
 
 _MAX_CACHED = 1024
 _MAX_CACHED_VALUES = 1 << 12

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from dovetail.errors import GrammarError
-from dovetail.formats.styles import Literals, escapes
+from dovetail.errors import SchemaError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import EMPTY, Alt, Chars, Lit, Node, Repeat, Seq, alt, is_nothing, lit
+from dovetail.layouts.styles import Literals, escapes
 
 from . import strings
 from .spelling import Parts, Spelling
@@ -88,7 +88,7 @@ class _LiteralMembers:
 
     def _bare_key(self, name: str) -> list[Node]:
         if not name or not all(char.isalnum() or char in "_-.$" for char in name):
-            raise GrammarError(f"the key {name!r} cannot be written without quotes", "", "use letters and digits")
+            raise SchemaError(f"the key {name!r} cannot be written without quotes", "", "use letters and digits")
         return [] if self._spelling.bars(name.encode()) else [lit(name)]
 
 

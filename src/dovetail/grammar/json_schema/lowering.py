@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dovetail.errors import GrammarError, LimitError, SchemaError
+from dovetail.errors import LimitError, SchemaError
+from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -24,8 +25,8 @@ from dovetail.grammar.ir import (
 )
 
 from . import text
-from .admission import admits, without_sure
-from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
+from .admission import admits
+from .arrays import MAX_UNIQUE, Counting, Items, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -37,9 +38,8 @@ from .facts import (
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .reading import KEYWORDS, Reader
-from .scalars import scalars, uncovered
+from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
-from .sizes import number_of_keys
 from .spelling import Members, Spelling
 from .text import concat
 from .values import all_strings, identity, is_number, is_speakable
@@ -56,6 +56,7 @@ _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
+_MAX_KEYS = 1_000  # that are counted
 _FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
@@ -143,7 +144,7 @@ class Lowering:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
         ways: list[Node] = []
         composite: Kinds = []
-        for facts in uncovered(branches):
+        for facts in branches:
             if facts.values is not None:
                 ways += self.literals(facts)
                 continue
@@ -261,9 +262,10 @@ class Lowering:
     def _object(self, shape: Properties, where: Where, braces: Members) -> Node:
         members: list[Member] = []
         for name, nodes, required in braces.ordered(shape.declared):
+            value = self._of(nodes)
             try:
-                member = _member(name, self._of(nodes), required, braces)
-            except GrammarError as error:
+                member = _member(name, value, required, braces)
+            except SchemaError as error:
                 raise SchemaError(error.problem, render(((where, "properties"), name)), error.fix) from None
             if member is not None:
                 members.append(member)
@@ -297,9 +299,11 @@ class Lowering:
 
     def _number_of_others(self, shape: Properties) -> int | None:
         """How many members there can be beside those that are declared or must be there; None for enough."""
-        possible = (one for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes)))
-        found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
-        return None if found is None else max(found - len(shape.witnesses), 0)
+        possible = [one.keys for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes))]
+        most = min(max(shape.low, _FEW_KEYS if shape.witnesses else 0), _MAX_KEYS)
+        counts = [None if keys is None or not most else regex.count(keys, most) for keys in possible]
+        found = [count for count in counts if count is not None]
+        return None if len(found) < len(counts) else max(sum(found) - len(shape.witnesses), 0)
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool, braces: Members) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
@@ -313,8 +317,6 @@ class Lowering:
 
     def _array(self, parts: Parts) -> Node:
         shape = items(parts)
-        if shape.contains:
-            shape = without_sure(self.reader, shape)
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape)
             if found is not None:
@@ -336,7 +338,7 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if not can_tell_apart(len(values), shape.low, shape.high):
+        if len(values) > MAX_UNIQUE:
             return None
         nodes = [self.literal(value) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from dovetail.formats.styles import E
 from dovetail.grammar.ir import (
     EMPTY,
     Alt,
@@ -23,6 +22,7 @@ from dovetail.grammar.ir import (
     seq,
     star,
 )
+from dovetail.layouts.styles import E
 
 from . import strings, text
 from .keys import other_key, other_member, quoted_member

@@ -7,12 +7,12 @@ markup that ends them; everything else is JSON with whitespace around it, unless
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.errors import SchemaError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, alt
+from dovetail.layouts.styles import PYTHON_DICT, Layout, Middle
 
 from . import strings, text
 from .admission import type_of
@@ -29,7 +29,7 @@ from .facts import (
     Located,
 )
 from .keys import NAME, marked_key, markup, other_keys
-from .layouts import Layout, Middle
+from .literals import literal_spelling
 from .lowering import Lowering, Parts
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located
@@ -39,20 +39,7 @@ from .text import concat
 
 Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
 
-_ENUM = {"type", "enum"}
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
-
-
-_PYTHON = r"""
-object ::= "{" (string ": " value (", " string ": " value)*)? "}"
-array ::= "[" (value (", " value)*)? "]"
-value ::= object | array | string | number | "True" | "False" | "None"
-string ::= "'" ([^'\\\n] | escape)* "'" | "\"" ([^"\\\n] | escape)* "\""
-escape ::= "\\" (['"\\nrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex | wide)
-wide ::= "U00" ("0" [1-9a-f] | "10") hex hex hex hex
-hex ::= [0-9a-f]
-number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" [+-] [0-9]+)?
-"""
 
 
 class Tagged:
@@ -63,6 +50,10 @@ class Tagged:
         self._layout = layout
         self._ws = lowering.pieces.ws
         self._excludes = lowering.pieces.excludes
+        self._spellings = [lowering]
+        if layout.python:
+            python = literal_spelling(PYTHON_DICT, self._excludes)
+            self._spellings.append(Lowering(lowering.reader, python, lowering.free_order))
         self._stop = Lit(layout.stop.encode())
         self._pads = (b"", pad) if pad else (b"",)  # what may stand on both sides of raw text
         self._raw = strings.free(self._stop.data, self._excludes, 0, None)
@@ -74,14 +65,24 @@ class Tagged:
     def arguments(self, nodes: Sequence[Located]) -> Node:
         """The arguments of a call that `nodes` apply to."""
         node = self._objects([facts for facts in self._json.reader.read(nodes) if facts.types & OBJECT])
-        self._json.finish()
+        self._finish()
         while self._pending:
             rule, branches = self._pending.pop()
             objects = self._objects([facts for facts in branches if facts.types & OBJECT])
             rule.body = alt(*(way for way in (objects, self._arrays(branches)) if way != NOTHING))
             self._json.doubtful = self._json.doubtful or rule.body == NOTHING
-            self._json.finish()
+            self._finish()
         return node
+
+    def _finish(self) -> None:
+        for lowering in self._spellings:
+            lowering.finish()
+            self._json.doubtful = self._json.doubtful or lowering.doubtful
+
+    def _written(self, kind: str, write: Callable[[Lowering], Node]) -> Node:
+        """A value as JSON, and as Python writes it where the layout has that for its kind."""
+        ways = map(write, self._spellings if kind in self._layout.python else (self._json,))
+        return alt(*dict.fromkeys(way for way in ways if way != NOTHING))
 
     def _objects(self, branches: list[Facts]) -> Node:
         ways: list[Node] = []
@@ -180,22 +181,8 @@ class Tagged:
         """The kinds of a value with their nodes; raw text, marked by True, has the stop inside."""
         key = frozenset(id(schema) for schema, _ in nodes)
         if key not in self._done:
-            self._done[key] = [self._spelled(kind) for kind in self._read_kinds(nodes)]
+            self._done[key] = self._read_kinds(nodes)
         return self._done[key]
-
-    def _spelled(self, kind: Kind) -> Kind:
-        """The kind with Python's spelling beside JSON's where the layout has it.
-
-        What objects and arrays in Python's spelling hold is not looked at: they may be any.
-        """
-        name, node, is_raw = kind
-        if is_raw or name not in self._layout.python:
-            return kind
-        if name in ("object", "array"):
-            return name, alt(node, Call(_python_rule(name))), False
-        words = {b"true": b"True", b"false": b"False"} if name == "boolean" else {b"null": b"None"}
-        only = node.data if isinstance(node, Lit) else b""  # a single value has one other spelling
-        return name, alt(node, *(Lit(word) for json, word in words.items() if only in (b"", json))), False
 
     def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
         found: list[Kind] = []
@@ -204,22 +191,27 @@ class Tagged:
                 found += (self._literal_kind(value) for value in self._json.admitted(facts))
                 continue
             if facts.types & STRING and self._layout.quoted:
-                found.append(("string", self._json.union([_only(facts, STRING)]), False))
+                found.append(("string", self._of_kind(facts, STRING), False))
             elif facts.types & STRING:
                 found.append(("string", self._string(facts), True))
             if facts.types == ANY_TYPE and "integer" in self._layout.middle:
                 found.append(("integer", text.INTEGER, False))
             for kind in (NUMBER, BOOLEAN, NULL):
                 if facts.types & kind:
-                    found.append((_KINDS[kind], self._json.union([_only(facts, kind)]), False))
+                    found.append((_KINDS[kind], self._of_kind(facts, kind), False))
             for kind in (OBJECT, ARRAY):
                 if facts.types & kind:
-                    found.append((_KINDS[kind], self._composite(_only(facts, kind)), False))
+                    found.append((_KINDS[kind], self._composite(facts, kind), False))
         return [entry for entry in found if entry[1] != NOTHING]
 
-    def _composite(self, facts: Facts) -> Node:
+    def _of_kind(self, facts: Facts, kind: int) -> Node:
+        only = _only(facts, kind)
+        return self._written(_KINDS[kind], lambda one: one.union([only]))
+
+    def _composite(self, facts: Facts, kind: int) -> Node:
         if not self._layout.item:
-            return self._json.union([facts])
+            return self._of_kind(facts, kind)
+        facts = _only(facts, kind)
         # References to one definition are many, and each has its own place.
         key = (facts.types, *[id(schema) for schema, _ in (*facts.objects, *facts.arrays)])
         known = self._rules.get(key)
@@ -290,7 +282,7 @@ class Tagged:
             return kind, NOTHING if barred else alt(*texts), True
         if isinstance(value, (dict, list)) and self._layout.item:
             return kind, self._literal(value), False
-        return kind, self._json.literal(value), False
+        return kind, self._written(kind, lambda one: one.literal(value)), False
 
     def _literal(self, value: dict[str, Any] | list[Any]) -> Node:
         """An object as arguments in its own order, or an array as items."""
@@ -308,11 +300,3 @@ def _only(facts: Facts, kind: int) -> Facts:
     part = copy.copy(facts)
     part.types = kind
     return part
-
-
-@lru_cache(maxsize=2)
-def _python_rule(kind: str) -> Rule:
-    """Any object or array as Python's repr writes it."""
-    from dovetail.grammar import ebnf  # which reads schemas itself
-
-    return ebnf.parse(_PYTHON, kind)

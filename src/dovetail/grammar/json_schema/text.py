@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from dovetail.formats.styles import escapes
 from dovetail.grammar.ir import (
     EMPTY,
     MAX_CODE_POINT,
@@ -31,6 +30,7 @@ from dovetail.grammar.ir import (
     optional,
     star,
 )
+from dovetail.layouts.styles import escapes
 
 Ranges = tuple[tuple[int, int], ...]
 
