@@ -73,8 +73,9 @@ class Dovetail:
     """This library, with a buffer of numpy or torch."""
 
     def __init__(self, tokens: Tokens, torch_buffers: bool) -> None:
-        import dovetail
         import torch
+
+        import dovetail
 
         self._dovetail = dovetail
         special = {f"<special_{i}>": i for i in range(tokens.special)}

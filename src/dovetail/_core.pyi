@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dovetail.engine.events import Event
-from dovetail.grammar.ir import Node, Rule
+from dovetail.grammar.ir import Rule
 
 
 class Store:
@@ -98,31 +98,6 @@ class Matcher:
     @property
     def mask_words(self) -> int:
         """32-bit words in a mask row."""
-
-class Glance:
-    """
-    Reads the schemas that most documents are made of into the tables of a lowering.
-    """
-
-    def __init__(self, by_type: dict[str, Node], key_ends: dict[int, Any], lists: dict[str, Node], anything: Node, ws: tuple[Node, ...], comma: tuple[Node, ...], colon: Node, excludes: bool) -> None: ...
-
-    def value(self, lowering: object, schema: dict[str, Any], where: tuple[Any, ...]) -> Node:
-        """The values that a schema admits."""
-
-    def declared(self, lowering: object, schema: dict[str, Any], where: tuple[Any, ...]) -> Node | None:
-        """
-        The object of a schema that only declares; None where it says more, or something is wrong with it.
-        """
-
-    def next(self, lowering: object) -> tuple[Rule, list[Any]] | None:
-        """
-        Make the bodies of pending rules up to one that the lowering has to make, which is given; None at the end.
-        """
-
-    def freely(self, names: list[str], values: list[Node], needed: Collection[str], absent: Collection[str], open: bool) -> Node:
-        """
-        An object with its members in any order: those of `names` that are not absent, where it is open any others.
-        """
 
 def fingerprint(data: object) -> tuple[tuple[int, int], int]:
     """

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from dovetail.engine import accepts
 from dovetail.grammar import ir
-from dovetail.grammar.json_schema import text
-from dovetail.grammar.json_schema.keys import json_key
+from dovetail.grammar.json_schema import strings, text
+from dovetail.grammar.json_schema.keys import other_key
+from dovetail.grammar.json_schema.text import JSON_QUOTES
 
 SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -32,6 +33,10 @@ def canonical(word: str) -> str:
     return json.dumps(word, ensure_ascii=False)
 
 
+def quoted(word: str) -> ir.Node:
+    return JSON_QUOTES.around(JSON_QUOTES.spelled(word))
+
+
 @st.composite
 def spelled_texts(draw: st.DrawFn) -> tuple[str, str]:
     """A text and one of its spellings."""
@@ -46,17 +51,17 @@ def spelled_texts(draw: st.DrawFn) -> tuple[str, str]:
 def test_a_declared_text_has_one_spelling_and_a_free_one_all(pair: tuple[str, str], other: str) -> None:
     word, written = pair
     assert word == json.loads(written)
-    assert accepts(ir.Rule("root", text.STRING), written)
-    for node in (text.quoted(word), text.KEY):
+    assert accepts(ir.Rule("root", strings.bounded(0, None, ())), written)
+    for node in (quoted(word), other_key((), ())):
         assert (written == canonical(word)) == accepts(ir.Rule("root", node), written)
-    assert (written == canonical(other)) == accepts(ir.Rule("root", text.quoted(other)), written)
+    assert (written == canonical(other)) == accepts(ir.Rule("root", quoted(other)), written)
 
 
 @given(
     words=st.lists(st.text("ab😀", max_size=4), min_size=1, max_size=6, unique=True), other=st.text("ab😀", max_size=4)
 )
 def test_one_of_several_words_is_known(words: list[str], other: str) -> None:
-    node = ir.Rule("root", ir.alt(*map(text.quoted, words)))
+    node = ir.Rule("root", ir.alt(*map(quoted, words)))
     assert (other in words) == accepts(node, canonical(other))
     assert (other in words and other.isascii()) == accepts(node, json.dumps(other))
 
@@ -74,7 +79,7 @@ def test_another_key_is_none_of_the_names_in_its_one_spelling(
     if own and names:
         word = names[at % len(names)]
         written = '"' + "".join(spelling(char, (at + i) % 4) for i, char in enumerate(word)) + '"'
-    node = ir.Rule("root", json_key(names, text.pieces(0, ())))
+    node = ir.Rule("root", other_key(names, ()))
     assert (word not in names) == accepts(node, canonical(word))
     assert (word not in names and written == canonical(word)) == accepts(node, written)
 
@@ -89,7 +94,7 @@ def test_a_class_of_characters_has_one_spelling_for_each(low: int, size: int, co
     high = min(low + size, 0x10FFFF)
     surrogates_alone = low >= 0xD800 and high <= 0xDFFF
     if not 0xD800 <= code <= 0xDFFF and not surrogates_alone:
-        node = ir.Rule("root", text.canonical(((low, high),)))
+        node = ir.Rule("root", text.canonical(((low, high),), JSON_QUOTES))
         written = canonical(chr(code))[1:-1]
         assert (low <= code <= high) == accepts(node, written)
         other = spelling(chr(code), way)

@@ -23,8 +23,8 @@ from dovetail.grammar.ir import (
     is_nothing,
 )
 
-from .admission import admits, without_sure
-from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
+from .admission import admits
+from .arrays import MAX_UNIQUE, Counting, Items, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -36,7 +36,7 @@ from .facts import (
 from .members import Group, Member, any_order, counted, ordered
 from .pointers import Where, located, render
 from .reading import KEYWORDS, Reader
-from .scalars import scalars, uncovered
+from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .sizes import number_of_keys
 from .spelling import Frame, Spelling
@@ -143,7 +143,7 @@ class Lowering:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
         ways: list[Node] = []
         composite: Kinds = []
-        for facts in uncovered(branches):
+        for facts in branches:
             if facts.values is not None:
                 ways += self.literals(facts)
                 continue
@@ -314,8 +314,6 @@ class Lowering:
 
     def _array(self, parts: Parts, frame: Frame) -> Node:
         shape, ws = items(parts), self.pieces.ws
-        if shape.contains:
-            shape = without_sure(self.reader, shape)
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape, frame)
             if found is not None:
@@ -335,7 +333,7 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if not can_tell_apart(len(values), shape.low, shape.high):
+        if len(values) > MAX_UNIQUE:
             return None
         nodes = [frame.item(frame.literal(value, self.literal)) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]

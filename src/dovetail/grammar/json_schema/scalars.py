@@ -33,27 +33,6 @@ def scalars(facts: Facts, pieces: Spelling, reader: Reader) -> list[Node]:
     return ways
 
 
-def uncovered(branches: list[Facts]) -> list[Facts]:
-    """The branches without multiples that are multiples of another one: each costs a state for every remainder."""
-    if sum(1 for facts in branches if facts.divisors) < 2:
-        return branches
-    kept: list[Facts] = []
-    for facts in branches:
-        if not any(_takes(other, facts) for other in kept):
-            kept = [other for other in kept if not _takes(facts, other)]
-            kept.append(facts)
-    return kept
-
-
-def _takes(wide: Facts, narrow: Facts) -> bool:
-    """Whether all numbers of one branch are in the other, by what they are multiples of."""
-    for divisor, holds, _ in wide.divisors:
-        known = [other for other, same, _ in narrow.divisors if same == holds]
-        if not any((other % divisor if holds else divisor % other) == 0 for other in known):
-            return False
-    return wide.signature(divided=False) == narrow.signature(divided=False)
-
-
 def number(facts: Facts, reader: Reader) -> Node:
     """A number; where multiples between bounds are too many to tell, the bounds remain."""
     banned = tuple(Decimal(repr(one)) for one in facts.banned if is_number(one))
