@@ -379,28 +379,3 @@ def test_words_that_would_be_long_are_not_written_out() -> None:
     node = regex.language(["^b"], [long, "^" + "c" * 10_000], words=["bc", "b" * 300])
     rule = ir.Rule("root", node)
     assert [True, False, False] == [engine.accepts(rule, text) for text in (b"b" * 299, b"b" * 300, b"bc")]
-
-
-@given(
-    edges=st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), max_size=5), min_size=1, max_size=8),
-    accepting=st.sets(st.integers(0, 7), min_size=1),
-)
-@settings(max_examples=500)
-def test_automata_that_go_forward_are_minimised_from_the_end_as_by_splitting(
-    edges: list[list[tuple[int, int]]], accepting: set[int]
-) -> None:
-    # One edge per symbol, to the state itself or to a later one.
-    count = len(edges)
-    forward: list[dict[int, int]] = [{} for _ in edges]
-    for at, one in enumerate(edges):
-        for symbol, step in dict(one).items():
-            target = min(at + step, count - 1)
-            forward[at][target] = forward[at].get(target, 0) | 1 << symbol
-    automaton = Automaton([((97 + symbol, 97 + symbol),) for symbol in range(3)], forward)
-    automaton.accepting = {state for state in accepting if state < count}
-    live = minimal.live_states(automaton)
-    found = minimal._from_the_end(automaton, live)
-    split = minimal._split(automaton, live)
-    assert found is not None
-    assert found.keys() == split.keys()
-    assert len({(found[state], split[state]) for state in live}) == len({*found.values()}) == len({*split.values()})
