@@ -26,7 +26,7 @@ from dovetail.grammar.ir import (
 
 from . import text
 from .admission import admits
-from .arrays import MAX_UNIQUE, Counting, Items, distinct, in_sequence, items, more_items
+from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -338,7 +338,7 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if len(values) > MAX_UNIQUE:
+        if not can_tell_apart(len(values), shape.low, shape.high):
             return None
         nodes = [self.literal(value) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]
