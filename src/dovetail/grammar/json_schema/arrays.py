@@ -14,7 +14,7 @@ from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
 from .pointers import Where
 from .reading import Reader
-from .spelling import Spelling
+from .spelling import Parts
 from .states import States, Steps
 from .text import concat
 
@@ -190,22 +190,21 @@ def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
     return alt(*ways)
 
 
-def more_items(item: Node, low: int, high: int | None, pieces: Spelling) -> Node:
+def more_items(item: Node, low: int, high: int | None, comma: Parts, ws: Parts) -> Node:
     """Items with their commas; where they are counted, they get a rule of their own."""
     if high is not None and high <= 0:
         return EMPTY
-    body = Seq((*pieces.comma, item, *pieces.ws))
+    body = Seq((*comma, item, *ws))
     if low == 0 and high is None:
         return Repeat(body, 0, None)
     return Repeat(Call(Rule("item", body)), low, high)
 
 
-def in_sequence(first: list[Node], tail: Node, low: int, pieces: Spelling) -> Node:
+def in_sequence(first: list[Node], tail: Node, low: int, comma: Parts, ws: Parts) -> Node:
     """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
     node = tail
     for index in range(len(first) - 1, -1, -1):
-        comma = pieces.comma if index else ()
-        node = concat(*comma, first[index], *pieces.ws, node)
+        node = concat(*(comma if index else ()), first[index], *ws, node)
         if index >= low:
             node = optional(node)
     return node

@@ -7,16 +7,16 @@ letters, digits and `_-.$`, declared ones of any letters. Unlike in JSON, a key 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from dovetail.errors import SchemaError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import EMPTY, Alt, Chars, Lit, Node, Repeat, Seq, alt, is_nothing, lit
-from dovetail.layouts.styles import Literals, escapes
+from dovetail.layouts.styles import E, Literals, escapes
 
 from . import strings
-from .spelling import Parts, Spelling
+from .spelling import Frame, Parts, Spelling
 from .text import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes, concat
 
 _BARE = "^[a-zA-Z0-9_.$-]+$"
@@ -40,40 +40,43 @@ class LiteralSpelling(Spelling):
 
     def any_key(self) -> Parts:
         """Any key of an object inside, with what follows it."""
-        return (self.members().key((), None),)
+        return (self.frame().key((), None),)
 
-    def members(self) -> _LiteralMembers:
-        """The members of the objects inside."""
+    def frame(self) -> _LiteralFrame:
+        """The objects and arrays inside."""
         bare = self.syntax.bare_keys
-        return _LiteralMembers(self, "{", "}", self.syntax.assign if bare else ": ", bare)
+        return _LiteralFrame(self, "{", "}", self.syntax.assign if bare else ": ", bare)
 
-    def arguments(self) -> _LiteralMembers:
-        """The members of the outermost object."""
+    def arguments(self) -> _LiteralFrame:
+        """The outermost object."""
         syntax = self.syntax
-        return _LiteralMembers(self, syntax.begin, syntax.end, syntax.assign, not syntax.quoted_keys)
+        return _LiteralFrame(self, syntax.begin, syntax.end, syntax.assign, not syntax.quoted_keys)
 
 
 literal_spelling = lru_cache(maxsize=64)(LiteralSpelling)
 
 
-class _LiteralMembers:
+class _LiteralFrame(Frame):
     """Members of an object between `begin` and `end`, with bare keys or quoted ones and `assign` behind them."""
 
     def __init__(self, spelling: LiteralSpelling, begin: str, end: str, assign: str, bare: bool) -> None:
-        self.open: Node = _literal(begin)
-        self.close: Node = _literal(end)
-        self.ordered = spelling.syntax.ordered
+        self.open = _literal(begin)
+        self.close = _literal(end)
+        self.comma = spelling.comma
         self.between = spelling.syntax.sorted_keys
         self._spelling = spelling
         self._assign = _literal(assign)
         self._bare = bare
 
+    def ordered(self, members: Iterable[E]) -> list[E]:
+        return self._spelling.syntax.ordered(members)
+
     def declared(self, name: str, value: Node) -> Parts:
         keys = self._bare_key(name) if self._bare else self._spelling.word(name)
-        return (concat(alt(*keys), self._assign), value) if keys else ()
+        return (concat(alt(*keys), self._assign), value) if keys and not is_nothing(value) else ()
 
     def other(self, names: Sequence[str], keys: Node | None, value: Node) -> Node:
-        key = self.key(names, keys)
+        key = value if is_nothing(value) else self.key(names, keys)
         return key if is_nothing(key) else concat(key, value)
 
     def key(self, names: Sequence[str], keys: Node | None) -> Node:

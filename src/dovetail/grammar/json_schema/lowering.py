@@ -24,7 +24,6 @@ from dovetail.grammar.ir import (
     is_nothing,
 )
 
-from . import text
 from .admission import admits
 from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
@@ -40,7 +39,7 @@ from .pointers import Where, located, render
 from .reading import KEYWORDS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
-from .spelling import Members, Spelling
+from .spelling import Frame, Spelling
 from .text import concat
 from .values import all_strings, identity, is_number, is_speakable
 from .ways import choice
@@ -60,6 +59,7 @@ _MAX_KEYS = 1_000  # that are counted
 _FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
+ANY_PARTS: Parts = (({}, ()),)  # an object or array of which nothing is said, the same each time
 Kinds = list[tuple[int, Parts]]  # objects and arrays, each by the schemas that apply
 
 
@@ -72,9 +72,9 @@ class Lowering:
         "_kept",
         "_pending",
         "doubtful",
+        "frame",
         "free_order",
         "impossible",
-        "members",
         "pieces",
         "reader",
         "strict",
@@ -83,14 +83,14 @@ class Lowering:
     def __init__(self, reader: Reader, pieces: Spelling, free_order: bool) -> None:
         self.reader = reader
         self.pieces = pieces
-        self.members = pieces.members()
+        self.frame = pieces.frame()
         self.strict = reader.strict
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
-        self._pending: list[tuple[Rule, Kinds]] = []
+        self._pending: list[tuple[Rule, Kinds, Frame]] = []
         self._composites: dict[Any, tuple[Node, Kinds]] = {}
 
     # Which values.
@@ -130,9 +130,9 @@ class Lowering:
             if len(live) == 1:
                 return self.pieces.by_type[name]
             if name == "object" and live <= _MEMBERS:
-                return self._composite([(OBJECT, ((schema, where),))])
+                return self.composite([(OBJECT, ((schema, where),))])
             if name == "array" and live <= _ARRAY and type(schema.get("items")) is not list:
-                return self._composite([(ARRAY, ((schema, where),))])
+                return self.composite([(ARRAY, ((schema, where),))])
             return None
         if live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
@@ -158,21 +158,21 @@ class Lowering:
                 elif facts.types & kind:
                     ways.append(anything)
         if composite:
-            ways.append(self._composite(composite))
+            ways.append(self.composite(composite))
         if len(ways) == 1:
             return ways[0]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
-    def _composite(self, kinds: Kinds) -> Node:
+    def composite(self, kinds: Kinds, frame: Frame | None = None) -> Node:
         """The rule of some objects and arrays, the same for all values to which the same schemas apply."""
-        key = tuple([(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
+        key = (id(frame), *[(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
         found = self._composites.get(key)
         if found is None:
             if len(self._composites) >= MAX_COMPOSITES:
                 problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
                 raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
             rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
-            self._pending.append((rule, kinds))
+            self._pending.append((rule, kinds, frame or self.frame))
             found = self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
         return found[0]
 
@@ -203,95 +203,96 @@ class Lowering:
         match value:
             case str():
                 return self.quoted((value,))
-            case list():
-                nodes = [self.literal(item) for item in value]
-                if any(map(is_nothing, nodes)):
-                    return NOTHING
-                # One flat sequence: the list may be long.
-                rest = (part for node in nodes[1:] for part in (*self.pieces.comma, node, *self.pieces.ws))
-                return concat(
-                    text.FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, text.LAST
-                )
-            case dict():
-                return self._literal_object(value, self.members)
+            case list() | dict():
+                return self.composite_literal(value, self.frame)
             case bool() | None:
                 return {True: self.pieces.true, False: self.pieces.false, None: self.pieces.null}[value]
             case _:
                 return Lit(json.dumps(value, allow_nan=False).encode())
 
-    def _literal_object(self, value: dict[str, Any], braces: Members) -> Node:
-        members = [_member(key, self.literal(item), True, braces) for key, item in braces.ordered(value.items())]
-        return NOTHING if None in members else self._braced(Group([one for one in members if one]), braces)
+    def composite_literal(self, value: list[Any] | dict[str, Any], frame: Frame) -> Node:
+        """An object or array equal to `value`."""
+        ws = self.pieces.ws
+        if isinstance(value, dict):
+            pairs = [(key, frame.literal(item, self.literal)) for key, item in frame.ordered(value.items())]
+            members = [frame.declared(key, item) for key, item in pairs]
+            return NOTHING if () in members else self._braced(Group([Member(one, True) for one in members]), frame)
+        nodes = [frame.item(frame.literal(item, self.literal)) for item in value]
+        if any(map(is_nothing, nodes)):
+            return NOTHING
+        # One flat sequence: the list may be long.
+        rest = (part for node in nodes[1:] for part in (*frame.comma, node, *ws))
+        return concat(frame.first, *ws, *nodes[:1], *(ws if nodes else ()), *rest, frame.last)
 
     # Objects and arrays.
 
-    def arguments(self, nodes: Sequence[Located], braces: Members) -> Node:
-        """An object to which all of `nodes` apply, written between other braces than those inside of it."""
+    def arguments(self, nodes: Sequence[Located], frame: Frame) -> Node:
+        """An object to which all of `nodes` apply, written between other frame than those inside of it."""
         ways: list[Node] = []
         several: list[Parts] = []
         for facts in self.reader.read(nodes):
             if facts.values is not None:
                 objects = [value for value in self.admitted(facts) if isinstance(value, dict)]
-                ways += (self._literal_object(value, braces) for value in objects)
+                ways += (self.composite_literal(value, frame) for value in objects)
             elif facts.types & OBJECT:
-                several.append(facts.objects or (({}, ()),))
-        ways += [self._objects(several, braces)] if several else []
+                several.append(facts.objects or ANY_PARTS)
+        ways += [self._objects(several, frame)] if several else []
         self.finish()
         return alt(*[way for way in ways if not is_nothing(way)])
 
     def finish(self) -> None:
         """Make the bodies of all rules."""
         while self._pending:
-            rule, kinds = self._pending.pop()
+            rule, kinds, frame = self._pending.pop()
             if len(kinds) == 1:
                 kind, parts = kinds[0]
-                rule.body = self._objects([parts], self.members) if kind == OBJECT else self._array(parts)
+                rule.body = self._objects([parts], frame) if kind == OBJECT else self._array(parts, frame)
             else:
                 objects = [parts for kind, parts in kinds if kind == OBJECT]
-                bodies = [self._objects(objects, self.members)] if objects else []
-                bodies += (self._array(parts) for kind, parts in kinds if kind == ARRAY)
+                bodies = [self._objects(objects, frame)] if objects else []
+                bodies += (self._array(parts, frame) for kind, parts in kinds if kind == ARRAY)
                 rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
 
-    def _objects(self, several: list[Parts], braces: Members) -> Node:
+    def _objects(self, several: list[Parts], frame: Frame) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
-        ways = [self._object(shape, where, braces) for shape in shapes]
+        ways = [self._object(shape, where, frame) for shape in shapes]
         return choice([way for way in ways if not is_nothing(way)], where)
 
-    def _object(self, shape: Properties, where: Where, braces: Members) -> Node:
+    def _object(self, shape: Properties, where: Where, frame: Frame) -> Node:
         members: list[Member] = []
-        for name, nodes, required in braces.ordered(shape.declared):
-            value = self._of(nodes)
+        for name, nodes, required in frame.ordered(shape.declared):
+            value = frame.value(nodes, self._of)
             try:
-                member = _member(name, value, required, braces)
+                member = frame.declared(name, value)
             except SchemaError as error:
                 raise SchemaError(error.problem, render(((where, "properties"), name)), error.fix) from None
-            if member is not None:
-                members.append(member)
+            if member:
+                members.append(Member(member, required))
             elif required:
                 return NOTHING
         names = [name for name, _, _ in shape.declared]
         # Where the member is written several times, it is a rule of its own.
         once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self._extra(names, shape.extra, once, braces) if shape.extra else ()
-        witnesses = [self._extra(names, [witness], False, braces) for witness in shape.witnesses]
+        extra = self._extra(names, shape.extra, once, frame) if shape.extra else ()
+        witnesses = [self._extra(names, [witness], False, frame) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
-        whole = Group(members, extra, witnesses, between=braces.between)
+        whole = Group(members, extra, witnesses, between=frame.between)
         group: Group | None = whole
         if shape.low or shape.high is not None or witnesses:
             others = self._number_of_others(shape)
             group = counted(whole._replace(others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
-        return located(where, self._braced, group, braces)
+        return located(where, self._braced, group, frame)
 
-    def _braced(self, group: Group, braces: Members) -> Node:
-        """The members of an object between its braces."""
+    def _braced(self, group: Group, frame: Frame) -> Node:
+        """The members of an object between its frame."""
         if self.free_order:
-            return concat(braces.open, *self.pieces.ws, any_order(group, self.pieces.comma, braces.close))
-        return Seq((braces.open, *self.pieces.ws, *ordered(group, self.pieces.comma, braces.close)))
+            return concat(frame.open, *self.pieces.ws, any_order(group, frame.comma, frame.close))
+        return Seq((frame.open, *self.pieces.ws, *ordered(group, frame.comma, frame.close)))
 
     def _of(self, nodes: Sequence[Located]) -> Node:
         """A value of which nothing at all may be said."""
@@ -305,32 +306,29 @@ class Lowering:
         found = [count for count in counts if count is not None]
         return None if len(found) < len(counts) else max(sum(found) - len(shape.witnesses), 0)
 
-    def _extra(self, names: list[str], groups: list[Extra], once: bool, braces: Members) -> tuple[Node, ...]:
+    def _extra(self, names: list[str], groups: list[Extra], once: bool, frame: Frame) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
-        values = [(group.keys, self._of(group.nodes)) for group in groups]
-        ways = [braces.other(names, keys, value) for keys, value in values if not is_nothing(value)]
+        ways = [frame.other(names, group.keys, frame.value(group.nodes, self._of)) for group in groups]
         ways = [way for way in ways if not is_nothing(way)]
         if not ways:
             return ()
         member = alt(*ways)
         return (member,) if once else (Call(Rule("member", member)),)
 
-    def _array(self, parts: Parts) -> Node:
-        shape = items(parts)
+    def _array(self, parts: Parts, frame: Frame) -> Node:
+        shape, ws = items(parts), self.pieces.ws
         if shape.unique is not None and (shape.high is None or shape.high > 1):
-            found = self._distinct(shape)
+            found = self._distinct(shape, frame)
             if found is not None:
                 return found
             self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
-        if shape.contains:
-            counting = Counting(shape, self.reader, self._of)
-            inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, text.LAST)
-            if is_nothing(inside):
-                return NOTHING
-            return Seq((text.FIRST, *self.pieces.ws, inside))
-        return self._plain_array(shape)
+        if not shape.contains:
+            return self._listed(shape, frame)
+        counting = Counting(shape, self.reader, lambda nodes: frame.item(frame.value(nodes, self._of)))
+        inside = located(parts[0][1], counting.nodes, frame.comma, ws, frame.last)
+        return NOTHING if is_nothing(inside) else Seq((frame.first, *ws, inside))
 
-    def _distinct(self, shape: Items) -> Node | None:
+    def _distinct(self, shape: Items, frame: Frame) -> Node | None:
         """An array of different values out of a few; None where they are too many."""
         if shape.prefix or shape.contains or not shape.rest:
             return None
@@ -340,33 +338,28 @@ class Lowering:
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
         if not can_tell_apart(len(values), shape.low, shape.high):
             return None
-        nodes = [self.literal(value) for value in values.values()]
+        nodes = [frame.item(frame.literal(value, self.literal)) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]
-        inside = distinct(nodes, shape.low, shape.high, self.pieces.comma, self.pieces.ws, text.LAST)
-        return NOTHING if is_nothing(inside) else Seq((text.FIRST, *self.pieces.ws, inside))
+        inside = distinct(nodes, shape.low, shape.high, frame.comma, self.pieces.ws, frame.last)
+        return NOTHING if is_nothing(inside) else Seq((frame.first, *self.pieces.ws, inside))
 
-    def _plain_array(self, shape: Items) -> Node:
+    def _listed(self, shape: Items, frame: Frame) -> Node:
         prefix: list[Node] = []
         low, high = shape.low, shape.high
+        between = frame.comma, self.pieces.ws
         for nodes in shape.prefix if high is None else shape.prefix[:high]:
-            prefix.append(self._of(nodes))
+            prefix.append(frame.item(frame.value(nodes, self._of)))
             if is_nothing(prefix[-1]):
                 high = len(prefix) - 1
                 break
-        rest = self._of(shape.rest)
+        rest = frame.item(frame.value(shape.rest, self._of))
         if is_nothing(rest):
             high = len(prefix) if high is None else min(high, len(prefix))
         if high is not None and low > high:
             return NOTHING
         before = max(len(prefix), 1)
-        tail = more_items(rest, max(low - before, 0), None if high is None else high - before, self.pieces)
+        tail = more_items(rest, max(low - before, 0), None if high is None else high - before, *between)
         inside: Node = EMPTY
         if high is None or high > 0:
-            inside = in_sequence(prefix[:high] or [rest], tail, low, self.pieces)
-        return Seq((text.FIRST, *self.pieces.ws, inside, text.LAST))
-
-
-def _member(key: str, value: Node, required: bool, braces: Members) -> Member | None:
-    """A key with its value; None where the pair cannot be written."""
-    parts = () if is_nothing(value) else braces.declared(key, value)
-    return Member(parts, required) if parts else None
+            inside = in_sequence(prefix[:high] or [rest], tail, low, *between)
+        return Seq((frame.first, *self.pieces.ws, inside, frame.last))

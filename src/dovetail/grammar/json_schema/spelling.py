@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Any
 
 from dovetail.grammar.ir import (
     EMPTY,
@@ -25,6 +25,7 @@ from dovetail.grammar.ir import (
 from dovetail.layouts.styles import E
 
 from . import strings, text
+from .facts import Located
 from .keys import other_key, other_member, quoted_member
 from .text import JSON_QUOTES, AnyQuotes, KeyEnd, concat
 
@@ -33,21 +34,43 @@ DEFAULT_WHITESPACE = 20
 Parts = tuple[Node, ...]
 
 
-class Members(Protocol):
-    """How the members of an object are written, and what stands around them."""
+class Frame:
+    """How the members of an object and the items of an array are written, and what stands around and between them.
 
-    open: Node
-    close: Node
-    between: bool  # members that are not declared may come between declared ones
+    A value is a node, unless a frame writes values in its own way; then it is whatever `value` and `literal` give.
+    """
 
-    def declared(self, name: str, value: Node) -> Parts:
-        """A declared key with its value; no parts where the key cannot be written."""
-
-    def other(self, names: Sequence[str], keys: Node | None, value: Node) -> Node:
-        """A member whose key is none of `names`, and one of `keys` where these are given."""
+    open: Node = text.OPEN
+    close: Node = text.CLOSE
+    first: Node = text.FIRST
+    last: Node = text.LAST
+    comma: Parts = ()
+    between = False  # members that are not declared may come between declared ones
 
     def ordered(self, members: Iterable[E]) -> list[E]:
         """Members, each a tuple that begins with its key, in the order in which they are written."""
+        return list(members)
+
+    def value(self, nodes: Sequence[Located], write: Callable[[Sequence[Located]], Node]) -> Any:
+        """A value to which all of `nodes` apply."""
+        return write(nodes)
+
+    def literal(self, value: Any, write: Callable[[Any], Node]) -> Any:
+        """A value equal to `value`."""
+        return write(value)
+
+    def item(self, value: Any) -> Node:
+        """An item of an array."""
+        node: Node = value
+        return node
+
+    def declared(self, name: str, value: Any) -> Parts:
+        """A declared key with its value; no parts where the two cannot be written."""
+        raise NotImplementedError
+
+    def other(self, names: Sequence[str], keys: Node | None, value: Any) -> Node:
+        """A member whose key is none of `names`, and one of `keys` where these are given."""
+        raise NotImplementedError
 
 
 class Spelling:
@@ -93,8 +116,8 @@ class Spelling:
         """Any key of an object, with what is between it and its value."""
         raise NotImplementedError
 
-    def members(self) -> Members:
-        """The members of the objects of one schema."""
+    def frame(self) -> Frame:
+        """The objects and arrays of one schema."""
         raise NotImplementedError
 
     def bounded(self, low: int, high: int | None) -> Node:
@@ -145,9 +168,9 @@ class JsonSpelling(Spelling):
         """Any key that the object does not have, and its colon."""
         return self._any_key, text.NEW_KEY, self.colon
 
-    def members(self) -> Members:
-        """The members of one schema's objects, which share what ends them."""
-        return _JsonMembers(self)
+    def frame(self) -> Frame:
+        """The objects and arrays of one schema, whose members share what ends them."""
+        return _JsonFrame(self)
 
     def other_than(self, words: Collection[str]) -> Node:
         """A string in its canonical spelling that denotes none of `words`."""
@@ -157,24 +180,18 @@ class JsonSpelling(Spelling):
 json_spelling = lru_cache(maxsize=64)(JsonSpelling)
 
 
-class _JsonMembers:
+class _JsonFrame(Frame):
     """Members of JSON objects; what ends them is shared where their values are common, or their keys not declared."""
 
-    open: Node = text.OPEN
-    close: Node = text.CLOSE
-    between = False
-
     def __init__(self, spelling: JsonSpelling) -> None:
+        self.comma = spelling.comma
         self._spelling = spelling
         self._ends: dict[int, tuple[Node, KeyEnd]] = {}  # the values keep their identities
-
-    def ordered(self, members: Iterable[E]) -> list[E]:
-        return list(members)
 
     def declared(self, name: str, value: Node) -> Parts:
         spelling = self._spelling
         key = JSON_QUOTES.spelled(name)
-        if spelling.excludes and spelling.bars(key):
+        if is_nothing(value) or (spelling.excludes and spelling.bars(key)):
             return ()
         end = spelling.key_ends.get(id(value))
         if end is not None:
@@ -183,6 +200,8 @@ class _JsonMembers:
 
     def other(self, names: Sequence[str], keys: Node | None, value: Node) -> Node:
         spelling = self._spelling
+        if is_nothing(value):
+            return value
         if keys is None and spelling.excludes:
             return concat(spelling.other_than(names), text.NEW_KEY, spelling.colon, value, *spelling.ws)
         end = spelling.key_ends.get(id(value)) or self._end(value)
