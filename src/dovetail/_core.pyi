@@ -1,7 +1,6 @@
 """The automaton of dovetail: grammars in, token masks and captures out."""
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dovetail.engine.events import Event
 from dovetail.grammar.ir import Rule

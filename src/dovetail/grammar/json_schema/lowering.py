@@ -25,7 +25,7 @@ from dovetail.grammar.ir import (
 )
 
 from .admission import admits
-from .arrays import MAX_UNIQUE, Counting, Items, distinct, in_sequence, items, more_items
+from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -336,7 +336,7 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if len(values) > MAX_UNIQUE:
+        if not can_tell_apart(len(values), shape.low, shape.high):
             return None
         nodes = [frame.item(frame.literal(value, self.literal)) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]
