@@ -10,9 +10,7 @@ namespace dovetail {
 
 namespace {
 
-constexpr size_t kMaxMaking = 4;     // masks that are made for the sake of each other
-constexpr uint64_t kLongWalk = 2000;  // steps; shorter walks are not worth another one that helps them
-constexpr uint32_t kManyLeft = 12;    // repetitions; where fewer are left, most tokens come near the limit
+constexpr size_t kMaxMaking = 4;  // masks that are made for the sake of each other
 
 }  // namespace
 
@@ -43,18 +41,17 @@ MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.firs
 
 MaskRoots::~MaskRoots() {
     each([&](MaskNode &node) { cache.drop(node); });
-    if (profile) cache.bytes_ -= profile->memory();
     (before ? before->after : cache.first_) = after;
     if (after) after->before = before;
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), bases_(store.vocab()), runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
+    : store_(store), limit_(limit), bases_(store.vocab(), store.shortcuts.has(Shortcut::Bases)), runs_(store.vocab(), store.shortcuts.has(Shortcut::RunBase)), mask_(store.vocab().rank_words()) {}
 
 MaskCache::~MaskCache() = default;
 
 MaskCache::Turn::Turn(MaskCache &cache) : cache_(cache), place_(cache.walking_) {
-    if (place_ == cache.turns_.size()) cache.turns_.push_back(std::make_unique<Tools>(cache.store_.vocab(), cache));
+    if (place_ == cache.turns_.size()) cache.turns_.push_back(std::make_unique<Tools>(cache.store_.vocab(), cache, cache.store_.shortcuts));
     tools().parts.clear();
     ++cache.walking_;
 }
@@ -128,13 +125,7 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     Turn walker(*this);
     MaskParts &parts = walker.parts();
     const Config top{&d, counter, nullptr, nullptr};
-    if (!walk_profiled(top, parts)) {
-        parts.clear();
-        MaskNode *all = without_limits(d, counter);
-        if (all) walker->walk_limited(top, *all, parts);
-        else walker->walk_all(top, parts);
-        if (d.counter_live) d.masks->long_walks = d.masks->long_walks || walker->steps() > kLongWalk;
-    }
+    walker->walk_all(top, parts);
     if (d.extra)
         for (const TokenEdge &e : d.extra->tokens)
             for (uint32_t t = 0; t < store_.vocab().size(); ++t)
@@ -142,26 +133,6 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     std::unique_ptr<MaskNode> node = finished(parts);
     if (node->base && counter == Counter{}) d.owner->offer_home(d);
     return node;
-}
-
-/// The mask for a counter without limits, of which a mask with limits is mostly a copy; null where that does not pay.
-MaskNode *MaskCache::without_limits(DState &d, Counter counter) {
-    if (d.measured) return counter.left ? &root({&d, {}, nullptr, nullptr}) : nullptr;
-    if (!d.counter_live || d.counts_tokens || d.keeps_set || !d.masks->long_walks) return nullptr;
-    const Counter all = clamp(Counter{kUnbounded, 0}, false);
-    if (counter == all || counter.need > 0 || counter.left < kManyLeft) return nullptr;
-    return &root({&d, all, nullptr, nullptr});
-}
-
-bool MaskCache::walk_profiled(const Config &top, MaskParts &parts) {
-    if (!top.d->counter_live || top.d->counts_tokens || top.d->keeps_set) return false;
-    Turn walker(*this);
-    std::unique_ptr<LoopProfile> &profile = top.d->masks->profile;
-    if (!profile) {
-        profile = std::make_unique<LoopProfile>(walker->profile(*top.d));
-        bytes_ += profile->memory();
-    }
-    return profile->usable && walker->walk_loop(top, *profile, parts);
 }
 
 bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, bool make,
@@ -228,7 +199,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
             to.insert(to.end(), rest.nodes.begin(), rest.nodes.end());
         }
         const auto foreign = std::stable_partition(stacks.tops.begin(), stacks.tops.end(),
-                                                   [&](const Config &c) { return c.d->owner == state->owner; });
+                                                   [&](const Config &c) { return c.d->owner == state->owner || !store_.shortcuts.has(Shortcut::Foreign); });
         walker->walk_rest(rest.nodes, {stacks.tops.begin(), foreign}, parts);
         for (auto top = foreign; top != stacks.tops.end(); ++top) {
             MaskNode *at = &go_on(node, rest, *top);
@@ -309,7 +280,7 @@ void MaskCache::add_rest_of_slices(MaskParts &parts) {
 }
 
 bool MaskCache::is_large(const MaskParts &parts) const {
-    if (!parts.dense.empty() || !parts.runs.empty()) return true;
+    if (!parts.runs.empty()) return true;
     size_t count = parts.tokens.size();
     for (const Span &span : parts.ranks) count += span.last - span.first;
     for (const MaskParts::Slice &slice : parts.slices)
@@ -348,12 +319,18 @@ void MaskCache::gather_few(const MaskParts &parts) {
 Base *MaskCache::gather_many(const MaskParts &parts) {
     const Vocab &vocab = store_.vocab();
     likely_.clear();
-    if (parts.dense.empty()) std::fill(mask_.begin(), mask_.end(), 0);
-    else mask_ = parts.dense;
+    std::fill(mask_.begin(), mask_.end(), 0);
     for (const Span &span : parts.ranks)
         each_word(span, [&](uint32_t word, uint64_t bits) { mask_[word] |= bits; });
-    for (const MaskParts::Run &run : parts.runs)
-        each_word(run.ranks, [&](uint32_t word, uint64_t bits) { mask_[word] |= run.runs->inside[word] & bits; });
+    for (const MaskParts::Run &part : parts.runs) {
+        const RankMask *inside = &part.run->inside;
+        if (part.most < vocab.longest()) {
+            short_ = *inside;
+            vocab.keep_short(part.most, short_.data());
+            inside = &short_;
+        }
+        each_word(part.ranks, [&](uint32_t word, uint64_t bits) { mask_[word] |= (*inside)[word] & bits; });
+    }
     for (uint32_t t : parts.tokens)
         if (vocab.in_trie(t)) set_rank(mask_, vocab.rank(t));
     for (const MaskParts::Slice &slice : parts.slices)

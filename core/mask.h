@@ -101,8 +101,6 @@ struct MaskRoots {
     MaskRoots *before = nullptr, *after = nullptr;
     std::unique_ptr<MaskNode> plain;  // for counter zero
     MaskMap counted;
-    std::unique_ptr<LoopProfile> profile;  // for all of `counted`
-    bool long_walks = false;               // of `counted`
 
     template <class Visit> void each(Visit visit) {
         if (plain) visit(*plain);
@@ -119,7 +117,7 @@ class MaskCache {
     /// Overwrites `out` with the tokens that some stack allows; stop tokens are the matcher's business.
     void fill(const Stacks &stacks, uint32_t *out);
     size_t bytes() const { return bytes_ + bases_.bytes() + runs_.bytes(); }
-    const Runs &runs(const HoledSet &chars, bool spaced) { return runs_.of(chars, spaced); }
+    const CharRun &run(const HoledSet &chars, bool spaced) { return runs_.of(chars, spaced); }
     /// The masks of a stack: its top in `home`, which has one, then perhaps lifted calls, then its callers, innermost first.
     /// False where some are not known and may not, or cannot now, be made.
     bool chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, bool make, std::vector<MaskNode *> &out);
@@ -129,7 +127,7 @@ class MaskCache {
 
     /// What making one mask takes.
     struct Tools {
-        Tools(const Vocab &vocab, MaskCache &cache) : walker(vocab, cache) {}
+        Tools(const Vocab &vocab, MaskCache &cache, Shortcuts shortcuts) : walker(vocab, cache, shortcuts) {}
 
         Walker walker;
         MaskParts parts;
@@ -152,8 +150,6 @@ class MaskCache {
 
     MaskNode &root(const Config &top);
     std::unique_ptr<MaskNode> make_root(DState &d, Counter counter);
-    MaskNode *without_limits(DState &d, Counter counter);
-    bool walk_profiled(const Config &top, MaskParts &parts);
     MaskNode *find_below(MaskNode &node, const Frame &frame, bool make);
     MaskNode &below(MaskNode &node, const Frame &frame);
     std::unique_ptr<MaskNode> make_below(MaskNode &node, const Frame &frame, Counter counter);
@@ -179,13 +175,13 @@ class MaskCache {
     uint64_t fills_ = 0;
     MaskRoots *first_ = nullptr;
     Bases bases_;
-    RunCache runs_;
+    CharRuns runs_;
     std::vector<std::unique_ptr<Tools>> turns_;
     size_t walking_ = 0;
     std::vector<std::pair<const MaskNode *, MaskKey>> making_;  // of `below`
     std::vector<MaskNode *> nodes_;
     // Scratch of `finished` and `write`.
-    RankMask mask_;
+    RankMask mask_, short_;
     std::vector<uint32_t> ranks_, others_;
     std::vector<Span> spans_;
     std::vector<Base *> likely_;

@@ -81,6 +81,13 @@ struct HoledSet : CharSet {
     bool within(const HoledSet &other) const {
         return CharSet::within(other) && (holed == 0 || (holed == other.holed && holes == other.holes));
     }
+    /// The characters of both; where those that one byte begins differ, none of them.
+    HoledSet common(const HoledSet &other) const {
+        if (*this == other) return *this;
+        const bool alike = holed == other.holed && holes == other.holes;
+        const CharSet chars{low & other.low, high & other.high, leads & other.leads};
+        return alike ? HoledSet{chars, holed, holes} : HoledSet{chars, 0, {}};
+    }
     bool begins(uint8_t byte) const { return has(byte) || (byte >= 0xC0 && (holed >> (byte - 0xC0) & 1)); }
     bool misses(uint32_t code) const {
         for (const auto &[low, high] : holes)

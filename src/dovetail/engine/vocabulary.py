@@ -40,7 +40,7 @@ class Vocabulary:
         for token in stops:
             _check_id(token, len(tokens), "a stop token")
         try:
-            self._store = _core.Store(tokens, special, stops, cache_bytes)
+            import os;self._store = _core.Store(tokens, special, stops, cache_bytes, int(os.environ.get("SHORTS","0xffffffff"),0))
         except GrammarError as e:
             raise VocabularyError(str(e), "", "check the tokens, their ids and their number") from None
         except TypeError:

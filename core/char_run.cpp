@@ -1,4 +1,4 @@
-#include "runs.h"
+#include "char_run.h"
 
 #include <algorithm>
 #include <bit>
@@ -22,16 +22,16 @@ bool holds_only(std::string_view text, const HoledSet &chars) {
     return utf8 == 0;
 }
 
-const Runs &RunCache::of(const HoledSet &chars, bool spaced) {
+const CharRun &CharRuns::of(const HoledSet &chars, bool spaced) {
     const auto same = [&](const auto &runs) { return runs->chars == chars && runs->spaced == spaced; };
     const auto known = std::find_if(known_.begin(), known_.end(), same);
     if (known != known_.end()) {
         std::rotate(known_.begin(), known, known + 1);
         return *known_.front();
     }
-    const Runs *base = largest_within(chars, spaced);
-    known_.insert(known_.begin(), std::make_unique<Runs>());
-    Runs &made = *known_.front();
+    const CharRun *base = grow_ ? largest_within(chars, spaced) : nullptr;
+    known_.insert(known_.begin(), std::make_unique<CharRun>());
+    CharRun &made = *known_.front();
     made.chars = chars;
     made.spaced = spaced;
     if (base) {
@@ -52,7 +52,7 @@ const Runs &RunCache::of(const HoledSet &chars, bool spaced) {
 }
 
 /// What is known for fewer characters, or null: only its ways are left to look at then. It counts as asked for.
-const Runs *RunCache::largest_within(const HoledSet &chars, bool spaced) {
+const CharRun *CharRuns::largest_within(const HoledSet &chars, bool spaced) {
     auto best = known_.end();
     for (auto it = known_.begin(); it != known_.end(); ++it)
         if ((*it)->spaced == spaced && (*it)->chars.within(chars) && (best == known_.end() || (*best)->tokens < (*it)->tokens)) best = it;
@@ -61,13 +61,13 @@ const Runs *RunCache::largest_within(const HoledSet &chars, bool spaced) {
     return known_.front().get();
 }
 
-void RunCache::trim() {
+void CharRuns::trim() {
     if (known_.size() <= kMaxKnown) return;
     for (; known_.size() > kMaxKnown / 2; known_.pop_back()) bytes_ -= known_.back()->memory();
 }
 
 /// Looks at a node before which only the characters stand, none of them begun.
-void RunCache::begin(uint32_t node, uint8_t byte, Runs &out) const {
+void CharRuns::begin(uint32_t node, uint8_t byte, CharRun &out) const {
     if (!out.chars.begins(byte)) return out.add_way(node, byte);
     const auto &nodes = vocab_.nodes();
     each_word({nodes[node].first, nodes[nodes[node].end].first}, [&](uint32_t word, uint64_t bits) { out.inside[word] |= bits; });
@@ -76,7 +76,7 @@ void RunCache::begin(uint32_t node, uint8_t byte, Runs &out) const {
 
 /// Takes out what is below a node and leaves the characters; before the node stand these only. `utf8` is the place inside
 /// the last of them, which is `sure` to be one of them however it ends.
-void RunCache::collect(uint32_t node, uint8_t utf8, bool sure, Runs &out) const {
+void CharRuns::collect(uint32_t node, uint8_t utf8, bool sure, CharRun &out) const {
     const auto &nodes = vocab_.nodes();
     if (sure && (nodes[node].utf8_ok >> utf8 & 1) && vocab_.below()[node].within(out.chars)) return;
     for (Children child = vocab_.children(node); child.next();) {

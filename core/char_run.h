@@ -13,7 +13,7 @@ namespace dovetail {
 
 inline constexpr int kManyChars = 26;  // in a loop; fewer leave it nearly everywhere
 
-struct Runs {
+struct CharRun {
     HoledSet chars;
     bool spaced = false;         // behind a space, as words in a text
     RankMask inside;             // tokens that hold no other character; the last one may be unfinished
@@ -32,22 +32,23 @@ struct Runs {
 bool holds_only(std::string_view text, const HoledSet &chars);
 
 /// The runs of a few sets of characters: patterns use the same ones again and again.
-class RunCache {
+class CharRuns {
   public:
-    explicit RunCache(const Vocab &vocab) : vocab_(vocab) {}
+    CharRuns(const Vocab &vocab, bool grow) : vocab_(vocab), grow_(grow) {}
 
-    const Runs &of(const HoledSet &chars, bool spaced);
+    const CharRun &of(const HoledSet &chars, bool spaced);
     /// Where they are many, forgets those that were not asked for lately; nobody may hold on to one then.
     void trim();
     size_t bytes() const { return bytes_; }
 
   private:
-    const Runs *largest_within(const HoledSet &chars, bool spaced);
-    void begin(uint32_t node, uint8_t byte, Runs &out) const;
-    void collect(uint32_t node, uint8_t utf8, bool sure, Runs &out) const;
+    const CharRun *largest_within(const HoledSet &chars, bool spaced);
+    void begin(uint32_t node, uint8_t byte, CharRun &out) const;
+    void collect(uint32_t node, uint8_t utf8, bool sure, CharRun &out) const;
 
     const Vocab &vocab_;
-    std::vector<std::unique_ptr<Runs>> known_;  // the last one asked for comes first
+    const bool grow_;
+    std::vector<std::unique_ptr<CharRun>> known_;  // the last one asked for comes first
     size_t bytes_ = 0;
 };
 

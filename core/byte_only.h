@@ -42,8 +42,6 @@ inline Config moved(const Config &top, DState *to) {
     return {to, to->keeps_counter() ? counter : Counter{}, top.parent, nullptr};
 }
 
-inline const Loops &loops_of(const Config &c) { return c.d->owner->loops(*c.d); }
-
 /// Notes the bytes that some stacks take.
 inline void note_bytes(std::span<const Config> stacks, bool *bytes) {
     for (const Config &c : stacks)

@@ -1,15 +1,14 @@
-// What becomes of the characters that one byte begins: loops and leaps take whole subtrees of the trie by that byte.
-#pragma once
-
+// Where the characters of a run lead from one state: known for all that one byte begins at once.
 #include <algorithm>
-#include <utility>
-#include <vector>
 
-#include "plain.h"
+#include "char_run.h"
+#include "byte_only.h"
 
 namespace dovetail {
 
-inline constexpr size_t kFewMissing = 64;  // of the characters that one byte begins
+namespace {
+
+constexpr size_t kFewMissing = 64;  // of the characters that one byte begins
 
 /// Looks whether characters come from a state to where `arrives(state)` holds; null says that they come nowhere.
 template <class Arrives> class Behind {
@@ -62,5 +61,34 @@ template <class Arrives> class Behind {
     std::vector<std::pair<uint32_t, uint32_t>> missing_;
     std::vector<Place> whole_;  // from where all characters arrive
 };
+
+/// Adds the bytes by which all characters that they begin arrive, or all but a few.
+template <class Arrives> void find_leads(const DState &d, const Arrives &arrives, size_t few, HoledSet &out) {
+    Behind behind(arrives, few);
+    for (uint32_t b = 0xC2; b < 0xF5; ++b) {
+        if (!behind.look(d, static_cast<uint8_t>(b))) continue;
+        (behind.missing().empty() ? out.leads : out.holed) |= uint64_t{1} << (b - 0xC0);
+        out.holes.insert(out.holes.end(), behind.missing().begin(), behind.missing().end());
+    }
+}
+
+}  // namespace
+
+const HoledSet &Automaton::chars_to(DState &d, const DState *to) {
+    auto &known = extra(d).chars_to;
+    const auto same = [&](const auto &one) { return one->first == to; };
+    if (const auto at = std::find_if(known.begin(), known.end(), same); at != known.end()) return (*at)->second;
+    HoledSet chars;
+    // A text with a token budget is entered byte by byte, never by subtrees.
+    if (!d.counts_tokens) {
+        for (uint8_t b = 0; b < 128; ++b)
+            if (d.next(b) == to) chars.add(b);
+        const auto arrives = [&](const DState *at) { return at == to; };
+        if (chars.ascii()) find_leads(d, arrives, chars.ascii() >= kManyChars ? kFewMissing : 0, chars);
+    }
+    account(sizeof(chars) + 16 + chars.holes.size() * sizeof(chars.holes[0]));
+    known.push_back(std::make_unique<std::pair<const DState *, HoledSet>>(to, std::move(chars)));
+    return known.back()->second;
+}
 
 }  // namespace dovetail
