@@ -1,7 +1,6 @@
 #include "char_run.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace dovetail {
 
@@ -29,36 +28,17 @@ const CharRun &CharRuns::of(const HoledSet &chars, bool spaced) {
         std::rotate(known_.begin(), known, known + 1);
         return *known_.front();
     }
-    const CharRun *base = grow_ ? largest_within(chars, spaced) : nullptr;
     known_.insert(known_.begin(), std::make_unique<CharRun>());
     CharRun &made = *known_.front();
     made.chars = chars;
     made.spaced = spaced;
-    if (base) {
-        made.inside = base->inside;
-        made.ways.reserve(base->ways.size());
-        made.bytes.reserve(base->ways.size());
-        for (size_t i = 0; i < base->ways.size(); ++i) begin(base->ways[i], base->bytes[i], made);
-    } else {
-        made.inside.resize(vocab_.rank_words());
-        Children child = vocab_.children(0);
-        if (spaced)
-            while (child.next() && child.byte != ' ') continue;
-        for (Children first = vocab_.children(child.node); first.next();) begin(first.node, first.byte, made);
-    }
-    for (const uint64_t word : made.inside) made.tokens += static_cast<uint32_t>(std::popcount(word));
+    made.inside.resize(vocab_.rank_words());
+    Children child = vocab_.children(0);
+    if (spaced)
+        while (child.next() && child.byte != ' ') continue;
+    for (Children first = vocab_.children(child.node); first.next();) begin(first.node, first.byte, made);
     bytes_ += made.memory();
     return made;
-}
-
-/// What is known for fewer characters, or null: only its ways are left to look at then. It counts as asked for.
-const CharRun *CharRuns::largest_within(const HoledSet &chars, bool spaced) {
-    auto best = known_.end();
-    for (auto it = known_.begin(); it != known_.end(); ++it)
-        if ((*it)->spaced == spaced && (*it)->chars.within(chars) && (best == known_.end() || (*best)->tokens < (*it)->tokens)) best = it;
-    if (best == known_.end()) return nullptr;
-    std::rotate(known_.begin(), best, best + 1);
-    return known_.front().get();
 }
 
 void CharRuns::trim() {

@@ -19,7 +19,6 @@ struct CharRun {
     RankMask inside;             // tokens that hold no other character; the last one may be unfinished
     std::vector<uint32_t> ways;  // nodes behind such a beginning that begin another character, or end it; sorted
     std::vector<uint8_t> bytes;  // of these, because most of them are never looked at
-    uint32_t tokens = 0;         // inside
 
     void add_way(uint32_t node, uint8_t byte) {
         ways.push_back(node);
@@ -34,7 +33,7 @@ bool holds_only(std::string_view text, const HoledSet &chars);
 /// The runs of a few sets of characters: patterns use the same ones again and again.
 class CharRuns {
   public:
-    CharRuns(const Vocab &vocab, bool grow) : vocab_(vocab), grow_(grow) {}
+    explicit CharRuns(const Vocab &vocab) : vocab_(vocab) {}
 
     const CharRun &of(const HoledSet &chars, bool spaced);
     /// Where they are many, forgets those that were not asked for lately; nobody may hold on to one then.
@@ -42,12 +41,10 @@ class CharRuns {
     size_t bytes() const { return bytes_; }
 
   private:
-    const CharRun *largest_within(const HoledSet &chars, bool spaced);
     void begin(uint32_t node, uint8_t byte, CharRun &out) const;
     void collect(uint32_t node, uint8_t utf8, bool sure, CharRun &out) const;
 
     const Vocab &vocab_;
-    const bool grow_;
     std::vector<std::unique_ptr<CharRun>> known_;  // the last one asked for comes first
     size_t bytes_ = 0;
 };

@@ -104,7 +104,7 @@ bool Walker::find_run(std::string_view path, std::span<const Config> tops, Stage
 /// Takes the tokens below a node that consist of a run, and enters the nodes that end it. False where there is no run.
 bool Walker::skip_run(uint32_t node, size_t level, std::span<const Config> tops) {
     const auto &nodes = vocab_.nodes();
-    if (!has(Shortcut::Leap) || nodes[node].end - node < kWorthSkipping) return false;
+    if (!has(Shortcut::CharacterRun) || nodes[node].end - node < kWorthSkipping) return false;
     const size_t frames = frames_.used();
     const std::string_view path = vocab_.path(node);
     Stages stages;

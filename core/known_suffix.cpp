@@ -8,8 +8,7 @@ namespace dovetail {
 
 namespace {
 
-constexpr uint32_t kWorthMaking = 256;  // trie nodes; for these a mask is made where none is known
-constexpr int kFewestInLoop = 10;       // ASCII characters; what loops on fewer is walked quickly
+constexpr int kFewestInLoop = 10;  // ASCII characters; what loops on fewer is walked quickly
 
 }  // namespace
 
@@ -19,11 +18,10 @@ constexpr int kFewestInLoop = 10;       // ASCII characters; what loops on fewer
 /// that has come to the inside of a string by way of a key is over.
 bool Walker::hand_over(const Config &c, uint32_t node) {
     const auto &nodes = vocab_.nodes();
-    const uint32_t size = nodes[node].end - node;
-    if (!has(Shortcut::Home) || !(c.counter == Counter{}) || c.d->counts_tokens) return false;
+    if (!has(Shortcut::KnownSuffix) || !(c.counter == Counter{}) || c.d->counts_tokens) return false;
     DState *state = c.d;
     const Lift *through = nullptr;
-    if (nodes[node].byte >= 0x80 && c.d->plain && has(Shortcut::Lift)) {
+    if (nodes[node].byte >= 0x80 && c.d->plain && has(Shortcut::InsideCharacter)) {
         // Inside a character that is followed by a call: the callee may have taken the whole of it.
         const Lift *lift = c.d->extra ? c.d->extra->lift.get() : nullptr;
         if (!lift || lift->may_try()) lift = &c.d->owner->lift(*c.d, vocab_.path(node));
@@ -37,7 +35,7 @@ bool Walker::hand_over(const Config &c, uint32_t node) {
     const std::string_view path = vocab_.path(node);
     DState *from = home->follow(path.substr(0, path.size() - 1));
     if (!from || from->follow(path.substr(path.size() - 1)) != state) return false;
-    const uint32_t chain = chain_of(*home, through, c.parent, size >= kWorthMaking);
+    const uint32_t chain = chain_of(*home, through, c.parent);
     if (chain == kNone) return false;
     share(chain, node);
     last_ = {nullptr, from, state, chain};
@@ -48,7 +46,8 @@ bool Walker::goes_with(const HandOver &last, const DState *to, uint8_t byte) con
     return has(Shortcut::Siblings) && last.to && last.to == to && last.from->next(byte) == last.at;
 }
 
-uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent, bool large) {
+/// The place in `MaskParts::chains` of the masks of a stack whose top is in a loop state; kNone where they cannot be made.
+uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent) {
     const auto same = [&](const Chain &known) {
         if (known.home != &home || (known.lift ? !lift || known.lift->sites != lift->sites : lift != nullptr)) return false;
         size_t i = 0;
@@ -58,18 +57,15 @@ uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent, b
         }
         return i == known.callers.size();
     };
-    auto chain = std::find_if(chains_.begin(), chains_.end(), same);
-    if (chain != chains_.end() && (chain->index != kNone || !large || chain->tried)) return chain->index;
-    if (chain == chains_.end()) {
-        chain = chains_.insert(chains_.end(), Chain{&home, lift, {}, kNone, false});
-        for (const Frame *f = parent; f; f = f->parent) chain->callers.push_back(*f);
-    }
-    chain->tried = large;
-    std::vector<MaskNode *> found;
-    if (!masks_.chain(home, lift, chain->callers, large, found)) return kNone;
-    chain->index = static_cast<uint32_t>(out_->chains.size());
-    out_->chains.push_back(std::move(found));
-    return chain->index;
+    const auto known = std::find_if(chains_.begin(), chains_.end(), same);
+    if (known != chains_.end()) return known->index;
+    Chain &chain = chains_.emplace_back(Chain{&home, lift, {}, kNone});
+    for (const Frame *f = parent; f; f = f->parent) chain.callers.push_back(*f);
+    std::vector<MaskNode *> masks;
+    if (!masks_.chain(home, lift, chain.callers, masks)) return kNone;
+    chain.index = static_cast<uint32_t>(out_->chains.size());
+    out_->chains.push_back(std::move(masks));
+    return chain.index;
 }
 
 void Walker::share(uint32_t chain, Span nodes) {

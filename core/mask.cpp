@@ -14,24 +14,9 @@ constexpr size_t kMaxMaking = 4;  // masks that are made for the sake of each ot
 
 }  // namespace
 
-MaskMap::MaskMap() = default;
-MaskMap::~MaskMap() = default;
-
-MaskNode *MaskMap::find_in(Table<Slot> &table, const MaskKey &key, uint64_t hash) {
-    const Slot *found = table.find(hash, [&](const Slot &slot) { return slot.key == key; });
-    return found ? found->node.get() : nullptr;
-}
-
 MaskNode *MaskMap::find(const MaskKey &key) {
-    const uint64_t hash = key.hash();
-    if (MaskNode *found = many_ ? find_in((*many_)[place(hash)], key, hash) : nullptr) return found;
-    return find_in(few_, key, hash);
-}
-
-MaskNode *MaskMap::add(const MaskKey &key, std::unique_ptr<MaskNode> node) {
-    if (!many_ && few_.size() >= kFew) many_ = std::make_unique<std::array<Table<Slot>, kTables>>();
-    Table<Slot> &table = many_ ? (*many_)[place(key.hash())] : few_;
-    return table.add({key, std::move(node)}).node.get();
+    const Slot *found = table_.find(key.hash(), [&](const Slot &slot) { return slot.key == key; });
+    return found ? found->node.get() : nullptr;
 }
 
 MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.first_) {
@@ -46,7 +31,7 @@ MaskRoots::~MaskRoots() {
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), bases_(store.vocab(), store.shortcuts.has(Shortcut::Bases)), runs_(store.vocab(), store.shortcuts.has(Shortcut::RunBase)), mask_(store.vocab().rank_words()) {}
+    : store_(store), limit_(limit), bases_(store.vocab(), store.shortcuts.has(Shortcut::SharedBases)), runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
 
 MaskCache::~MaskCache() = default;
 
@@ -135,14 +120,13 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     return node;
 }
 
-bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, bool make,
-                      std::vector<MaskNode *> &out) {
+bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, std::vector<MaskNode *> &out) {
     MaskNode *node = home.plain_mask;
     node->used = fills_;
     out.push_back(node);
     auto add = [&](const Frame &frame) {
         if (!node->has_rest) return true;
-        node = find_below(*node, frame, make);
+        node = try_below(*node, frame);
         if (node) out.push_back(node);
         return node != nullptr;
     };
@@ -152,14 +136,14 @@ bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &
     return std::all_of(callers.begin(), callers.end(), add);
 }
 
-/// Null where it is not known and `make` is false, or where making it has led here.
-MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
+/// Null where making it has led here.
+MaskNode *MaskCache::try_below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
     if (MaskNode *known = node.find_below(key)) {
         known->used = fills_;
         return known;
     }
-    if (!make || making_.size() >= kMaxMaking) return nullptr;
+    if (making_.size() >= kMaxMaking) return nullptr;
     if (std::find(making_.begin(), making_.end(), std::pair<const MaskNode *, MaskKey>{&node, key}) != making_.end())
         return nullptr;
     return &below(node, frame);
@@ -167,66 +151,29 @@ MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
-    if (!(node.last && node.last_site == key.id && node.last_counter == key.counter)) {
-        MaskNode *found = node.find_below(key);
-        if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
-        node.last_site = key.id;
-        node.last_counter = key.counter;
-        node.last = found;
-    }
-    node.last->used = fills_;
-    return *node.last;
+    MaskNode *found = node.find_below(key);
+    if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
+    found->used = fills_;
+    return *found;
 }
 
 std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &frame, Counter counter) {
     making_.emplace_back(&node, MaskKey{frame.site_id, counter});
     Turn walker(*this);
     MaskParts &parts = walker.parts();
-    auto whole = [&](MaskNode &known) {
-        // Every token of the trie; those outside it come last in the list.
-        parts.slices.push_back({static_cast<uint32_t>(parts.chains.size()), {0, store_.vocab().nodes()[0].end}});
-        parts.chains.push_back({&known});
-        for (uint32_t i = known.token_count; i-- > 0 && !store_.vocab().in_trie(known.tokens[i]);)
-            parts.tokens.push_back(known.tokens[i]);
-    };
     for (const Rest &rest : node.rest) {
         const std::span<const CallSite::Return> returns = frame.site->returns;
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
-        DState *state = returns[rest.exit].state;
-        auto &[stacks, exits] = walker->arrive(state, counter);
+        const auto &[stacks, exits] = walker->arrive(returns[rest.exit].state, counter);
         for (uint32_t exit : exits) {
             std::vector<Rest::Node> &to = parts.rest_of(exit);
             to.insert(to.end(), rest.nodes.begin(), rest.nodes.end());
         }
-        const auto foreign = std::stable_partition(stacks.tops.begin(), stacks.tops.end(),
-                                                   [&](const Config &c) { return c.d->owner == state->owner || !store_.shortcuts.has(Shortcut::Foreign); });
-        walker->walk_rest(rest.nodes, {stacks.tops.begin(), foreign}, parts);
-        for (auto top = foreign; top != stacks.tops.end(); ++top) {
-            MaskNode *at = &go_on(node, rest, *top);
-            const Frame *f = top->parent;
-            for (whole(*at); f && at->has_rest; f = f->parent) {
-                at = &below(*at, *f);
-                whole(*at);
-            }
-            if (!f) parts.add_rest(at->rest);
-        }
+        walker->walk_rest(rest.nodes, stacks.tops, parts);
     }
     std::unique_ptr<MaskNode> made = finished(parts);
     making_.pop_back();
     return made;
-}
-
-MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
-    const MaskKey key{top.d->id(), clamp(top), rest.exit};
-    MaskNode *found = node.find_below(key);
-    if (!found) {
-        Turn walker(*this);
-        const Config alone{top.d, key.counter, nullptr, nullptr};
-        walker->walk_rest(rest.nodes, {&alone, 1}, walker.parts());
-        found = node.add_below(key, finished(walker.parts()));
-    }
-    found->used = fills_;
-    return *found;
 }
 
 std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
@@ -265,8 +212,7 @@ void MaskCache::add_rest_of_slices(MaskParts &parts) {
         if (rests.empty()) continue;
         spans_.clear();
         for (const MaskParts::Slice &slice : parts.slices)
-            // A whole mask is no part of a walk; its rest was looked after.
-            if (slice.chain == chain && slice.nodes.first != 0) spans_.push_back(slice.nodes);
+            if (slice.chain == chain) spans_.push_back(slice.nodes);
         if (spans_.empty()) continue;
         std::sort(spans_.begin(), spans_.end(), [](const Span &a, const Span &b) { return a.first < b.first; });
         for (const Rest &rest : rests) {
@@ -438,7 +384,6 @@ void MaskCache::make_room() {
     }
     gather();
     for (size_t i = 0; i < all.size(); ++i) {
-        all[i]->last = nullptr;
         if (!all[i]->below) continue;
         all[i]->below->erase_if(old);
         all[i]->below->each([&](MaskNode &child) { all.push_back(&child); });

@@ -1,35 +1,28 @@
-// The shortcuts of the mask walk, each of which a store may leave out: masks are the same, only later.
+// The shortcuts of the mask walk. A store may go without any of them, for tests and measurements: its masks are the same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace dovetail {
 
 enum class Shortcut : uint32_t {
-    Home = 1 << 0,
-    Again = 1 << 1,
-    Join = 1 << 2,
-    Lift = 1 << 3,
-    Cover = 1 << 4,
-    Wide = 1 << 5,
-    Leap = 1 << 6,
-    Ahead = 1 << 7,
-    Profile = 1 << 8,
-    Reach = 1 << 9,
-    Limits = 1 << 10,
-    LimitLeap = 1 << 11,
-    Siblings = 1 << 12,
-    Bases = 1 << 13,
-    Plain = 1 << 14,
-    Foreign = 1 << 15,
-    RunBase = 1 << 16,
-    Relax = 1 << 17,
-    Ticks = 1 << 18,
+    KnownSuffix,      // a walk is over where a known mask came by the same bytes
+    InsideCharacter,  // that also inside a character that a call follows
+    Siblings,         // that at once for nodes beside one for which it was found
+    CharacterRun,     // tokens made of the characters of a loop or a count are looked up
+    WholeSubtree,     // a subtree made of the characters of a loop is taken at once
+    ByteOnly,         // a lone stack that only takes bytes moves without the rest of the machinery
+    SharedBases,      // large masks are kept as differences from others
 };
 
+inline constexpr std::array kShortcutNames{"known_suffix",  "inside_character", "siblings",    "character_run",
+                                           "whole_subtree", "byte_only",        "shared_bases"};
+
 struct Shortcuts {
-    uint32_t bits = 0xFFFFFFFF;
-    bool has(Shortcut one) const { return bits & static_cast<uint32_t>(one); }
+    uint32_t bits = (1u << kShortcutNames.size()) - 1;
+
+    bool has(Shortcut one) const { return bits >> static_cast<uint32_t>(one) & 1; }
 };
 
 }  // namespace dovetail

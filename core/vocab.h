@@ -77,10 +77,6 @@ struct HoledSet : CharSet {
     std::vector<std::pair<uint32_t, uint32_t>> holes;  // ranges of what is missing, sorted
 
     bool operator==(const HoledSet &) const = default;
-    /// False where it would take a closer look at the holes.
-    bool within(const HoledSet &other) const {
-        return CharSet::within(other) && (holed == 0 || (holed == other.holed && holes == other.holes));
-    }
     /// The characters of both; where those that one byte begins differ, none of them.
     HoledSet common(const HoledSet &other) const {
         if (*this == other) return *this;

@@ -26,13 +26,6 @@ std::vector<Rest::Node> &MaskParts::rest_of(uint32_t exit) {
     return rest.back().nodes;
 }
 
-void MaskParts::add_rest(const std::vector<Rest> &more) {
-    for (const Rest &r : more) {
-        std::vector<Rest::Node> &to = rest_of(r.exit);
-        to.insert(to.end(), r.nodes.begin(), r.nodes.end());
-    }
-}
-
 void Walker::bottom(uint32_t exit, const Mark *, Stacks &) {
     if (std::find(exits_.begin(), exits_.end(), exit) == exits_.end()) exits_.push_back(exit);
 }
@@ -62,7 +55,7 @@ Walker::Arrival &Walker::arrive(DState *state, Counter counter) {
 
 void Walker::walk_rest(const std::vector<Rest::Node> &from, std::span<const Config> tops, MaskParts &out) {
     begin(out);
-    if (has(Shortcut::Plain) && tops.size() == 1 && is_plain(tops[0])) {
+    if (has(Shortcut::ByteOnly) && tops.size() == 1 && is_plain(tops[0])) {
         for (const auto &[byte, node] : from) {
             DState *to = tops[0].d->next(byte);
             if (to) plain_child(node, 0, tops[0], to);
@@ -87,8 +80,6 @@ bool Walker::enter(uint32_t node, size_t level) {
     const Stacks &from = levels_[level];
     Stacks &to = levels_[level + 1];
     mover_.step(from, at.byte, true, to);
-    bool relaxed = false;
-    for (Config &c : to.tops) relaxed = relax(c, node) || relaxed;
     const bool leaf = node + 1 == at.end;
     const bool ends = !exits_.empty() || !std::all_of(to.tops.begin(), to.tops.end(), is_stuck);
     const auto cover = [&](const Config &c) { return covers(c, node); };
@@ -96,8 +87,8 @@ bool Walker::enter(uint32_t node, size_t level) {
     if ((to.tops.empty() && exits_.empty()) || (!ends && leaf)) {
         // Nothing is allowed.
     } else if (!leaf && from.tops.size() == 1 && to.tops.size() == 1 && exits_.empty() && hand_over(to.tops[0], node)) {
-        // Even a small subtree is worth it, because its siblings follow at once. With a limit they may come to it.
-        if (!relaxed) last_.to = from.tops[0].d->next(at.byte);
+        // Even a small subtree is worth it, because its siblings follow at once.
+        last_.to = from.tops[0].d->next(at.byte);
     } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), cover)) {
         // What other stacks could add below is allowed already.
         out_->take({at.first, nodes[at.end].first});
@@ -119,7 +110,7 @@ bool Walker::enter(uint32_t node, size_t level) {
 bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &exits) {
     const Stacks &stacks = levels_[level];
     const bool alone = stacks.tops.size() == 1;
-    if (exits.empty() && alone && has(Shortcut::Plain) && is_plain(stacks.tops[0])) return plain_children(node, level, Config(stacks.tops[0]));
+    if (exits.empty() && alone && has(Shortcut::ByteOnly) && is_plain(stacks.tops[0])) return plain_children(node, level, Config(stacks.tops[0]));
     if (exits.empty() && skip_run(node, level, stacks.tops)) return false;
     bool all = true;
     HandOver last;
@@ -175,17 +166,11 @@ bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState 
     const auto &nodes = vocab_.nodes();
     const TrieNode &at = nodes[node];
     last_.to = nullptr;
-    const bool leaf = node + 1 == at.end, called = next.d->owner != top.d->owner;
-    // After a call even a small subtree is worth it, because its siblings follow at once.
-    if (!leaf && called && hand_over(next, node)) {
-        last_.to = to;
-        return false;
-    }
-    if (leaf || covers(next, node)) {
+    if (node + 1 == at.end || covers(next, node)) {
         out_->take({at.first, nodes[at.end].first});
         return true;
     }
-    if (!called && at.end - node >= kWorthSharing && hand_over(next, node)) {
+    if (at.end - node >= kWorthSharing && hand_over(next, node)) {
         last_.to = to;
         return false;
     }
@@ -193,18 +178,9 @@ bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState 
     return plain_children(node, level + 1, next);
 }
 
-/// Forgets the measure of a text where nothing below the node can come to its limits.
-bool Walker::relax(Config &c, uint32_t node) const {
-    if (!has(Shortcut::Relax) || !c.d->measured || c.counter == Counter{}) return false;
-    if (c.counter.need > 0 && vocab_.below()[node].has(c.d->owner->end())) return false;
-    if (c.counter.left <= vocab_.nodes()[node].height + c.d->owner->room()) return false;
-    c.counter = {};
-    return true;
-}
-
 /// Does every path below the node lead from this state back to itself?
 bool Walker::covers(const Config &c, uint32_t node) {
-    if (!has(Shortcut::Cover) || !c.d->has_bytes || (c.d->measured && c.counter.left)) return false;
+    if (!has(Shortcut::WholeSubtree) || !c.d->has_bytes || (c.d->measured && c.counter.left)) return false;
     // Most states do not loop at all: one byte tells before the loop is worked out.
     const uint8_t byte = vocab_.nodes()[node + 1].byte;
     const DState *sample = c.d->next(byte);

@@ -52,7 +52,6 @@ struct MaskParts {
     std::vector<Run> runs;
 
     std::vector<Rest::Node> &rest_of(uint32_t exit);
-    void add_rest(const std::vector<Rest> &more);
     void take(Span span) {
         if (!ranks.empty() && ranks.back().last == span.first) ranks.back().last = span.last;
         else ranks.push_back(span);
@@ -104,9 +103,8 @@ class Walker {
         DState *home;
         const Lift *lift;  // or null
         std::vector<Frame> callers;
-        uint32_t index;  // kNone: there are none
-        bool tried;      // to make them
-    };
+        uint32_t index;  // kNone where they cannot be made
+        };
 
     /// The stacks before each character of a run: the last ones before all that follow, or before its end.
     struct Stages {
@@ -126,11 +124,10 @@ class Walker {
     void step(const std::vector<Config> &from, std::string_view bytes, std::vector<Config> &out);
     bool covers(const Config &c, uint32_t node);
     bool hand_over(const Config &c, uint32_t node);
-    uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent, bool large);
+    uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent);
     void share(uint32_t chain, uint32_t node) { share(chain, {node, vocab_.nodes()[node].end}); }
     void share(uint32_t chain, Span nodes);
     bool goes_with(const HandOver &last, const DState *to, uint8_t byte) const;
-    bool relax(Config &c, uint32_t node) const;
     bool has(Shortcut one) const { return shortcuts_.has(one); }
 
     const Shortcuts shortcuts_;

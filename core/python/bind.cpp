@@ -207,7 +207,7 @@ NB_MODULE(_core, m) {
     });
 
     nb::class_<Store>(m, "Store", "The tokens of one tokenizer and everything that grammars over them share.")
-        .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a, "shortcuts"_a = 0xFFFFFFFFu)
+        .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a, "shortcuts"_a = Shortcuts().bits)
         .def("compile", [](Store &self, nb::handle rule) { return compile(rule, self); }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
         .def("load", [](Store &self, const nb::bytes &saved) {
             return self.compile(load_program({saved.c_str(), saved.size()}));
@@ -281,5 +281,8 @@ NB_MODULE(_core, m) {
           "The automaton of the texts that all of some patterns match and none of others, see dovetail.grammar.regex.");
     m.def("alphabet", &alphabet, "classes"_a,
           "The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.");
+    nb::list names;
+    for (const char *name : kShortcutNames) names.append(name);
+    m.attr("SHORTCUTS") = nb::tuple(names);
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }

@@ -40,7 +40,7 @@ class Vocabulary:
         for token in stops:
             _check_id(token, len(tokens), "a stop token")
         try:
-            import os;self._store = _core.Store(tokens, special, stops, cache_bytes, int(os.environ.get("SHORTS","0xffffffff"),0))
+            self._store = _core.Store(tokens, special, stops, cache_bytes)
         except GrammarError as e:
             raise VocabularyError(str(e), "", "check the tokens, their ids and their number") from None
         except TypeError:
