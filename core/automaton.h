@@ -82,7 +82,7 @@ struct DState {
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;
-        std::vector<std::unique_ptr<std::pair<const DState *, HoledSet>>> chars_to;  // see Automaton::chars_to
+        std::vector<std::unique_ptr<std::pair<const DState *, CharSet>>> chars_to;  // see Automaton::chars_to
         std::unique_ptr<Lift> lift;
     };
     struct Dense {
@@ -192,7 +192,7 @@ class Automaton {
     /// The only call of a state that does nothing else; or null.
     const CallSite *lone_call(DState &d);
     /// The characters that lead from a state to another or to itself; null says that they lead nowhere.
-    const HoledSet &chars_to(DState &d, const DState *to);
+    const CharSet &chars_to(DState &d, const DState *to);
     /// For states inside a character that a call follows; the bytes lead to the state in some walk.
     const Lift &lift(DState &d, std::string_view bytes);
     /// A state with a large mask that loops on itself: other walks come to it and need not go on.

@@ -32,18 +32,11 @@ bool same_stacks(const std::vector<Config> &a, const std::vector<Config> &b) {
     });
 }
 
-/// The last character of a text, of which one byte is missing; or nothing.
-std::string_view begun_char(std::string_view text) {
-    if (text.empty()) return {};
-    const std::string_view last = text.substr(text.size() - last_char(text));
-    return last.size() + 1 == char_size(static_cast<uint8_t>(last[0])) ? last : std::string_view();
-}
-
 /// The characters that lead all stacks where the sample does.
-HoledSet chars_like(const std::vector<Config> &stacks, uint8_t sample) {
-    HoledSet common;
+CharSet chars_like(const std::vector<Config> &stacks, uint8_t sample) {
+    CharSet common;
     for (const Config &c : stacks) {
-        const HoledSet &chars = c.d->owner->chars_to(*c.d, c.d->next(sample));
+        const CharSet &chars = c.d->owner->chars_to(*c.d, c.d->next(sample));
         common = &c == &stacks[0] ? chars : common.common(chars);
     }
     return common;
@@ -51,21 +44,10 @@ HoledSet chars_like(const std::vector<Config> &stacks, uint8_t sample) {
 
 }  // namespace
 
-/// The stacks after some bytes that leave none of them for a caller.
-void Walker::step(const std::vector<Config> &from, std::string_view bytes, std::vector<Config> &out) {
-    ahead_[0].tops = from;
-    for (const char byte : bytes) {
-        mover_.step(ahead_[0], static_cast<uint8_t>(byte), true, ahead_[1]);
-        std::swap(ahead_[0], ahead_[1]);
-    }
-    out = ahead_[0].tops;
-}
-
 /// Where `tops` come by the characters that lead them all like the sample: until the stacks stay as they are, as in a
 /// string, or none is left, as where characters are counted.
 bool Walker::follow_run(std::span<const Config> tops, uint8_t sample, Stages &stages) {
     stages = {{}, {{tops.begin(), tops.end()}}, false};
-    std::vector<Config> next;
     for (size_t states = 0;;) {
         const std::vector<Config> &now = stages.before.back();
         const bool first = stages.before.size() == 1;
@@ -73,13 +55,14 @@ bool Walker::follow_run(std::span<const Config> tops, uint8_t sample, Stages &st
         const auto same_state = [](const Config &a, const Config &b) { return a.d == b.d; };
         if (!last || !std::ranges::equal(now, *last, same_state)) {
             if ((states += now.size()) > kMostStates) return false;
-            const HoledSet chars = chars_like(now, sample);
+            const CharSet chars = chars_like(now, sample);
             stages.chars = first ? chars : stages.chars.common(chars);
             if (stages.chars.ascii() < kManyChars) return false;
         }
         exits_.clear();
-        const char byte = static_cast<char>(sample);
-        step(now, {&byte, 1}, next);
+        ahead_[0].tops = now;
+        mover_.step(ahead_[0], sample, true, ahead_[1]);
+        const std::vector<Config> &next = ahead_[1].tops;
         if (!exits_.empty()) return false;
         stages.ends = next.empty();
         if (stages.ends || same_stacks(next, now) || stages.before.size() > vocab_.longest()) return true;
@@ -117,31 +100,24 @@ bool Walker::skip_run(uint32_t node, size_t level, std::span<const Config> tops)
     const auto longest = static_cast<uint32_t>(stages.before.size() - 1);
     const uint32_t most = stages.ends ? longest + static_cast<uint32_t>(count_chars(path)) : kNone;
     out_->runs.push_back({&run, {nodes[node + 1].first, nodes[nodes[node].end].first}, most});
-    HandOver handed;
-    uint32_t last = kNone;
-    std::vector<Config> begun_at;
     bool wanted[256] = {};
     for (const std::vector<Config> &stage : stages.before) note_bytes(stage, wanted);
-    std::fill(wanted + 0x80, wanted + 0xC0, true);  // a character that is missing ends
+    HandOver handed;
+    uint32_t last = kNone;
     const auto end = std::lower_bound(run.ways.begin(), run.ways.end(), nodes[node].end);
     for (auto it = std::upper_bound(run.ways.begin(), run.ways.end(), node); it != end; ++it) {
         if (!wanted[run.bytes[static_cast<size_t>(it - run.ways.begin())]]) continue;
         const uint32_t way = *it;
         const TrieNode &at = nodes[way];
-        const std::string_view before = vocab_.path(way).substr(0, at.depth - 1), begun = begun_char(before);
-        const size_t chars = count_chars(before.substr(path.size(), before.size() - path.size() - begun.size()));
+        const size_t chars = count_chars(vocab_.path(way).substr(path.size(), at.depth - 1 - path.size()));
         if (chars > longest && stages.ends) continue;
-        const std::vector<Config> *from = &stages.before[std::min<size_t>(chars, longest)];
-        if (!begun.empty()) {
-            step(*from, begun, begun_at);
-            from = &begun_at;
-        }
-        if (std::ranges::none_of(*from, [&](const Config &c) { return c.d->next(at.byte) != nullptr; })) continue;
+        const std::vector<Config> &from = stages.before[std::min<size_t>(chars, longest)];
+        if (std::ranges::none_of(from, [&](const Config &c) { return c.d->next(at.byte) != nullptr; })) continue;
         const bool sibling = last != kNone && nodes[last].end == way && nodes[last].depth == at.depth;
-        if (sibling && from->size() == 1 && goes_with(handed, (*from)[0].d->next(at.byte), at.byte)) {
+        if (sibling && from.size() == 1 && goes_with(handed, from[0].d->next(at.byte), at.byte)) {
             share(handed.chain, way);
         } else {
-            levels_[level].tops = *from;
+            levels_[level].tops = from;
             enter(way, level);
             handed = last_;
         }

@@ -98,7 +98,7 @@ class MaskCache {
     /// Overwrites `out` with the tokens that some stack allows; stop tokens are the matcher's business.
     void fill(const Stacks &stacks, uint32_t *out);
     size_t bytes() const { return bytes_ + bases_.bytes() + runs_.bytes(); }
-    const CharRun &run(const HoledSet &chars, bool spaced) { return runs_.of(chars, spaced); }
+    const CharRun &run(const CharSet &chars, bool spaced) { return runs_.of(chars, spaced); }
     /// The masks of a stack: its top in `home`, which has one, then perhaps lifted calls, then its callers, innermost first.
     /// False where some cannot be made now, because making them has led here.
     bool chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, std::vector<MaskNode *> &out);

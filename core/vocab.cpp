@@ -43,13 +43,6 @@ const auto kUtf8 = make_utf8_table();
 
 }  // namespace
 
-uint32_t last_code(std::string_view text) {
-    const std::string_view last = text.substr(text.size() - last_char(text));
-    uint32_t code = static_cast<uint8_t>(last[0]) & (0x7Fu >> last.size());
-    for (const char byte : last.substr(1)) code = code << 6 | (static_cast<uint8_t>(byte) & 0x3Fu);
-    return code;
-}
-
 uint8_t utf8_next(uint8_t state, uint8_t byte) { return kUtf8[state][byte]; }
 
 Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::string, uint32_t>> &special,

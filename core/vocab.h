@@ -57,6 +57,7 @@ struct CharSet {
     uint64_t low = 0, high = 0, leads = 0;
 
     bool operator==(const CharSet &) const = default;
+    CharSet common(const CharSet &other) const { return {low & other.low, high & other.high, leads & other.leads}; }
     bool within(const CharSet &other) const { return !(low & ~other.low || high & ~other.high || leads & ~other.leads); }
     bool has(uint8_t byte) const {
         if (byte < 64) return low >> byte & 1;
@@ -71,44 +72,10 @@ struct CharSet {
     int ascii() const { return std::popcount(low) + std::popcount(high); }
 };
 
-/// The same with characters of which other bytes begin all but a few: \S takes all that begin with 0xE3 but one.
-struct HoledSet : CharSet {
-    uint64_t holed = 0;                                // such bytes, as `leads`
-    std::vector<std::pair<uint32_t, uint32_t>> holes;  // ranges of what is missing, sorted
-
-    bool operator==(const HoledSet &) const = default;
-    /// The characters of both; where those that one byte begins differ, none of them.
-    HoledSet common(const HoledSet &other) const {
-        if (*this == other) return *this;
-        const bool alike = holed == other.holed && holes == other.holes;
-        const CharSet chars{low & other.low, high & other.high, leads & other.leads};
-        return alike ? HoledSet{chars, holed, holes} : HoledSet{chars, 0, {}};
-    }
-    bool begins(uint8_t byte) const { return has(byte) || (byte >= 0xC0 && (holed >> (byte - 0xC0) & 1)); }
-    bool misses(uint32_t code) const {
-        for (const auto &[low, high] : holes)
-            if (low <= code && code <= high) return true;
-        return false;
-    }
-};
-
-/// How many bytes a character has that begins with this one.
-inline size_t char_size(uint8_t lead) { return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
-
 /// How many characters begin in a text.
 inline size_t count_chars(std::string_view text) {
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
-
-/// How many bytes at the end of a text belong to its last character.
-inline size_t last_char(std::string_view text) {
-    size_t size = 1;
-    while (size < text.size() && (static_cast<uint8_t>(text[text.size() - size]) & 0xC0) == 0x80) ++size;
-    return size;
-}
-
-/// The code of the last character of a text.
-uint32_t last_code(std::string_view text);
 
 /// Does the subtree below a node hold nothing but these characters?
 inline bool within(const CharSet &below, const TrieNode &at, const CharSet &chars) { return below.within(chars) && (at.utf8_ok & 1); }

@@ -108,7 +108,7 @@ class Walker {
 
     /// The stacks before each character of a run: the last ones before all that follow, or before its end.
     struct Stages {
-        HoledSet chars;
+        CharSet chars;
         std::vector<std::vector<Config>> before;
         bool ends;  // none of the characters may come after the last stacks
     };
@@ -121,7 +121,6 @@ class Walker {
     bool skip_run(uint32_t node, size_t level, std::span<const Config> tops);
     bool find_run(std::string_view path, std::span<const Config> tops, Stages &stages, bool &spaced);
     bool follow_run(std::span<const Config> tops, uint8_t sample, Stages &stages);
-    void step(const std::vector<Config> &from, std::string_view bytes, std::vector<Config> &out);
     bool covers(const Config &c, uint32_t node);
     bool hand_over(const Config &c, uint32_t node);
     uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent);

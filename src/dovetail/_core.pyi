@@ -144,5 +144,7 @@ def alphabet(classes: list[tuple[tuple[int, int], ...]]) -> tuple[list[tuple[tup
     The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.
     """
 
+SHORTCUTS: tuple = ...
+
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:
     """Fill row i for matcher i, without holding the GIL."""
