@@ -38,7 +38,7 @@ from dovetail.engine.vocabulary import DEFAULT_CACHE_BYTES
 from dovetail.grammar.ir import Rule
 from dovetail.grammar.lower import lower
 
-ALL = (1 << len(_core.SHORTCUTS)) - 1
+ALL = (1 << len(_core.shortcuts())) - 1
 OUTPUTS = 4  # of each request
 
 
@@ -62,7 +62,7 @@ class Round:
 
 def variants() -> dict[str, int]:
     """Sets of shortcuts by name."""
-    without = {f"without {name}": ALL & ~(1 << bit) for bit, name in enumerate(_core.SHORTCUTS)}
+    without = {f"without {name}": ALL & ~(1 << bit) for bit, name in enumerate(_core.shortcuts())}
     return {"all": ALL, **without, "none": 0}
 
 

@@ -281,8 +281,7 @@ NB_MODULE(_core, m) {
           "The automaton of the texts that all of some patterns match and none of others, see dovetail.grammar.regex.");
     m.def("alphabet", &alphabet, "classes"_a,
           "The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.");
-    nb::list names;
-    for (const char *name : kShortcutNames) names.append(name);
-    m.attr("SHORTCUTS") = nb::tuple(names);
+    m.def("shortcuts", [] { return std::vector<std::string>(kShortcutNames.begin(), kShortcutNames.end()); },
+          "The shortcuts of the mask walk by name, in the order of the bits that a Store takes.");
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }
