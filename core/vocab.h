@@ -23,32 +23,27 @@ struct TrieNode {
     uint8_t utf8_ok;  // bit s: every path below is well-formed when read from UTF-8 state s
     uint16_t height;  // bytes of the longest path below
     uint16_t depth;   // bytes from the root
-    uint16_t wide;    // its place among those with many children, or 0
 };
 static_assert(sizeof(TrieNode) == 16);  // so that none lies across two cache lines
 
-/// Goes over the children of a node, where they are many without touching them, because they lie far from each other.
+/// Goes over the children of a node.
 struct Children {
     uint32_t node = 0;  // the child
     uint32_t end;       // just past its subtree, where the next child is
     uint8_t byte = 0;
 
     Children(const TrieNode *nodes, uint32_t parent) : end(parent + 1), nodes_(nodes), last_(nodes[parent].end) {}
-    Children(const uint32_t *ends, const uint8_t *bytes, uint32_t parent, uint32_t last)
-        : end(parent + 1), ends_(ends), bytes_(bytes), last_(last) {}
 
     bool next() {
         if (end == last_) return false;
         node = end;
-        byte = ends_ ? *bytes_++ : nodes_[node].byte;
-        end = ends_ ? *ends_++ : nodes_[node].end;
+        byte = nodes_[node].byte;
+        end = nodes_[node].end;
         return true;
     }
 
   private:
-    const TrieNode *nodes_ = nullptr;
-    const uint32_t *ends_ = nullptr;
-    const uint8_t *bytes_ = nullptr;
+    const TrieNode *nodes_;
     uint32_t last_;
 };
 
@@ -107,11 +102,7 @@ class Vocab {
     /// The bytes from the root to a node.
     std::string_view path(uint32_t node) const { return {texts_.data() + text_at_[nodes_[node].first], nodes_[node].depth}; }
     /// Before the first child.
-    Children children(uint32_t node) const {
-        const TrieNode &at = nodes_[node];
-        if (!at.wide) return {nodes_.data(), node};
-        return {child_ends_.data() + wide_[at.wide], child_bytes_.data() + wide_[at.wide], node, at.end};
-    }
+    Children children(uint32_t node) const { return {nodes_.data(), node}; }
 
     /// The first token whose text is `text`, special ones before others; kNone where there is none.
     uint32_t find(std::string_view text) const;
@@ -125,7 +116,6 @@ class Vocab {
     void sort_by_length();
     void build_trie();
     void describe_subtrees();
-    void list_children();
 
     std::vector<std::string> tokens_;
     std::vector<uint8_t> kind_;
@@ -140,9 +130,6 @@ class Vocab {
     std::vector<uint32_t> order_, rank_;
     std::string texts_;              // of the trie, in its order: a walk reads them one after another
     std::vector<uint32_t> text_at_;  // by rank
-    std::vector<uint32_t> wide_{0};  // where their children begin in the next two
-    std::vector<uint32_t> child_ends_;
-    std::vector<uint8_t> child_bytes_;
 };
 
 }  // namespace dovetail
