@@ -4,7 +4,7 @@ Documents of recorded schemas (--data) and of requests with tools are walked tok
 masks that are held grow with it. Times are processor time, each mask with its fastest round; a round begins with a
 fresh vocabulary. Masks must be the same whatever is left out, or the program fails. 131,072 tokens (Tekken).
 
-  python benchmarks/bench_shortcuts.py --data FILE         minutes; a line of FILE is {"schema": ..., "tests": [{"data": ...}]}
+  python benchmarks/bench_shortcuts.py --data FILE         minutes; lines of {"schema": ..., "tests": [{"data": ...}]}
   python benchmarks/bench_shortcuts.py                     requests with tools alone
   python benchmarks/bench_shortcuts.py --quick             few requests, one round: to see that it runs
 
@@ -83,7 +83,8 @@ def requests(count: int, sets: int, tokens: Tokens) -> Iterator[Case]:
     for seed in range(sets):
         declared = tool_sets.tool_set(count, seed)
         texts = tool_sets.outputs(declared, OUTPUTS, seed)
-        yield Case(lower(load_format(tool_sets.request(declared).tag)), [[*tokens.encode(text), STOP] for text in texts])
+        rule = lower(load_format(tool_sets.request(declared).tag))
+        yield Case(rule, [[*tokens.encode(text), STOP] for text in texts])
 
 
 def run(tokens: Tokens, cases: Sequence[Case], shortcuts: int) -> Round:

@@ -59,7 +59,7 @@ struct Resolved {
 };
 
 /// A state that takes exactly what a state of another rule takes behind the calls at `sites`, outermost first; or none.
-struct Lift {
+struct Counterpart {
     DState *state = nullptr;
     std::vector<const CallSite *> sites;
     int tries = 0;
@@ -83,7 +83,7 @@ struct DState {
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;
         std::vector<std::unique_ptr<std::pair<const DState *, CharSet>>> chars_to;  // see Automaton::chars_to
-        std::unique_ptr<Lift> lift;
+        std::unique_ptr<Counterpart> counterpart;
     };
     struct Dense {
         uint8_t index[256];
@@ -194,13 +194,13 @@ class Automaton {
     /// The characters that lead from a state to another or to itself; null says that they lead nowhere.
     const CharSet &chars_to(DState &d, const DState *to);
     /// For states inside a character that a call follows; the bytes lead to the state in some walk.
-    const Lift &lift(DState &d, std::string_view bytes);
+    const Counterpart &counterpart(DState &d, std::string_view bytes);
     /// A state with a large mask that loops on itself: other walks come to it and need not go on.
-    DState *home() const { return home_; }
+    DState *loop_state() const { return loop_state_; }
     /// Of measured text: the most characters that it needs from anywhere, and the byte that begins its end.
     uint32_t room() const { return nfa_.room; }
     uint8_t end() const { return nfa_.end; }
-    void offer_home(DState &d);
+    void offer_loop_state(DState &d);
 
   private:
     /// A state by its set.
@@ -253,7 +253,7 @@ class Automaton {
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as the place of a state
     std::vector<std::unique_ptr<DState::Dense>> rows_;  // first those of `place_row`
     std::unique_ptr<MemberSets> members_;
-    DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
+    DState *start_ = nullptr, *entry_ = nullptr, *loop_state_ = nullptr;
     size_t bytes_ = 0;
 };
 

@@ -56,7 +56,7 @@ void CharRuns::collect(uint32_t node, uint8_t utf8, CharRun &out) const {
         const uint32_t c = child.node;
         const uint8_t next = utf8_next(utf8, child.byte);
         if (utf8 == 0 && !out.chars.has(child.byte)) {
-            out.ways.push_back(c);
+            out.ends.push_back(c);
             out.bytes.push_back(child.byte);
         } else if (next == kUtf8Bad) {
             // Inside a character nothing else can come.

@@ -1,5 +1,5 @@
-// Character runs: the tokens made of a set of characters, and the trie nodes where others end such a text. A loop over the
-// characters takes the first at once, and walks only what is behind the second.
+// Character runs: the tokens made of a set of characters, and the trie nodes where others end such a text. A loop over
+// the characters takes the first at once, and walks only what follows the second.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ struct CharRun {
     CharSet chars;
     bool spaced = false;         // after a space, as words in a text
     RankMask inside;             // tokens that hold no other character; the last one may be unfinished
-    std::vector<uint32_t> ways;  // nodes after such a beginning that begin another character; sorted
+    std::vector<uint32_t> ends;  // nodes after such a beginning that begin another character; sorted
     std::vector<uint8_t> bytes;  // of these, because most of them are never looked at
 
-    size_t memory() const { return sizeof(*this) + inside.size() * 8 + ways.capacity() * 5; }
+    size_t memory() const { return sizeof(*this) + inside.size() * 8 + ends.capacity() * 5; }
 };
 
 /// Whether a text holds none but these characters, all of them whole.

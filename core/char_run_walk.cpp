@@ -14,16 +14,16 @@ constexpr size_t kMostStates = 12;       // of a run, and stacks at once
 
 /// Whether a mask is known for the state of a stack.
 bool has_mask(const Config &c) {
-    const DState *home = c.d->owner->home();
-    return c.d == home && home->plain_mask && c.counter == Counter{};
+    const DState *loop = c.d->owner->loop_state();
+    return c.d == loop && loop->plain_mask && c.counter == Counter{};
 }
 
-/// Whether a character leads a stack to where a mask is known: what follows is handed over.
-bool is_handed_over(const Config &c, uint8_t sample) {
+/// Whether a character leads a stack to where a mask is known: what follows is known over.
+bool leads_to_known_suffix(const Config &c, uint8_t sample) {
     DState *to = c.d->next(sample);
     if (!to || to == c.d) return false;
     const Config next = moved(c, to);
-    return is_plain(next) && has_mask(next);
+    return is_byte_only(next) && has_mask(next);
 }
 
 bool same_stacks(const std::vector<Config> &a, const std::vector<Config> &b) {
@@ -64,8 +64,8 @@ bool Walker::follow_run(std::span<const Config> tops, uint8_t sample, Stages &st
         mover_.step(ahead_[0], sample, true, ahead_[1]);
         const std::vector<Config> &next = ahead_[1].tops;
         if (!exits_.empty()) return false;
-        stages.ends = next.empty();
-        if (stages.ends || same_stacks(next, now) || stages.before.size() > vocab_.longest()) return true;
+        stages.limited = next.empty();
+        if (stages.limited || same_stacks(next, now) || stages.before.size() > vocab_.longest()) return true;
         stages.before.push_back(next);
     }
 }
@@ -74,7 +74,7 @@ bool Walker::follow_run(std::span<const Config> tops, uint8_t sample, Stages &st
 bool Walker::find_run(std::string_view path, std::span<const Config> tops, Stages &stages, bool &spaced) {
     for (const uint8_t sample : {'e', 'E', '.'}) {  // some are among any characters that are many
         if (std::ranges::none_of(tops, [&](const Config &c) { return c.d->next(sample) != nullptr; })) continue;
-        if (tops.size() == 1 && is_handed_over(tops[0], sample)) continue;
+        if (tops.size() == 1 && leads_to_known_suffix(tops[0], sample)) continue;
         if (!follow_run(tops, sample, stages)) continue;
         const std::vector<Config> &last = stages.before.back();
         if (stages.before.size() > 1 && last.size() == 1 && has_mask(last[0])) continue;
@@ -98,28 +98,28 @@ bool Walker::skip_run(uint32_t node, size_t level, std::span<const Config> tops)
     }
     const CharRun &run = masks_.run(stages.chars, spaced);
     const auto longest = static_cast<uint32_t>(stages.before.size() - 1);
-    const uint32_t most = stages.ends ? longest + static_cast<uint32_t>(count_chars(path)) : kNone;
+    const uint32_t most = stages.limited ? longest + static_cast<uint32_t>(count_chars(path)) : kNone;
     out_->runs.push_back({&run, {nodes[node + 1].first, nodes[nodes[node].end].first}, most});
     bool wanted[256] = {};
     for (const std::vector<Config> &stage : stages.before) note_bytes(stage, wanted);
-    HandOver handed;
+    KnownSuffix known;
     uint32_t last = kNone;
-    const auto end = std::lower_bound(run.ways.begin(), run.ways.end(), nodes[node].end);
-    for (auto it = std::upper_bound(run.ways.begin(), run.ways.end(), node); it != end; ++it) {
-        if (!wanted[run.bytes[static_cast<size_t>(it - run.ways.begin())]]) continue;
+    const auto end = std::lower_bound(run.ends.begin(), run.ends.end(), nodes[node].end);
+    for (auto it = std::upper_bound(run.ends.begin(), run.ends.end(), node); it != end; ++it) {
+        if (!wanted[run.bytes[static_cast<size_t>(it - run.ends.begin())]]) continue;
         const uint32_t way = *it;
         const TrieNode &at = nodes[way];
         const size_t chars = count_chars(vocab_.path(way).substr(path.size(), at.depth - 1 - path.size()));
-        if (chars > longest && stages.ends) continue;
+        if (chars > longest && stages.limited) continue;
         const std::vector<Config> &from = stages.before[std::min<size_t>(chars, longest)];
         if (std::ranges::none_of(from, [&](const Config &c) { return c.d->next(at.byte) != nullptr; })) continue;
         const bool sibling = last != kNone && nodes[last].end == way && nodes[last].depth == at.depth;
-        if (sibling && from.size() == 1 && goes_with(handed, from[0].d->next(at.byte), at.byte)) {
-            share(handed.chain, way);
+        if (sibling && from.size() == 1 && goes_with(known, from[0].d->next(at.byte), at.byte)) {
+            share(known.chain, way);
         } else {
             levels_[level].tops = from;
             enter(way, level);
-            handed = last_;
+            known = last_;
         }
         last = way;
     }

@@ -16,40 +16,41 @@ constexpr int kFewestInLoop = 10;  // ASCII characters; what loops on fewer is w
 ///
 /// Where the mask of another state came to this one by the same bytes, the two allow the same from here on. So a walk
 /// that has come to the inside of a string by way of a key is over.
-bool Walker::hand_over(const Config &c, uint32_t node) {
+bool Walker::take_known_suffix(const Config &c, uint32_t node) {
     const auto &nodes = vocab_.nodes();
     if (!has(Shortcut::KnownSuffix) || !(c.counter == Counter{}) || c.d->counts_tokens) return false;
     DState *state = c.d;
-    const Lift *through = nullptr;
+    const Counterpart *through = nullptr;
     if (nodes[node].byte >= 0x80 && c.d->plain && has(Shortcut::InsideCharacter)) {
         // Inside a character that is followed by a call: the callee may have taken the whole of it.
-        const Lift *lift = c.d->extra ? c.d->extra->lift.get() : nullptr;
-        if (!lift || lift->may_try()) lift = &c.d->owner->lift(*c.d, vocab_.path(node));
-        if (lift->state) {
-            state = lift->state;
-            through = lift;
+        const Counterpart *counterpart = c.d->extra ? c.d->extra->counterpart.get() : nullptr;
+        if (!counterpart || counterpart->may_try()) counterpart = &c.d->owner->counterpart(*c.d, vocab_.path(node));
+        if (counterpart->state) {
+            state = counterpart->state;
+            through = counterpart;
         }
     }
-    DState *home = state->owner->home();
-    if (!home || !home->plain_mask) return false;
+    DState *loop = state->owner->loop_state();
+    if (!loop || !loop->plain_mask) return false;
     const std::string_view path = vocab_.path(node);
-    DState *from = home->follow(path.substr(0, path.size() - 1));
+    DState *from = loop->follow(path.substr(0, path.size() - 1));
     if (!from || from->follow(path.substr(path.size() - 1)) != state) return false;
-    const uint32_t chain = chain_of(*home, through, c.parent);
+    const uint32_t chain = chain_of(*loop, through, c.parent);
     if (chain == kNone) return false;
     share(chain, node);
     last_ = {nullptr, from, state, chain};
     return true;
 }
 
-bool Walker::goes_with(const HandOver &last, const DState *to, uint8_t byte) const {
+bool Walker::goes_with(const KnownSuffix &last, const DState *to, uint8_t byte) const {
     return has(Shortcut::Siblings) && last.to && last.to == to && last.from->next(byte) == last.at;
 }
 
-/// The place in `MaskParts::chains` of the masks of a stack whose top is in a loop state; kNone where they cannot be made.
-uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent) {
+/// Where in `MaskParts::chains` the masks of a stack are whose top is in a loop state; kNone where none can be made.
+uint32_t Walker::chain_of(DState &loop, const Counterpart *counterpart, const Frame *parent) {
     const auto same = [&](const Chain &known) {
-        if (known.home != &home || (known.lift ? !lift || known.lift->sites != lift->sites : lift != nullptr)) return false;
+        if (known.loop != &loop || !known.counterpart != !counterpart) return false;
+        if (counterpart && known.counterpart->sites != counterpart->sites) return false;
         size_t i = 0;
         for (const Frame *f = parent; f; f = f->parent, ++i) {
             if (i == known.callers.size()) return false;
@@ -59,10 +60,10 @@ uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent) {
     };
     const auto known = std::find_if(chains_.begin(), chains_.end(), same);
     if (known != chains_.end()) return known->index;
-    Chain &chain = chains_.emplace_back(Chain{&home, lift, {}, kNone});
+    Chain &chain = chains_.emplace_back(Chain{&loop, counterpart, {}, kNone});
     for (const Frame *f = parent; f; f = f->parent) chain.callers.push_back(*f);
     std::vector<MaskNode *> masks;
-    if (!masks_.chain(home, lift, chain.callers, masks)) return kNone;
+    if (!masks_.chain(loop, counterpart, chain.callers, masks)) return kNone;
     chain.index = static_cast<uint32_t>(out_->chains.size());
     out_->chains.push_back(std::move(masks));
     return chain.index;
@@ -70,13 +71,14 @@ uint32_t Walker::chain_of(DState &home, const Lift *lift, const Frame *parent) {
 
 void Walker::share(uint32_t chain, Span nodes) {
     std::vector<MaskParts::Slice> &slices = out_->slices;
-    if (!slices.empty() && slices.back().chain == chain && slices.back().nodes.last == nodes.first) slices.back().nodes.last = nodes.last;
+    const bool adjoins = !slices.empty() && slices.back().chain == chain && slices.back().nodes.last == nodes.first;
+    if (adjoins) slices.back().nodes.last = nodes.last;
     else slices.push_back({chain, nodes});
 }
 
-void Automaton::offer_home(DState &d) {
-    if (home_ && home_->plain_mask) return;
-    if (d.plain && chars_to(d, &d).ascii() >= kFewestInLoop) home_ = &d;
+void Automaton::offer_loop_state(DState &d) {
+    if (loop_state_ && loop_state_->plain_mask) return;
+    if (d.plain && chars_to(d, &d).ascii() >= kFewestInLoop) loop_state_ = &d;
 }
 
 const CallSite *Automaton::lone_call(DState &d) {
@@ -85,14 +87,14 @@ const CallSite *Automaton::lone_call(DState &d) {
     return d.extra->exits.empty() && d.extra->tokens.empty() && !d.extra->behind_key ? &d.extra->calls[0] : nullptr;
 }
 
-const Lift &Automaton::lift(DState &d, std::string_view bytes) {
-    if (!extra(d).lift) {
-        d.extra->lift = std::make_unique<Lift>();
-        account(sizeof(Lift));
+const Counterpart &Automaton::counterpart(DState &d, std::string_view bytes) {
+    if (!extra(d).counterpart) {
+        d.extra->counterpart = std::make_unique<Counterpart>();
+        account(sizeof(Counterpart));
     }
-    Lift &lift = *d.extra->lift;
-    if (!lift.may_try()) return lift;
-    ++lift.tries;
+    Counterpart &counterpart = *d.extra->counterpart;
+    if (!counterpart.may_try()) return counterpart;
+    ++counterpart.tries;
     constexpr int kDepth = 4;  // the bytes of a character
     DState *at = &d;
     for (int i = 0; i < kDepth && at; ++i) {
@@ -103,15 +105,15 @@ const Lift &Automaton::lift(DState &d, std::string_view bytes) {
             entered = site->entry();
         }
         if (!sites.empty()) {
-            DState *home = entered->owner->home(), *same = home ? home->follow(bytes) : nullptr;
-            if (same && takes_the_same(d, *same, *sites[0], *entered, kDepth)) lift = {same, std::move(sites), 0};
+            DState *loop = entered->owner->loop_state(), *same = loop ? loop->follow(bytes) : nullptr;
+            if (same && takes_the_same(d, *same, *sites[0], *entered, kDepth)) counterpart = {same, std::move(sites), 0};
             break;
         }
         DState *next = nullptr;
         if (at->plain) at->each_range([&](uint8_t, uint8_t, DState *to) { next = next ? next : to; });
         at = next;
     }
-    return lift;
+    return counterpart;
 }
 
 /// Whether `d` leads to the call at `site`, which comes to `entered`, as `other` leads there itself.

@@ -31,12 +31,15 @@ MaskRoots::~MaskRoots() {
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), bases_(store.vocab(), store.shortcuts.has(Shortcut::SharedBases)), runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
+    : store_(store), limit_(limit), bases_(store.vocab(), store.shortcuts.has(Shortcut::SharedBases)),
+      runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
 
 MaskCache::~MaskCache() = default;
 
+MaskCache::Tools::Tools(const Store &store, MaskCache &cache) : walker(store.vocab(), cache, store.shortcuts) {}
+
 MaskCache::Turn::Turn(MaskCache &cache) : cache_(cache), place_(cache.walking_) {
-    if (place_ == cache.turns_.size()) cache.turns_.push_back(std::make_unique<Tools>(cache.store_.vocab(), cache, cache.store_.shortcuts));
+    if (place_ == cache.turns_.size()) cache.turns_.push_back(std::make_unique<Tools>(cache.store_, cache));
     tools().parts.clear();
     ++cache.walking_;
 }
@@ -76,7 +79,7 @@ void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
     for (const Config &top : stacks.tops) {
         MaskNode *node = &root(top);
         nodes_.push_back(node);
-        for (const Frame *f = top.parent; f && node->has_rest; f = f->parent) {
+        for (const Frame *f = top.parent; f && node->continues; f = f->parent) {
             node = &below(*node, *f);
             nodes_.push_back(node);
         }
@@ -116,22 +119,23 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
             for (uint32_t t = 0; t < store_.vocab().size(); ++t)
                 if (e.set->has(t, store_.vocab())) parts.tokens.push_back(t);
     std::unique_ptr<MaskNode> node = finished(parts);
-    if (node->base && counter == Counter{}) d.owner->offer_home(d);
+    if (node->base && counter == Counter{}) d.owner->offer_loop_state(d);
     return node;
 }
 
-bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, std::vector<MaskNode *> &out) {
-    MaskNode *node = home.plain_mask;
+bool MaskCache::chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers,
+                      std::vector<MaskNode *> &out) {
+    MaskNode *node = loop.plain_mask;
     node->used = fills_;
     out.push_back(node);
     auto add = [&](const Frame &frame) {
-        if (!node->has_rest) return true;
+        if (!node->continues) return true;
         node = try_below(*node, frame);
         if (node) out.push_back(node);
         return node != nullptr;
     };
-    if (lift)
-        for (auto site = lift->sites.rbegin(); site != lift->sites.rend(); ++site)
+    if (counterpart)
+        for (auto site = counterpart->sites.rbegin(); site != counterpart->sites.rend(); ++site)
             if (!(*site)->tail && !add(make_frame(nullptr, *site, {}))) return false;
     return std::all_of(callers.begin(), callers.end(), add);
 }
@@ -161,15 +165,15 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
     making_.emplace_back(&node, MaskKey{frame.site_id, counter});
     Turn walker(*this);
     MaskParts &parts = walker.parts();
-    for (const Rest &rest : node.rest) {
+    for (const Continuation &rest : node.rest) {
         const std::span<const CallSite::Return> returns = frame.site->returns;
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
         const auto &[stacks, exits] = walker->arrive(returns[rest.exit].state, counter);
         for (uint32_t exit : exits) {
-            std::vector<Rest::Node> &to = parts.rest_of(exit);
+            std::vector<Continuation::Node> &to = parts.continuation_of(exit);
             to.insert(to.end(), rest.nodes.begin(), rest.nodes.end());
         }
-        walker->walk_rest(rest.nodes, stacks.tops, parts);
+        walker->walk_continuation(rest.nodes, stacks.tops, parts);
     }
     std::unique_ptr<MaskNode> made = finished(parts);
     making_.pop_back();
@@ -178,7 +182,7 @@ std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &fra
 
 std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     const Vocab &vocab = store_.vocab();
-    add_rest_of_slices(parts);
+    add_continuations_of_slices(parts);
     auto node = std::make_unique<MaskNode>();
     others_.clear();
     for (uint32_t t : parts.tokens)
@@ -192,32 +196,32 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     auto end = std::transform(ranks_.begin(), ranks_.end(), node->tokens.get(), [&](uint32_t r) { return vocab.order()[r]; });
     std::copy(others_.begin(), others_.end(), end);
     node->bytes = static_cast<uint32_t>(sizeof(MaskNode) + 64 + node->token_count * 4);
-    for (Rest &r : parts.rest) {
+    for (Continuation &r : parts.rest) {
         std::sort(r.nodes.begin(), r.nodes.end());
         r.nodes.erase(std::unique(r.nodes.begin(), r.nodes.end()), r.nodes.end());
         r.nodes.shrink_to_fit();
-        node->bytes += static_cast<uint32_t>(sizeof(r) + r.nodes.size() * sizeof(Rest::Node));
+        node->bytes += static_cast<uint32_t>(sizeof(r) + r.nodes.size() * sizeof(Continuation::Node));
     }
-    std::erase_if(parts.rest, [](const Rest &r) { return r.nodes.empty(); });
+    std::erase_if(parts.rest, [](const Continuation &r) { return r.nodes.empty(); });
     node->rest = std::move(parts.rest);
-    node->has_rest = !node->rest.empty();
+    node->continues = !node->rest.empty();
     bytes_ += node->bytes;
     return node;
 }
 
 /// What leaves the lowest frame below the trie nodes of the slices.
-void MaskCache::add_rest_of_slices(MaskParts &parts) {
+void MaskCache::add_continuations_of_slices(MaskParts &parts) {
     for (uint32_t chain = 0; chain < parts.chains.size(); ++chain) {
-        const std::vector<Rest> &rests = parts.chains[chain].back()->rest;
+        const std::vector<Continuation> &rests = parts.chains[chain].back()->rest;
         if (rests.empty()) continue;
         spans_.clear();
         for (const MaskParts::Slice &slice : parts.slices)
             if (slice.chain == chain) spans_.push_back(slice.nodes);
         if (spans_.empty()) continue;
         std::sort(spans_.begin(), spans_.end(), [](const Span &a, const Span &b) { return a.first < b.first; });
-        for (const Rest &rest : rests) {
-            std::vector<Rest::Node> &to = parts.rest_of(rest.exit);
-            for (const Rest::Node &n : rest.nodes) {
+        for (const Continuation &rest : rests) {
+            std::vector<Continuation::Node> &to = parts.continuation_of(rest.exit);
+            for (const Continuation::Node &n : rest.nodes) {
                 auto after = std::upper_bound(spans_.begin(), spans_.end(), n.node, [](uint32_t at, const Span &s) { return at < s.first; });
                 if (after != spans_.begin() && n.node < std::prev(after)->last) to.push_back(n);
             }

@@ -52,15 +52,15 @@ class MaskMap {
 /// by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site
 /// seen so far.
 struct MaskNode {
-    // What filling a known mask reads comes first, but not aligned: that makes the masks that are new slower by a tenth.
+    // What filling a known mask reads comes first.
     Base *base = nullptr;                // where the tokens are many; released when the node is dropped
     std::unique_ptr<uint32_t[]> tokens;  // those that differ from it, by rank, those outside the trie last
     uint32_t token_count = 0;
     uint32_t bytes = 0;
     uint64_t used = 0;         // the fill that last looked at it
-    bool has_rest = false;
+    bool continues = false;
 
-    std::vector<Rest> rest;
+    std::vector<Continuation> rest;
     std::unique_ptr<MaskMap> below;  // or null; most nodes have no rest
 
     MaskNode *find_below(const MaskKey &key) { return below ? below->find(key) : nullptr; }
@@ -99,16 +99,18 @@ class MaskCache {
     void fill(const Stacks &stacks, uint32_t *out);
     size_t bytes() const { return bytes_ + bases_.bytes() + runs_.bytes(); }
     const CharRun &run(const CharSet &chars, bool spaced) { return runs_.of(chars, spaced); }
-    /// The masks of a stack: its top in `home`, which has one, then perhaps lifted calls, then its callers, innermost first.
+    /// The masks of a stack: its top in a loop state that has one, the calls of a counterpart, then its callers, innermost
+    /// first.
     /// False where some cannot be made now, because making them has led here.
-    bool chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, std::vector<MaskNode *> &out);
+    bool chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers,
+               std::vector<MaskNode *> &out);
 
   private:
     friend struct MaskRoots;
 
     /// What making one mask takes.
     struct Tools {
-        Tools(const Vocab &vocab, MaskCache &cache, Shortcuts shortcuts) : walker(vocab, cache, shortcuts) {}
+        Tools(const Store &store, MaskCache &cache);
 
         Walker walker;
         MaskParts parts;
@@ -139,7 +141,7 @@ class MaskCache {
     Counter clamp(Counter c, bool counts_tokens) const;
     Counter clamp_measured(Counter c, uint32_t room) const;
     std::unique_ptr<MaskNode> finished(MaskParts &parts);
-    void add_rest_of_slices(MaskParts &parts);
+    void add_continuations_of_slices(MaskParts &parts);
     bool is_large(const MaskParts &parts) const;
     void gather_few(const MaskParts &parts);
     Base *gather_many(const MaskParts &parts);

@@ -19,8 +19,8 @@ constexpr uint32_t kWorthSharing = 8;  // trie nodes; fewer are walked faster th
 
 }  // namespace
 
-std::vector<Rest::Node> &MaskParts::rest_of(uint32_t exit) {
-    for (Rest &r : rest)
+std::vector<Continuation::Node> &MaskParts::continuation_of(uint32_t exit) {
+    for (Continuation &r : rest)
         if (r.exit == exit) return r.nodes;
     rest.push_back({exit, {}});
     return rest.back().nodes;
@@ -53,12 +53,13 @@ Walker::Arrival &Walker::arrive(DState *state, Counter counter) {
     return arrival_;
 }
 
-void Walker::walk_rest(const std::vector<Rest::Node> &from, std::span<const Config> tops, MaskParts &out) {
+void Walker::walk_continuation(const std::vector<Continuation::Node> &from, std::span<const Config> tops,
+                               MaskParts &out) {
     begin(out);
-    if (has(Shortcut::ByteOnly) && tops.size() == 1 && is_plain(tops[0])) {
+    if (has(Shortcut::ByteOnly) && tops.size() == 1 && is_byte_only(tops[0])) {
         for (const auto &[byte, node] : from) {
             DState *to = tops[0].d->next(byte);
-            if (to) plain_child(node, 0, tops[0], to);
+            if (to) enter_byte_only(node, 0, tops[0], to);
         }
         return;
     }
@@ -83,10 +84,11 @@ bool Walker::enter(uint32_t node, size_t level) {
     const bool leaf = node + 1 == at.end;
     const bool ends = !exits_.empty() || !std::all_of(to.tops.begin(), to.tops.end(), is_stuck);
     const auto cover = [&](const Config &c) { return covers(c, node); };
+    const bool one_to_one = from.tops.size() == 1 && to.tops.size() == 1 && exits_.empty();
     bool whole = false;
     if ((to.tops.empty() && exits_.empty()) || (!ends && leaf)) {
         // Nothing is allowed.
-    } else if (!leaf && from.tops.size() == 1 && to.tops.size() == 1 && exits_.empty() && hand_over(to.tops[0], node)) {
+    } else if (!leaf && one_to_one && take_known_suffix(to.tops[0], node)) {
         // Even a small subtree is worth it, because its siblings follow at once.
         last_.to = from.tops[0].d->next(at.byte);
     } else if (leaf || std::any_of(to.tops.begin(), to.tops.end(), cover)) {
@@ -95,7 +97,7 @@ bool Walker::enter(uint32_t node, size_t level) {
         whole = true;
     } else {
         const std::vector<uint32_t> exits = exits_;
-        if (to.tops.size() > 1) std::erase_if(to.tops, [&](const Config &c) { return hand_over(c, node); });
+        if (to.tops.size() > 1) std::erase_if(to.tops, [&](const Config &c) { return take_known_suffix(c, node); });
         if (!to.tops.empty() || !exits.empty()) {
             if (ends) out_->take({at.first, nodes[node + 1].first});
             whole = children(node, level + 1, exits) && ends;
@@ -110,10 +112,11 @@ bool Walker::enter(uint32_t node, size_t level) {
 bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &exits) {
     const Stacks &stacks = levels_[level];
     const bool alone = stacks.tops.size() == 1;
-    if (exits.empty() && alone && has(Shortcut::ByteOnly) && is_plain(stacks.tops[0])) return plain_children(node, level, Config(stacks.tops[0]));
+    if (exits.empty() && alone && has(Shortcut::ByteOnly) && is_byte_only(stacks.tops[0]))
+        return byte_only_children(node, level, Config(stacks.tops[0]));
     if (exits.empty() && skip_run(node, level, stacks.tops)) return false;
     bool all = true;
-    HandOver last;
+    KnownSuffix last;
     for (Children c = vocab_.children(node); c.next();) {
         if (alone && goes_with(last, stacks.tops[0].d->next(c.byte), c.byte)) {
             share(last.chain, {c.node, c.end});
@@ -121,21 +124,21 @@ bool Walker::children(uint32_t node, size_t level, const std::vector<uint32_t> &
             const auto takes = [&](const Config &top) { return top.d->next(c.byte) != nullptr; };
             const bool possible = std::any_of(stacks.tops.begin(), stacks.tops.end(), takes);
             const bool whole = possible && enter(c.node, level);
-            last = possible ? last_ : HandOver{};
+            last = possible ? last_ : KnownSuffix{};
             if (whole) continue;
         }
         all = false;
-        for (uint32_t exit : exits) out_->rest_of(exit).push_back({c.byte, c.node});
+        for (uint32_t exit : exits) out_->continuation_of(exit).push_back({c.byte, c.node});
     }
     return all;
 }
 
 /// As `children` for one stack that only takes bytes: most of a long walk.
-bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
+bool Walker::byte_only_children(uint32_t node, size_t level, const Config &top) {
     if (skip_run(node, level, {&top, 1})) return false;
     const auto &nodes = vocab_.nodes();
     bool all = true;
-    HandOver last;
+    KnownSuffix last;
     for (Children c = vocab_.children(node); c.next();) {
         DState *to = top.d->next(c.byte);
         if (!to) {
@@ -147,7 +150,7 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
             share(last.chain, {c.node, c.end});
             all = false;
         } else {
-            all = plain_child(c.node, level, top, to) && all;
+            all = enter_byte_only(c.node, level, top, to) && all;
             last = last_;
         }
     }
@@ -156,9 +159,9 @@ bool Walker::plain_children(uint32_t node, size_t level, const Config &top) {
 }
 
 /// As `enter`, which is for all stacks.
-bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState *to) {
+bool Walker::enter_byte_only(uint32_t node, size_t level, const Config &top, DState *to) {
     const Config next = moved(top, to);
-    if (!is_plain(next)) {
+    if (!is_byte_only(next)) {
         levels_[level].tops.assign(1, top);
         return enter(node, level);
     }
@@ -170,12 +173,12 @@ bool Walker::plain_child(uint32_t node, size_t level, const Config &top, DState 
         out_->take({at.first, nodes[at.end].first});
         return true;
     }
-    if (at.end - node >= kWorthSharing && hand_over(next, node)) {
+    if (at.end - node >= kWorthSharing && take_known_suffix(next, node)) {
         last_.to = to;
         return false;
     }
     out_->take({at.first, nodes[node + 1].first});
-    return plain_children(node, level + 1, next);
+    return byte_only_children(node, level + 1, next);
 }
 
 /// Does every path below the node lead from this state back to itself?

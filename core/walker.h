@@ -17,7 +17,7 @@ class MaskCache;
 struct MaskNode;
 
 /// The trie nodes that a walk left to the callers behind one exit.
-struct Rest {
+struct Continuation {
     /// With its byte, because most of them are never looked at.
     struct Node {
         uint8_t byte;
@@ -46,12 +46,12 @@ struct MaskParts {
 
     std::vector<Span> ranks;
     std::vector<uint32_t> tokens;  // by id
-    std::vector<Rest> rest;
+    std::vector<Continuation> rest;
     std::vector<std::vector<MaskNode *>> chains;
     std::vector<Slice> slices;
     std::vector<Run> runs;
 
-    std::vector<Rest::Node> &rest_of(uint32_t exit);
+    std::vector<Continuation::Node> &continuation_of(uint32_t exit);
     void take(Span span) {
         if (!ranks.empty() && ranks.back().last == span.first) ranks.back().last = span.last;
         else ranks.push_back(span);
@@ -83,7 +83,7 @@ class Walker {
     /// It lives until the next `arrive`.
     Arrival &arrive(DState *state, Counter counter);
     /// The trie nodes in `from` with these tops as the lowest frames.
-    void walk_rest(const std::vector<Rest::Node> &from, std::span<const Config> tops, MaskParts &out);
+    void walk_continuation(const std::vector<Continuation::Node> &from, std::span<const Config> tops, MaskParts &out);
 
     // What a Mover asks of its world.
     const Mark *opened(const CallSite &, const Mark *) { return nullptr; }
@@ -92,16 +92,16 @@ class Walker {
     bool key_ended(bool) { return true; }  // what was there before is the matcher's business
 
   private:
-    /// Where the last node was handed over: its siblings go with it where the same states come after their bytes.
-    struct HandOver {
+    /// Where the last node was known over: its siblings go with it where the same states come after their bytes.
+    struct KnownSuffix {
         const DState *to = nullptr;                   // of the only stack
         const DState *from = nullptr, *at = nullptr;  // before and after the byte in the known mask
         uint32_t chain = kNone;
     };
     /// The masks of one stack, its top in a loop state that has a mask.
     struct Chain {
-        DState *home;
-        const Lift *lift;  // or null
+        DState *loop;
+        const Counterpart *counterpart;  // or null
         std::vector<Frame> callers;
         uint32_t index;  // kNone where they cannot be made
         };
@@ -110,23 +110,23 @@ class Walker {
     struct Stages {
         CharSet chars;
         std::vector<std::vector<Config>> before;
-        bool ends;  // none of the characters may come after the last stacks
+        bool limited;  // none of the characters may come after the last stacks
     };
 
     void begin(MaskParts &out);
     bool enter(uint32_t node, size_t level);
     bool children(uint32_t node, size_t level, const std::vector<uint32_t> &exits);
-    bool plain_children(uint32_t node, size_t level, const Config &top);
-    bool plain_child(uint32_t node, size_t level, const Config &top, DState *to);
+    bool byte_only_children(uint32_t node, size_t level, const Config &top);
+    bool enter_byte_only(uint32_t node, size_t level, const Config &top, DState *to);
     bool skip_run(uint32_t node, size_t level, std::span<const Config> tops);
     bool find_run(std::string_view path, std::span<const Config> tops, Stages &stages, bool &spaced);
     bool follow_run(std::span<const Config> tops, uint8_t sample, Stages &stages);
     bool covers(const Config &c, uint32_t node);
-    bool hand_over(const Config &c, uint32_t node);
-    uint32_t chain_of(DState &home, const Lift *lift, const Frame *parent);
+    bool take_known_suffix(const Config &c, uint32_t node);
+    uint32_t chain_of(DState &loop, const Counterpart *counterpart, const Frame *parent);
     void share(uint32_t chain, uint32_t node) { share(chain, {node, vocab_.nodes()[node].end}); }
     void share(uint32_t chain, Span nodes);
-    bool goes_with(const HandOver &last, const DState *to, uint8_t byte) const;
+    bool goes_with(const KnownSuffix &last, const DState *to, uint8_t byte) const;
     bool has(Shortcut one) const { return shortcuts_.has(one); }
 
     const Shortcuts shortcuts_;
@@ -141,7 +141,7 @@ class Walker {
     uint64_t steps_ = 0;
     std::vector<Chain> chains_;  // that this walk has asked for
     Stacks ahead_[2];
-    HandOver last_;  // of the node that was entered last
+    KnownSuffix last_;  // of the node that was entered last
 };
 
 }  // namespace dovetail

@@ -14,7 +14,7 @@ import dovetail as dt
 from dovetail import _core
 from dovetail.grammar import ir
 from dovetail.grammar.lower import lower
-from tests.laws.test_real_vocabulary import CASES, LOOPS, OPEN, tekken
+from tests.laws.test_real_vocabulary import CASES, tekken
 from tests.machines import bits
 from tests.random_formats import Json, formats
 from tests.strategies import SeededDice, Tokens, rules, token_tables
@@ -43,7 +43,11 @@ DOCUMENT = (
 )
 SCHEMAS: list[tuple[str, Any, str]] = [
     ("counted", {"type": "json_schema", "json_schema": COUNTED, "strict": False}, DOCUMENT),
-    ("loose text", {"type": "regex", "pattern": "[a-z ]+(?: [A-Za-z]{2,7}){0,3}[^é]{0,12}x"}, "some words With Caps 日本x"),
+    (
+        "loose text",
+        {"type": "regex", "pattern": "[a-z ]+(?: [A-Za-z]{2,7}){0,3}[^é]{0,12}x"},
+        "some words With Caps 日本x",
+    ),
 ]
 
 
