@@ -108,5 +108,10 @@ def has_names(data: object, names: tuple[str, ...]) -> bool:
     Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.
     """
 
+def shortcuts() -> list[str]:
+    """
+    The shortcuts of the mask walk by name, in the order of the bits that a Store takes.
+    """
+
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:
     """Fill row i for matcher i, without holding the GIL."""
