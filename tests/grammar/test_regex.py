@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from dovetail import engine
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir, regex
-from dovetail.grammar.regex import minimal
-from dovetail.grammar.regex.automaton import Automaton
 from tests.oracles import accepts
 
 WHOLE = [

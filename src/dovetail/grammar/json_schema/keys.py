@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from dovetail.errors import LimitError
+from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -27,7 +28,6 @@ from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
 from .memory import by_identity
-from .sizes import grows
 from .strings import ANYTHING, as_string
 from .text import BACKSLASH, JSON_QUOTES, QUOTE, KeyEnd, Ranges, canonical, concat, intersect
 
@@ -114,7 +114,7 @@ def quoted_member(language: Node, end: KeyEnd) -> Node:
     """A JSON string that denotes a text of `language`, with what follows it; the string is the same for all members."""
     if language == ANYTHING:
         return other_member((), end)
-    new = text.NEW_KEY if grows(language) else text.NEW_KEY_OF_FEW
+    new = text.NEW_KEY if regex.grows(language) else text.NEW_KEY_OF_FEW
     return Seq((as_string(language, JSON_QUOTES), new, end.after))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
+from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -38,7 +39,6 @@ from .pointers import Where, located, render
 from .reading import KEYWORDS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
-from .sizes import number_of_keys
 from .spelling import Frame, Spelling
 from .text import concat
 from .values import all_strings, identity, is_number, is_speakable
@@ -55,6 +55,7 @@ _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
+_MAX_KEYS = 1_000  # that are counted
 _FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
@@ -299,9 +300,11 @@ class Lowering:
 
     def _number_of_others(self, shape: Properties) -> int | None:
         """How many members there can be beside those that are declared or must be there; None for enough."""
-        possible = (one for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes)))
-        found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
-        return None if found is None else max(found - len(shape.witnesses), 0)
+        possible = [one.keys for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes))]
+        most = min(max(shape.low, _FEW_KEYS if shape.witnesses else 0), _MAX_KEYS)
+        counts = [None if keys is None or not most else regex.count(keys, most) for keys in possible]
+        found = [count for count in counts if count is not None]
+        return None if len(found) < len(counts) else max(sum(found) - len(shape.witnesses), 0)
 
     def _extra(self, names: list[str], groups: list[Extra], once: bool, frame: Frame) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""

@@ -24,7 +24,6 @@ from dovetail.grammar.ir import (
     Rule,
     Seq,
     Text,
-    Unlisted,
     Without,
     alt,
     walk,
@@ -118,56 +117,8 @@ def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:
 
 def contains(word: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
     """Whether every pattern is found in `word`, and none of `barred`."""
-    return all(admits(language((pattern,), 0, None), word) for pattern in patterns) and not any(
-        admits(language((pattern,), 0, None), word) for pattern in barred
-    )
-
-
-def admits(node: Node, word: str) -> bool:
-    """Whether `word` is one of the texts of a regular node."""
-    return len(word) in _ends(node, word, frozenset((0,)))
-
-
-def _ends(node: Node, word: str, starts: frozenset[int]) -> frozenset[int]:
-    """Where the texts of `node` that begin at one of `starts` end."""
-    if not starts:
-        return starts
-    match node:
-        case Lit(data):
-            piece = data.decode()
-            return frozenset(start + len(piece) for start in starts if word.startswith(piece, start))
-        case Chars(ranges):
-            codes = ((start, ord(word[start])) for start in starts if start < len(word))
-            return frozenset(start + 1 for start, code in codes if any(low <= code <= high for low, high in ranges))
-        case Seq(parts):
-            for part in parts:
-                starts = _ends(part, word, starts)
-            return starts
-        case Alt(parts):
-            return frozenset().union(*(_ends(part, word, starts) for part in parts))
-        case Repeat(body, low, high):
-            return _repeated(body, low, high, word, starts)
-        case Call(rule):
-            return _ends(rule.body, word, starts)
-        case Unlisted(words):
-            ends = ((start, end) for start in starts for end in range(start, len(word) + 1))
-            return frozenset(end for start, end in ends if word[start:end] not in words)
-        case _:
-            raise LimitError("the pattern is too large to try a word", "", "simplify the pattern")
-
-
-def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozenset[int]) -> frozenset[int]:
-    found = starts if low == 0 else frozenset[int]()
-    turn, before = 0, frozenset[int]()
-    while starts and starts != before and (high is None or turn < high):
-        before, starts = starts, _ends(body, word, starts)
-        turn += 1
-        if turn >= low:
-            if starts <= found:
-                break
-            found |= starts
-    # Where a turn changed nothing, neither will those that are still due.
-    return found | starts if turn < low and starts == before else found
+    found = [regex.admits(language((pattern,), 0, None), word) for pattern in (*patterns, *barred)]
+    return all(found[: len(patterns)]) and not any(found[len(patterns) :])
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
