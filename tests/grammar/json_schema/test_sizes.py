@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from dovetail.grammar.json_schema.sizes import grows, number_of_keys
 
 import dovetail as dt
 from dovetail.grammar.json_schema import strings
-from dovetail.grammar.json_schema.sizes import grows, number_of_keys
 from tests.machines import byte_vocabulary, mask
 
 PATTERNS = [

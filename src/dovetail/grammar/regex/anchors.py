@@ -102,10 +102,9 @@ def refuse_outlook(node: ir.Node, before: bool = False, after: bool = False) -> 
             problem = f"the {look.name} looks at what stands {side} the text that the pattern describes"
             raise GrammarError(problem, f"offset {look.offset}", f"drop it, or write {anchor} if the text ends there")
     elif type(node) is ir.Seq:
-        solid = [_is_solid(part) for part in node.parts]
+        solid = [index for index, part in enumerate(node.parts) if _is_solid(part)] or [len(node.parts), -1]
         for index, part in enumerate(node.parts):
-            if type(part) is not ir.Chars and type(part) is not ir.Lit:
-                refuse_outlook(part, before or any(solid[:index]), after or any(solid[index + 1 :]))
+            refuse_outlook(part, before or index > solid[0], after or index < solid[-1])
     elif type(node) is ir.Alt:
         for part in node.parts:
             refuse_outlook(part, before, after)

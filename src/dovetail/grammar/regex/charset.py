@@ -13,13 +13,14 @@ _SURROGATES = (0xD800, 0xDFFF)
 Ranges = tuple[tuple[int, int], ...]
 
 
-def alphabet(classes: Collection[Ranges]) -> tuple[list[Ranges], dict[Ranges, int]]:
+def alphabet(classes: Collection[Ranges], budget: Budget) -> tuple[list[Ranges], dict[Ranges, int]]:
     """The coarsest classes that the given ones are made of, and each given one as a mask of them."""
     if len(classes) > MAX_CLASSES:
         raise LimitError(f"the patterns tell more than {MAX_CLASSES} classes of characters apart", "", "simplify them")
     symbols = list(_symbols(classes).items())
     masks = [0] * len(classes)
     for symbol, (inside, _) in enumerate(symbols):
+        budget.spend(inside.bit_count())
         for at in bits(inside):
             masks[at] |= 1 << symbol
     return [tuple(ranges) for _, ranges in symbols], dict(zip(classes, masks, strict=True))

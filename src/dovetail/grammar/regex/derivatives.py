@@ -79,6 +79,7 @@ def explore(
     pending = [start]
     for state, *before in pending:
         here = terms.holding(before)
+        budget.spend(len(state))
         if exits:
             left = {thread: rest for thread in state if (rest := terms.alone(thread)) is not None}
             if rests := [rest for rest in left.values() if not ir.is_nothing(rest)]:
@@ -114,7 +115,7 @@ class Derivatives:
         self._patterns: dict[Term, ir.Node] = {}
         self._nodes_seen = self._survey([*roots, ANYTHING])  # which keep their identities
         classes = {ranges: None for node in self._nodes_seen for ranges in ranges_of(node)}
-        self.symbols, self._masks = alphabet(classes)
+        self.symbols, self._masks = alphabet(classes, budget)
         self._every = (1 << len(self.symbols)) - 1
         self._any = self.term(ANYTHING)
         self._universal: State = frozenset([(self._any, _FREE)])
@@ -294,7 +295,9 @@ class Derivatives:
     def _ways(self, state: State, here: Here) -> Cells:
         """What each thread becomes after each character, as a state of its own."""
         for term, conditions in state:
-            for (target, more), mask in self.moves(term, here).items():
+            moves = self.moves(term, here)
+            self.budget.spend(1 + len(moves))
+            for (target, more), mask in moves.items():
                 asked = [*(conditions | more)]
                 for both, states in self._together(mask, (), [self._met(one, here) for one in asked]):
                     kept = [(to, barred) for to, (_, barred) in zip(states, asked, strict=True) if to]
@@ -327,9 +330,21 @@ class Derivatives:
             self.budget.spend(len(parts))
         found: dict[State, int] = {}
         for mask, state in parts:
-            state = self._universal if (self._any, _FREE) in state else _pruned(state)
+            state = self._universal if (self._any, _FREE) in state else self._pruned(state)
             found[state] = found.get(state, 0) | mask
         return found
+
+    def _pruned(self, state: State) -> State:
+        """A state without the threads that ask for more than another one with the same term."""
+        if len(state) < 2 or not any(conditions for _, conditions in state):
+            return state
+        by_term: dict[Term, list[Conditions]] = {}
+        for term, conditions in state:
+            same = by_term.setdefault(term, [])
+            self.budget.spend(1 + len(same))
+            if not any(other <= conditions for other in same):
+                same[:] = [other for other in same if not conditions <= other] + [conditions]
+        return frozenset((term, conditions) for term, same in by_term.items() for conditions in same)
 
     def moves(self, term: Term, here: Here) -> Moves:
         """The terms behind the next character, with the conditions that come to hold before it."""
@@ -340,10 +355,10 @@ class Derivatives:
             pending: list[Thread] = [(term, _FREE)]
             seen: set[Thread] = set()
             for current in pending:
+                self.budget.spend(1 + len(current[1]))
                 if current not in seen:
                     seen.add(current)
                     pending += self._unfolded(*current, here, found, seen)
-            self.budget.spend(len(pending))
         return found
 
     def _unfolded(
@@ -457,15 +472,3 @@ def _fits(lengths: Span, limits: Span) -> bool:
     fewest, most = lengths
     low, high = limits
     return (high is None or fewest <= high) and (most is None or most >= low)
-
-
-def _pruned(state: State) -> State:
-    """A state without the threads that ask for more than another one with the same term."""
-    if len(state) < 2 or not any(conditions for _, conditions in state):
-        return state
-    by_term: dict[Term, list[Conditions]] = {}
-    for term, conditions in state:
-        same = by_term.setdefault(term, [])
-        if not any(other <= conditions for other in same):
-            same[:] = [other for other in same if not conditions <= other] + [conditions]
-    return frozenset((term, conditions) for term, same in by_term.items() for conditions in same)
