@@ -12,7 +12,6 @@
 #include "encode.h"
 #include "glance.h"
 #include "matcher.h"
-#include "products.h"
 #include "store.h"
 
 namespace nb = nanobind;
@@ -277,9 +276,5 @@ NB_MODULE(_core, m) {
     }, "data"_a, "A hash of JSON-like data, equal for equal data within one process, and how many values it holds.");
     m.def("has_names", &has_names, "data"_a, "names"_a,
           "Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.");
-    m.def("product", &product, "wanted"_a, "barred"_a, "read"_a, "narrow"_a, "limits"_a, "split"_a, "exits"_a, "most"_a,
-          "The automaton of the texts that all of some patterns match and none of others, see dovetail.grammar.regex.");
-    m.def("alphabet", &alphabet, "classes"_a,
-          "The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.");
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }

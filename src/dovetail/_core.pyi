@@ -1,6 +1,6 @@
 """The automaton of dovetail: grammars in, token masks and captures out."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from dovetail.engine.events import Event
@@ -132,16 +132,6 @@ def fingerprint(data: object) -> tuple[tuple[int, int], int]:
 def has_names(data: object, names: tuple[str, ...]) -> bool:
     """
     Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.
-    """
-
-def product(wanted: list[Any], barred: list[Any], read: Callable[[Any], Any], narrow: Callable[[Any, int, int | None], Any], limits: tuple[int, int | None], split: bool, exits: bool, most: int) -> tuple[list[tuple[tuple[int, int], ...]], list[dict[int, int]], set[int], dict[int, Collection[Any]]]:
-    """
-    The automaton of the texts that all of some patterns match and none of others, see dovetail.grammar.regex.
-    """
-
-def alphabet(classes: list[tuple[tuple[int, int], ...]]) -> tuple[list[tuple[tuple[int, int], ...]], list[int]]:
-    """
-    The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.
     """
 
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:

@@ -12,7 +12,7 @@ import dovetail as dt
 from dovetail.grammar import ir, regex
 from dovetail.grammar.export.plain import plain
 from dovetail.grammar.json_schema import strings
-from dovetail.grammar.regex.measured import Limits, States
+from dovetail.grammar.regex.languages import Limits, States
 from tests.machines import compiled
 from tests.strategies import SeededDice, make_measured, make_output
 
