@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+import subprocess
+import sys
 from itertools import product
 
 import pytest
@@ -252,6 +254,28 @@ def test_patterns_that_are_limited_together_share_one_budget() -> None:
     with pytest.raises(LimitError), regex.limited():
         combine(100)
     combine(1)
+
+
+ORDERED = """
+from dovetail.grammar import ir, regex
+junk = [object() for _ in range(hash("x") % 1000)]
+for pattern in (r"(?:\\b\\w+\\b\\s?){0,20}x", "(?:(?!END).)*END|b(?=c)[a-z]{1,9}c"):
+    rules = ir.reachable(ir.Rule("root", regex.language([pattern, "a.*c|d"], ["x.*y"], 3, 9, ["abc", "abd"])))
+    names = {id(rule): at for at, rule in enumerate(rules)}
+    for rule in rules:
+        print([names[id(one.rule)] if isinstance(one, ir.Call) else type(one).__name__ for one in ir.walk(rule.body)])
+"""
+
+
+def test_a_pattern_is_the_same_grammar_in_every_process() -> None:
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", ORDERED], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1
+    assert outputs != {b""}
 
 
 def test_many_lookaheads_before_nested_counts_cost_little() -> None:
