@@ -21,10 +21,8 @@ struct TrieNode {
     uint32_t first;   // into Vocab::order(): own tokens first, then those of the subtree
     uint8_t byte;     // on the edge from the parent
     uint8_t utf8_ok;  // bit s: every path below is well-formed when read from UTF-8 state s
-    uint16_t height;  // bytes of the longest path below
     uint16_t depth;   // bytes from the root
 };
-static_assert(sizeof(TrieNode) == 16);  // so that none lies across two cache lines
 
 /// Goes over the children of a node.
 struct Children {
