@@ -144,5 +144,10 @@ def alphabet(classes: list[tuple[tuple[int, int], ...]]) -> tuple[list[tuple[tup
     The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.
     """
 
+def shortcuts() -> list[str]:
+    """
+    The shortcuts of the mask walk by name, in the order of the bits that a Store takes.
+    """
+
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:
     """Fill row i for matcher i, without holding the GIL."""
