@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dovetail.agent.environment import without_keys
 from dovetail.agent.settings import HookCommand, Settings, SettingsError
 from dovetail.agent.tools.processes import exited, running
 from dovetail.agent.types import ApprovalMode, HookDecision, ToolOutput, ToolUse
@@ -121,7 +122,7 @@ class CommandHooks:
             return _Answer({}, warning=f"{name} failed: {type(error).__name__}: {error}")
 
     async def _command(self, hook: HookCommand, told: str, name: str) -> _Answer:
-        environment = {**os.environ, "DOVETAIL_PROJECT_DIR": str(self._session.cwd)}
+        environment = {**without_keys(), "DOVETAIL_PROJECT_DIR": str(self._session.cwd)}
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         started: dict[str, Any] = {"cwd": self._session.cwd, "env": environment, **pipes}
         async with running("/bin/sh", "-c", hook.command, **started) as process:

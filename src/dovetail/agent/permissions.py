@@ -9,7 +9,8 @@ that allow take a path as it is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -221,6 +222,22 @@ class Rules:
         if rule := self._path_rule(self.allow, tools, target, follow=False):
             return Decision("allow", rule.text)
         return Decision("deny", "", f"{path} is outside the workspace {self.workspace}")
+
+    def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
+        """What deny and ask rules about these tools cover: folders, and globs that count from there."""
+        for rule in (*self.deny, *self.ask):
+            if rule.specifier is not None and any(rule.names(tool) for tool in tools):
+                yield self._anchored(rule.specifier)
+
+    def opens(self, path: Path) -> bool:
+        """Whether an allow rule names a path outside the workspace to be read."""
+        return self._path_rule(self.allow, READ_TOOLS[:1], path, follow=False) is not None
+
+    def denied_programs(self) -> list[str]:
+        """The names of programs, with `*`, that deny and ask rules forbid whatever their arguments are."""
+        rules = (rule for rule in (*self.deny, *self.ask) if rule.specifier is not None and rule.names(SHELL))
+        names = (re.fullmatch(r"([^\s/:]+)(?: \*|:\*)?", rule.specifier or "") for rule in rules)
+        return [match[1] for match in names if match is not None and match[1].strip("*")]
 
     def _names(self, rule: Rule, tool: str) -> bool:
         """Whether a rule is about the tool, which rules may name with its server in front."""

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from dovetail.agent.environment import without_keys
+
 # How long a group of processes may take to end by itself after SIGTERM.
 GRACE_S = 1.0
 _POLL_S = 0.005
@@ -30,7 +32,7 @@ async def running(
     """
     mark = uuid.uuid4().hex
     start = asyncio.create_subprocess_exec(
-        *command, env={**(os.environ if env is None else env), MARK: mark}, start_new_session=True, **options
+        *command, env={**(without_keys() if env is None else env), MARK: mark}, start_new_session=True, **options
     )
     starting = asyncio.ensure_future(start)
     try:
