@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from dovetail.agent.commands import Command, CommandError, canonical, covers, host, plain_commands, simple_commands
 from dovetail.agent.patterns import matches_path, matches_text
-from dovetail.agent.settings import Settings, SettingsError, server_slug
+from dovetail.agent.settings import Settings, SettingsError, did_you_mean, dovetail_home, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
 
 READ_TOOLS = ("read_file", "list_directory", "glob", "grep_search")
@@ -56,6 +56,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "edittool": ("edit",),
     "replace": ("edit",),
     "ls": ("list_directory",),
+    "list": ("list_directory",),
     "listfiles": ("list_directory",),
     "globtool": ("glob",),
     "grep": ("grep_search",),
@@ -66,6 +67,16 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "task": (AGENT,),
     "structuredoutput": (STRUCTURED_OUTPUT,),
 }
+# How people write the aliases, for suggestions.
+_SPELLINGS = ("Bash", "Shell", "Read", "Write", "Edit", "Glob", "Grep", "LS", "WebFetch", "TodoWrite", "Task")
+# Tools of other agents, whose rules may stand in settings that are shared with them; here they are about nothing.
+_ELSEWHERE = frozenset(
+    "WebSearch web_search NotebookEdit NotebookRead notebook_edit MultiEdit BashOutput KillShell KillBash SlashCommand "
+    "Skill ExitPlanMode AskUserQuestion zoom_image read_mcp_resource save_memory lsp cron_create cron_list cron_delete "
+    "loop_wakeup create_sub_session monitor skill get_goal update_goal".split()
+)
+# Folders below a workspace that no file tool writes: what is in them decides what later runs and commands of git do.
+_KEPT = (".dovetail", ".git")
 _PATH_ARGUMENTS = ("file_path", "path")
 
 
@@ -217,11 +228,37 @@ class Rules:
         target = _resolved(path)
         if target is None:
             return Decision("deny", "", f"{path} leads nowhere")
+        if write and any(self._is_kept(each) for each in (_normal(path), target)):
+            return Decision("deny", "", f"{path} belongs to {' or '.join(_KEPT)}, which no tool may write")
         if any(target.is_relative_to(root) for root in (self.workspace, *self.outside)):
             return Decision("allow")
         if rule := self._path_rule(self.allow, tools, target, follow=False):
             return Decision("allow", rule.text)
         return Decision("deny", "", f"{path} is outside the workspace {self.workspace}")
+
+    def check_names(self, tools: Iterable[str], *, certain: bool = True) -> None:
+        """Raise SettingsError for a rule about a tool that there is not.
+
+        Where it is not `certain` that all tools are known, only for a name that is nearly another one.
+        """
+        known = {*tools, *CORE_TOOLS, *_HARMLESS}
+        rules = [(rule.text, rule.tools) for rule in (*self.allow, *self.ask, *self.deny)]
+        for text, names in (*rules, *((name, (name,)) for name in sorted(self.core | self.disabled))):
+            for name in names:
+                if name in known or name in _ELSEWHERE or name == "*" or name.startswith("mcp__"):
+                    continue
+                hint = did_you_mean(name, (*known, *_SPELLINGS))
+                if hint or certain:
+                    raise SettingsError(
+                        f"there is no tool {name!r}{hint}", f"the rule {text!r}", "name a tool of this run"
+                    )
+
+    def _is_kept(self, path: Path) -> bool:
+        """Whether no tool may write the path: settings of runs, and what git obeys."""
+        if path.is_relative_to(dovetail_home().resolve()):
+            return True
+        root = next((root for root in (self.workspace, *self.outside) if path.is_relative_to(root)), Path("/"))
+        return any(part.lower() in _KEPT for part in path.relative_to(root).parts)
 
     def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
         """What deny and ask rules about these tools cover: folders, and globs that count from there."""

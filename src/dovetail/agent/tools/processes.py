@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,43 @@ from dovetail.agent.environment import without_keys
 GRACE_S = 1.0
 _POLL_S = 0.005
 _MAX_SWEEPS = 200
+_REAPER = Path(__file__).with_name("reaper.py")
 # The environment variable that marks everything that a call started, wherever it went.
 MARK = "DOVETAIL_CALL"
+
+
+def new_mark() -> str:
+    """A mark for what one call starts; should this process be killed, another one ends everything that carries it."""
+    return f"{_run_mark(os.getpid())}.{uuid.uuid4().hex}"
+
+
+@cache
+def _run_mark(_pid: int) -> str:
+    """The beginning of all marks of this process, once its reaper runs."""
+    mark = uuid.uuid4().hex
+    if sys.executable and Path("/proc/self/environ").exists():
+        _start_reaper(mark)
+    return mark
+
+
+def _start_reaper(mark: str) -> None:
+    ours, theirs = os.pipe()  # the end that this process keeps is closed by nobody but its death
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-S", str(_REAPER), f"{MARK}={mark}."],
+            {"PATH": os.defpath},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, end, number) for end, number in ((ours, 0), (nothing, 1), (nothing, 2))
+            ],
+            setsid=True,
+        )
+    except OSError:  # without it the run works as well, and only a SIGKILL leaves something behind
+        os.close(theirs)
+    finally:
+        os.close(ours)
+        os.close(nothing)
 
 
 @asynccontextmanager
@@ -30,7 +67,7 @@ async def running(
 
     Also gone are descendants that left the session, where /proc tells which carry the mark in their environment.
     """
-    mark = uuid.uuid4().hex
+    mark = new_mark()
     start = asyncio.create_subprocess_exec(
         *command, env={**(without_keys() if env is None else env), MARK: mark}, start_new_session=True, **options
     )
