@@ -318,8 +318,8 @@ def _keys(kind: Any, value: Mapping[str, Any]) -> tuple[Mapping[str, str], Mappi
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The known word that is meant, as the end of a message; "" where none is near."""
-    near = get_close_matches(word[:100].lower(), {name.lower(): name for name in known}, 1, 0.7)
-    by_lower = {name.lower(): name for name in known}
+    by_lower = {name.lower(): name for name in reversed(tuple(known))}
+    near = get_close_matches(word[:100].lower(), by_lower, 1, 0.7)
     return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
 
 
