@@ -24,7 +24,7 @@ from dovetail.agent.mcp import Servers, connect_servers, state_messages
 from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.output.writers import Format
-from dovetail.agent.permissions import SHELL, Rules, ToolFlags
+from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.protocols import Recorder, Tool
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
@@ -159,7 +159,7 @@ def sandbox_of(choice: SandboxChoice, rules: Rules, network: bool) -> Sandbox:
         sandbox, problem = open_sandbox(choice, rules, network=network)
     except SandboxError as error:
         raise HaltError("sandbox", str(error)) from None
-    if problem and rules.registers(SHELL).verdict == "allow":
+    if problem:
         warn(f"Warning: commands run without a sandbox, with all your rights ({problem}).")
     return sandbox
 

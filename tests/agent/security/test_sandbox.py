@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.agent.environment import without_keys
+from dovetail.agent.environment import program_outside, without_keys
 from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.sandbox import Bubblewrap, Landlock, NoSandbox, Sandbox, SandboxError, open_sandbox
 from dovetail.agent.sandbox.landlock import landlock_problem
 from dovetail.agent.settings import PermissionSettings, Settings
+from dovetail.errors import LimitError
 from tests.agent.security.attacks import ATTRIBUTES, KEYS, NETWORK, READS, WRITES, commands
 
 SECRET = "SECRET-7f3a91"
@@ -369,7 +370,7 @@ def test_the_network_can_be_let_in(
 
 
 def test_a_sandbox_that_is_required_and_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dovetail.agent.sandbox._problem", lambda _: "it is broken")
+    monkeypatch.setattr("dovetail.agent.sandbox._problem", lambda *_: "it is broken")
     rules = rules_of(tmp_path, tmp_path)
     for choice in ("required", "bubblewrap", "landlock"):
         with pytest.raises(SandboxError, match="it is broken"):
@@ -386,4 +387,56 @@ def test_landlock_takes_over_where_bubblewrap_is_not_installed(tmp_path: Path, m
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     sandbox, problem = open_sandbox("auto", rules_of(tmp_path, tmp_path))
     assert ("landlock", "") == (sandbox.name, problem)
+    sandbox.close()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if _works(kind)])
+def test_a_repository_cannot_make_the_sandbox_look_broken(tmp_path: Path, kind: str) -> None:
+    """Where its settings cannot be protected, commands are refused; they do not run without a sandbox instead."""
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    (work / ".dovetail").symlink_to("sub")
+    choice = "bubblewrap" if kind == "bubblewrap" else "landlock"
+    sandbox, _ = open_sandbox(choice, rules_of(work, tmp_path))
+    assert choice == sandbox.name
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    with pytest.raises(LimitError, match="symbolic link"):
+        world.run("rm .dovetail; mkdir .dovetail; echo {} > .dovetail/settings.json")
+    sandbox.close()
+
+
+def test_programs_of_the_run_are_not_looked_for_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    (work / "bin").mkdir(parents=True)
+    for name in ("bwrap", "rg", "python3", "true"):
+        (work / "bin" / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\n")
+        (work / "bin" / name).chmod(0o755)
+    (tmp_path / "links").symlink_to(work / "bin")
+    monkeypatch.setenv("PATH", f"{work}/bin:{tmp_path}/links:bin:{os.environ['PATH']}")
+    assert str(tmp_path) not in program_outside("rg", [work])
+    sandbox, _ = open_sandbox("auto", rules_of(work, tmp_path))
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    assert "done" in world.run("echo done")
+    sandbox.close()
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_run_without_a_shell_needs_no_sandbox(tmp_path: Path) -> None:
+    rules = Rules.of(Settings(), ToolFlags(approval_mode="default"), tmp_path)
+    assert ("none", "") == (open_sandbox("auto", rules)[0].name, open_sandbox("auto", rules)[1])
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if _works(kind)])
+def test_a_folder_of_a_repository_is_still_in_it(tmp_path: Path, kind: str) -> None:
+    subprocess.run(["git", "init", "-q", "--template=", str(tmp_path)], check=True)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("alpha")
+    rules = rules_of(work, tmp_path)
+    sandbox = KINDS[kind](rules, False)
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    assert "a.txt" in world.run("git -c safe.directory='*' status --short .") + world.run("git ls-files -o")
     sandbox.close()

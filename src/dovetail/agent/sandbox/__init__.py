@@ -20,11 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
-from dovetail.agent.environment import without_keys
-from dovetail.agent.permissions import Rules
+from dovetail.agent.environment import program_outside, without_keys
+from dovetail.agent.permissions import SHELL, Rules
 from dovetail.agent.sandbox.bubblewrap import bubblewrap_command
 from dovetail.agent.sandbox.landlock import landlock_command, landlock_problem
-from dovetail.agent.sandbox.policy import UNWANTED, Policy, placeholders, policy_of
+from dovetail.agent.sandbox.policy import UNWANTED, Policy, placeholders, policy_of, writable_folders
 from dovetail.errors import InputError
 
 SandboxChoice = Literal["auto", "required", "bubblewrap", "landlock", "off"]
@@ -88,7 +88,7 @@ class _System:
         online = "" if network else ", and there is no network"
         self.notice = f" It runs in a sandbox: only the workspace and $TMPDIR can be written{online}."
         self._rules = rules
-        self._network = network
+        self.network = network
         self._scratch = Path(tempfile.mkdtemp(prefix="dovetail-")).resolve()
         self._made: list[Path] = []
 
@@ -109,14 +109,15 @@ class _System:
                 self._made.append(place)
         unwanted = [path for name in UNWANTED if not os.path.lexists(path := workspace / name)]
         try:
-            with self._launch(policy_of(self._rules, network=self._network), tuple(words), folder) as launch:
+            with self.launch(policy_of(self._rules, network=self.network), tuple(words), folder) as launch:
                 yield launch
         finally:
             for path in unwanted:
                 if os.path.lexists(path) and not path.is_dir():
                     path.unlink()
 
-    def _launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> AbstractContextManager[Launch]:
+    def launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> AbstractContextManager[Launch]:
+        """How to start the command under a policy."""
         raise NotImplementedError
 
 
@@ -126,7 +127,8 @@ class Bubblewrap(_System):
     name = "bubblewrap"
 
     @contextmanager
-    def _launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> Iterator[Launch]:
+    def launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> Iterator[Launch]:
+        """A command line that sets it all up."""
         yield Launch((*bubblewrap_command(policy, self._scratch, folder), *words), variables={"TMPDIR": "/tmp"})
 
 
@@ -142,7 +144,8 @@ class Landlock(_System):
             self.notice += " Nothing new can be made right in the top folder of the workspace."
 
     @contextmanager
-    def _launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> Iterator[Launch]:
+    def launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> Iterator[Launch]:
+        """A command line that sets it all up."""
         command, descriptor = landlock_command(policy, self._scratch, mounts=self._mounts)
         try:
             yield Launch((*command, *words), (descriptor,), {"TMPDIR": str(self._scratch)})
@@ -151,8 +154,11 @@ class Landlock(_System):
 
 
 def open_sandbox(choice: SandboxChoice, rules: Rules, *, network: bool = False) -> tuple[Sandbox, str]:
-    """The best sandbox that works here, and why there is none; SandboxError where one is required."""
-    if choice == "off":
+    """The best sandbox that works here, and why there is none; SandboxError where one is required.
+
+    A run that offers no shell needs none, unless one is asked for.
+    """
+    if choice == "off" or (choice == "auto" and rules.registers(SHELL).verdict != "allow"):
         return NoSandbox(), ""
     problems: list[str] = []
     kinds: dict[str, list[Callable[[Rules, bool], Bubblewrap | Landlock]]] = {
@@ -162,7 +168,7 @@ def open_sandbox(choice: SandboxChoice, rules: Rules, *, network: bool = False) 
     for name, makers in kinds.items():
         for make in makers if choice in ("auto", "required", name) else []:
             sandbox = make(rules, network)
-            problem = _problem(sandbox)
+            problem = _problem(sandbox, rules)
             if not problem:
                 return sandbox, ""
             sandbox.close()
@@ -176,21 +182,25 @@ def open_sandbox(choice: SandboxChoice, rules: Rules, *, network: bool = False) 
     )
 
 
-def _problem(sandbox: Bubblewrap | Landlock) -> str:
-    """Why the sandbox does not work here, found out by running something in it; "" where it does."""
-    if isinstance(sandbox, Bubblewrap) and shutil.which("bwrap") is None:
+def _problem(sandbox: Bubblewrap | Landlock, rules: Rules) -> str:
+    """Why the sandbox does not work here, found out by running something in it; "" where it does.
+
+    The policy of the probe is the plainest one: a repository must not be able to make the sandbox look broken.
+    """
+    if rules.workspace == Path("/"):
+        return "the workspace is the whole file system"
+    if isinstance(sandbox, Bubblewrap) and not program_outside("bwrap", writable_folders(rules)):
         return "bwrap is not installed"
     if isinstance(sandbox, Landlock) and (problem := landlock_problem()):
         return problem
-    shell = shutil.which("true") or "/bin/true"
-    folder = sandbox._rules.workspace
-    with sandbox.confined([shell], folder) as launch:
+    plainest = Policy((rules.workspace,), network=sandbox.network)
+    with sandbox.launch(plainest, ("/bin/true",), rules.workspace) as launch:
         try:
             done = subprocess.run(
                 launch.words,
                 pass_fds=launch.descriptors,
                 env={**without_keys(), **launch.variables},
-                cwd=folder,
+                cwd=rules.workspace,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=PROBE_S,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from dovetail.agent.environment import program_outside
 from dovetail.agent.sandbox.policy import Policy, protecting
 
 # Folders of temporary files and of sockets, among them those of container and key services: each run has its own.
@@ -20,7 +20,7 @@ _ROOT_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
 
 def bubblewrap_command(policy: Policy, scratch: Path, folder: Path) -> tuple[str, ...]:
     """The words that stand before the command."""
-    words = [shutil.which("bwrap") or "bwrap", "--die-with-parent", *_NAMESPACES]
+    words = [program_outside("bwrap", policy.writable) or "/usr/bin/bwrap", "--die-with-parent", *_NAMESPACES]
     words += [] if policy.network else ["--unshare-net"]
     words += ["--cap-drop", "ALL"]
     if os.geteuid() == 0:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from dovetail.agent.environment import PYTHON
 from dovetail.agent.sandbox.policy import Policy, protecting
 
 _LAUNCHER = Path(__file__).with_name("confine.py")
@@ -38,7 +39,7 @@ def landlock_problem() -> str:
         return f"the kernel has version {abi} of Landlock, and {_OLDEST_ABI} is needed"
     if platform.machine() not in _MACHINES:
         return f"it is not known how to turn the network off on {platform.machine()}"
-    return "" if sys.executable else "there is no Python to start commands with"
+    return "" if PYTHON else "there is no Python to start commands with"
 
 
 def landlock_command(policy: Policy, scratch: Path, *, mounts: bool) -> tuple[tuple[str, ...], int]:
@@ -68,7 +69,7 @@ def landlock_command(policy: Policy, scratch: Path, *, mounts: bool) -> tuple[tu
     with open(descriptor, "wb", closefd=False) as file:
         file.write(json.dumps(orders).encode("utf-8", "surrogateescape"))
     os.lseek(descriptor, 0, os.SEEK_SET)
-    return (sys.executable, "-I", "-S", str(_LAUNCHER), str(descriptor)), descriptor
+    return (PYTHON, "-I", "-S", str(_LAUNCHER), str(descriptor)), descriptor
 
 
 def _trees(roots: Collection[Path], without: set[Path]) -> tuple[list[Path], list[Path]]:

@@ -47,7 +47,12 @@ class Policy:
 
 def policy_of(rules: Rules, *, network: bool = False) -> Policy:
     """The policy that the rules imply now; LimitError where there is too much to search or to hide."""
-    writable = tuple(dict.fromkeys((rules.workspace, *rules.outside)))
+    writable = writable_folders(rules)
+    for name in _protected(rules.workspace):
+        if (rules.workspace / name).is_symlink():  # nothing can lie over a link and keep it from being replaced
+            raise LimitError(
+                f"{name} is a symbolic link, which the sandbox cannot protect", str(rules.workspace), "make it a folder"
+            )
     forbidden = [path for path in _credentials(rules) if not _holds_any(path, writable)]
     forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in _covered(*pattern)]
     hidden = _outermost([*_existing(forbidden), *_programs(rules)])
@@ -64,6 +69,11 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
             f"the rules forbid more than {_MAX_PATHS} files one by one", "permissions", "forbid whole folders"
         )
     return policy
+
+
+def writable_folders(rules: Rules) -> tuple[Path, ...]:
+    """The workspace, and the folders beside it that there are."""
+    return (rules.workspace, *(folder for folder in dict.fromkeys(rules.outside) if folder.is_dir()))
 
 
 def protecting(policy: Policy) -> list[Path]:

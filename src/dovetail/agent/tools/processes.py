@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dovetail.agent.environment import without_keys
+from dovetail.agent.environment import PYTHON, without_keys
 
 # How long a group of processes may take to end by itself after SIGTERM.
 GRACE_S = 1.0
@@ -34,7 +33,7 @@ def new_mark() -> str:
 def _run_mark(_pid: int) -> str:
     """The beginning of all marks of this process, once its reaper runs."""
     mark = uuid.uuid4().hex
-    if sys.executable and Path("/proc/self/environ").exists():
+    if PYTHON and Path("/proc/self/environ").exists():
         _start_reaper(mark)
     return mark
 
@@ -44,8 +43,8 @@ def _start_reaper(mark: str) -> None:
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-I", "-S", str(_REAPER), f"{MARK}={mark}."],
+            PYTHON,
+            [PYTHON, "-I", "-S", str(_REAPER), f"{MARK}={mark}."],
             {"PATH": os.defpath},
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, end, number) for end, number in ((ours, 0), (nothing, 1), (nothing, 2))
