@@ -92,29 +92,29 @@ CASES: list[tuple[str, str, str, str, list[tuple[str, str, bool]], list[str]]] =
         ["unknown_tool"],
     ),
     # Fields come in any order, under a name that many models use instead, and without arguments.
-    ("qwen_3", '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>', "", "", [("f", '{"a": 1}', True)], []),
-    ("qwen_3", '<tool_call>{"name": "f", "parameters": {"a": 1}}</tool_call>', "", "", [("f", '{"a": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"arguments": {"n": 1}, "name": "f"}</tool_call>', "", "", [("f", '{"n": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"name": "f", "parameters": {"n": 1}}</tool_call>', "", "", [("f", '{"n": 1}', True)], []),
     ("qwen_3", '<tool_call>{"name": "g"}</tool_call>', "", "", [("g", "{}", True)], []),
     # Whitespace between parts is free.
     ("qwen_3", '<tool_call> { "name" :\n"g" , "arguments" : { } }  </tool_call>', "", "", [("g", "{ }", True)], []),
-    # Malformed arguments are told as written.
+    # Brackets that are missing at the end of the call are put there, and ends that are missing are noted.
     (
         "qwen_3",
-        '<tool_call>{"name": "f", "arguments": {"a": 1</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"n": 1</tool_call>',
         "",
         "",
-        [("f", '{"a": 1', False)],
-        ["call", "arguments"],
+        [("f", '{"n": 1}', True)],
+        ["brackets", "call"],
     ),
     (
         "qwen_3",
-        '<tool_call>{"name": "f", "arguments": {"a": 1}}}</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"n": 1}}}</tool_call>',
         "",
         "",
-        [("f", '{"a": 1}', True)],
+        [("f", '{"n": 1}', True)],
         ["call"],
     ),
-    ("qwen_3", '<tool_call>{"name": "f", "arguments": {"a": 1}}', "", "", [("f", '{"a": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"name": "f", "arguments": {"n": 1}}', "", "", [("f", '{"n": 1}', True)], ["call"]),
     ("ministral", "[TOOL_CALLS]f[ARGS]nonsense", "", "", [("f", "nonsense", False)], ["arguments"]),
     # Values are of their declared type.
     (

@@ -463,5 +463,6 @@ FAMILIES = (
             "<|return|>",
             "<|call|>",
         ),
+        excludes=("<|return|>",),
     ),
 )

@@ -71,6 +71,13 @@ def value(
     return closed
 
 
+def rest(tape: Tape, closers: JsonEnds, teller: Teller) -> Steps[bool]:
+    """Tell what is left of an object that is open, byte by byte as it is written; False where it does not end."""
+    closed = yield from _composite(tape, closers, teller, "tool_call", 1)
+    teller.text("tool_call")
+    return closed
+
+
 def string(tape: Tape) -> Steps[str | None]:
     """Look at one JSON string: what it says, or None where there is none."""
     start = tape.look - tape.at
@@ -83,9 +90,8 @@ def string(tape: Tape) -> Steps[str | None]:
     return text if isinstance(text, str) else None
 
 
-def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region) -> Steps[bool]:
+def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region, depth: int = 0) -> Steps[bool]:
     """An object or an array: brackets are counted, strings are jumped over."""
-    depth = 0
     outside = closers.outside if teller else _PLAIN_OUTSIDE
     while True:
         found = outside.match(tape.data, tape.look)
@@ -120,8 +126,8 @@ def _string(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
         if tape.look < len(tape.data) and tape.data[tape.look] == _QUOTE:
             tape.look += 1
             return True
+        tape.look = min(found.end(), tape.before_turn_end()) if teller else found.end()
         if tape.final:
-            tape.look = len(tape.data)
             return False
         yield from _wait(teller, region, _IN_STRING)
 

@@ -128,6 +128,7 @@ class ToolCalls:
     id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
     first_id: int = 0  # calls without an id of their own are numbered from here
     runs: bool = False  # calls follow each other in one block, where blocks are joined by `Turn.between`
+    also_between: tuple[str, ...] = ()  # what models write between calls beside `separator`; only read
     max_whitespace: int | None = None  # how much white space the JSON of the arguments holds in one place, at most
 
     @property
@@ -156,6 +157,7 @@ class Reasoning:
     after_optional: bool = False  # `after` may be left out, as before calls
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
     ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
+    others: tuple[tuple[str, str], ...] = ()  # other pairs of `start` and `end` that models write; only read
 
 
 @dataclass(frozen=True, slots=True)

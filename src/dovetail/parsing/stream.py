@@ -32,6 +32,7 @@ class StreamParser:
     __slots__ = (
         "_finish_reason",
         "_matcher",
+        "_reader",
         "_reading",
         "_special",
         "_tape",
@@ -47,6 +48,7 @@ class StreamParser:
         tools: Mapping[str, Any] | None = None,
         *,
         prompt: str | None = None,
+        in_reasoning: bool | None = None,
         inline_reasoning: bool = False,
         answer: Format | None = None,
         vocabulary: Vocabulary | None = None,
@@ -60,11 +62,13 @@ class StreamParser:
         self._special = _special_tokens(vocabulary, level)
         marks = plan(layout, tuple(self._special.values()), tools is not None)
         task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
-        self._tape = Tape()
+        self._tape = Tape(marks.ends_of_turn)
         self._teller = Teller(self._tape)
         said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
         self.begun = said  # the part of the prompt that belongs to the turn
-        self._reading = Reader(self._teller, task).turn(_is_reasoning(layout.reasoning, prompt, said))
+        self._reader = Reader(self._teller, task)
+        inside = _starts_inside(layout.reasoning, prompt, said) if in_reasoning is None else in_reasoning
+        self._reading = self._reader.turn(inside)
         next(self._reading)
         if said:
             self._read_prompt(said)
@@ -101,6 +105,9 @@ class StreamParser:
             was_open = teller.call is not None
             self._advance()
             reason = "length" if was_open and not teller.last_is_complete else finish_reason
+        else:
+            tape.cut = True
+            self._advance()
         if tape.at < len(tape.data):
             tape.look = len(tape.data)
             teller.diagnose("cut_off", "the output was cut off here")
@@ -124,6 +131,11 @@ class StreamParser:
         return self._teller.message(self._finish_reason)
 
     @property
+    def in_reasoning(self) -> bool | None:
+        """Whether the output stands inside a block of reasoning; None where no prompt and nothing in it tells yet."""
+        return self._reader.in_reasoning
+
+    @property
     def finish_reason(self) -> FinishReason | None:
         """Why the turn ended, once it has."""
         return self._finish_reason
@@ -131,7 +143,7 @@ class StreamParser:
     def _advance(self) -> None:
         if self._finish_reason is not None:
             raise InputError("the output has ended already", "", "make a new parser for a new output")
-        if self._tape.data or self._tape.final:
+        if self._tape.data or self._tape.over:
             next(self._reading, None)
             self._tape.compact()
 
@@ -190,11 +202,16 @@ def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, st
     return {id: text for text, id in vocabulary.special_tokens.items() if text}
 
 
-def _is_reasoning(reasoning: Reasoning | None, prompt: str | None, said: str) -> bool:
-    """Whether the turn begins inside a block of reasoning; one without a start begins with what the prompt says."""
+def _starts_inside(reasoning: Reasoning | None, prompt: str | None, said: str) -> bool | None:
+    """Whether the turn begins inside a block of reasoning; None where no prompt tells.
+
+    A block without a start begins with what the prompt says of the turn.
+    """
     if reasoning is None:
         return False
-    return (prompt is None and reasoning.opened_by == "prompt") or (not reasoning.start and bool(said.strip()))
+    if prompt is None and not said:
+        return None if reasoning.opened_by != "model" else False
+    return not reasoning.start and bool(said.strip())
 
 
 def _last_turn(prompt: str, layout: Layout) -> str:

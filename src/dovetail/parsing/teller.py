@@ -102,7 +102,12 @@ class Teller:
 
     def decode(self, data: bytearray) -> str:
         """Bytes of the tape as text; what is not UTF-8 becomes replacement characters."""
-        return data.translate(PLAIN).decode("utf-8", "replace")
+        plain = data.translate(PLAIN)
+        try:
+            return plain.decode()
+        except UnicodeDecodeError:
+            self.diagnose("encoding", "these bytes are not UTF-8")
+            return plain.decode("utf-8", "replace")
 
     def json(self, text: str) -> None:
         """What has been looked at says this in the arguments of the open call."""
@@ -113,7 +118,7 @@ class Teller:
     def let_pass(self, pattern: re.Pattern[str], region: Region) -> None:
         """Until the reader is asked again, chunks in which the pattern is not found are text of this region."""
         if self.tape.at == len(self.tape.data):
-            self.passes = pattern.search
+            self.passes = self.tape.turn_ends.beside(pattern).search
             self._pass_region = region
             self._pass_on = self._parts(region).append
 
