@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from dovetail.dialects.dialect import Dialect
 from dovetail.parsing.layouts import (
@@ -47,6 +47,7 @@ _HERMES_CALLS = ToolCalls(
     spacing="\n",
 )
 _JSON_ARRAY = ToolCalls(JsonCall(), separator=", ", begin="[", end="]")
+_BARE_ARRAY = replace(_JSON_ARRAY, named=True)
 
 
 def _function_tags(before: str, after: str, line: str, pad: str) -> ToolCalls:
@@ -64,8 +65,8 @@ def _function_tags(before: str, after: str, line: str, pad: str) -> ToolCalls:
 _FUNCTION_TAGS = _function_tags("<tool_call>", "</tool_call>", "\n", "\n")
 
 
-def _deepseek_calls(section: str, tag: str, style: TaggedStyle) -> ToolCalls:
-    return ToolCalls(
+def _deepseek_calls(section: str, tag: str, style: TaggedStyle) -> tuple[ToolCalls, ToolCalls]:
+    calls = ToolCalls(
         TaggedCall((NAME, '">\n', ARGUMENTS), style, after="\n"),
         call_begin=f'<｜DSML｜{tag}invoke name="',
         call_end=f"</｜DSML｜{tag}invoke>\n",
@@ -75,6 +76,7 @@ def _deepseek_calls(section: str, tag: str, style: TaggedStyle) -> ToolCalls:
         lead="\n\n",
         spacing="\n\n",
     )
+    return calls, _tolerated(calls, call=TaggedCall((NAME, '"/>')), call_end="")
 
 
 def _deepseek_json(after_begin: str, after_name: str, end: str, separator: str) -> ToolCalls:
@@ -108,7 +110,39 @@ def _wrapped(calls: ToolCalls, begin: str, end: str) -> ToolCalls:
     return replace(calls, begin=begin + calls.begin, end=calls.end + end, trigger=begin)
 
 
+def _tolerated(calls: ToolCalls, **changes: Any) -> ToolCalls:
+    """What models write now and then, which is read and never asked for."""
+    return replace(calls, tolerated=True, **changes)
+
+
+_LLAMA_CALLS = ToolCalls(
+    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";", ",")
+)
+_PYTHON_LIST = ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True)
+_KIMI_ARGUMENTS = "<|tool_call_argument_begin|>"
+_KIMI_CALLS = ToolCalls(
+    TaggedCall(("functions.", NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS)),
+    call_begin="<|tool_call_begin|>",
+    call_end="<|tool_call_end|>",
+    begin="<|tool_calls_section_begin|>",
+    end="<|tool_calls_section_end|>",
+    id_pattern=r"\d{1,18}",
+    id_template="functions.{name}:{id}",
+)
+_ACTIONS = ToolCalls(
+    JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
+    begin="<|START_ACTION|>[\n    ",
+    end="\n]<|END_ACTION|>",
+    separator=",\n    ",
+    trigger="<|START_ACTION|>",
+    id_pattern=r"\d{1,18}",
+)
 _MISTRAL_ID = "[a-zA-Z0-9]{9}"
+_MINISTRAL_CALLS = ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin="[TOOL_CALLS]")
+_MISTRAL_SLIPS = (
+    _tolerated(_MINISTRAL_CALLS, call=TaggedCall((NAME, ARGUMENTS))),
+    _tolerated(_MINISTRAL_CALLS, call=JsonCall()),
+)
 
 QWEN_3 = Dialect(
     "qwen_3", (_HERMES_CALLS,), _THINK_LINES, turn=_CHATML, special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS
@@ -153,14 +187,17 @@ FAMILIES = (
     # Llama.
     Dialect(
         "llama",
-        (ToolCalls(JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": '),),
+        (_LLAMA_CALLS, _tolerated(_LLAMA_CALLS, begin="<|python_tag|>", separator=";", trigger="")),
         turn=_LLAMA,
         special_tokens=("<|python_tag|>", "<|eom_id|>", "<|eot_id|>"),
         excludes=_THINK_TOKENS,
     ),
     Dialect(
         "llama_4",
-        (ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True),),
+        (
+            _PYTHON_LIST,
+            _tolerated(_PYTHON_LIST, begin="<|python_start|>[", end="]<|python_end|>", named=False),
+        ),
         turn=Turn("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>"),
         special_tokens=("<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>"),
     ),
@@ -181,21 +218,21 @@ FAMILIES = (
     ),
     Dialect(
         "deepseek_v3_2",
-        (_deepseek_calls("function_calls", "", "deepseek_xml"),),
+        _deepseek_calls("function_calls", "", "deepseek_xml"),
         _THINK_OPENED,
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
     ),
     Dialect(
         "deepseek_v4",
-        (_deepseek_calls("tool_calls", "", "deepseek_xml"),),
+        _deepseek_calls("tool_calls", "", "deepseek_xml"),
         replace(_THINK_OPENED, ends_at_calls=True),
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
     ),
     Dialect(
         "deepseek_v4_1",
-        (_deepseek_calls(" calls", " ", "deepseek_v4_1_xml"),),
+        _deepseek_calls(" calls", " ", "deepseek_v4_1_xml"),
         _THINK_OPENED,
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
@@ -204,17 +241,7 @@ FAMILIES = (
     # Kimi.
     Dialect(
         "kimi",
-        (
-            ToolCalls(
-                TaggedCall(("functions.", NAME, ":", ID, "<|tool_call_argument_begin|>", ARGUMENTS)),
-                call_begin="<|tool_call_begin|>",
-                call_end="<|tool_call_end|>",
-                begin="<|tool_calls_section_begin|>",
-                end="<|tool_calls_section_end|>",
-                id_pattern=r"\d{1,18}",
-                id_template="functions.{name}:{id}",
-            ),
-        ),
+        (_KIMI_CALLS, _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS)))),
         replace(_THINK, ends_at_calls=True),
         turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
         special_tokens=(
@@ -324,24 +351,16 @@ FAMILIES = (
                 end="</cofl:tool_calls>",
                 id_pattern=r"\d{1,18}",
             ),
+            _tolerated(_ACTIONS),
         ),
         _THINKING,
-        Content(("<|START_TEXT|>",), ("<|END_TEXT|>",), optional=True),
+        Content(("<|START_TEXT|>", "<|START_RESPONSE|>"), ("<|END_TEXT|>", "<|END_RESPONSE|>"), optional=True),
         _COMMAND,
         special_tokens=("<|START_THINKING|>", "<|END_THINKING|>", "<|START_TEXT|>", "<|END_TEXT|>"),
     ),
     Dialect(
         "command_r7b",
-        (
-            ToolCalls(
-                JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
-                begin="<|START_ACTION|>[\n    ",
-                end="\n]<|END_ACTION|>",
-                separator=",\n    ",
-                trigger="<|START_ACTION|>",
-                id_pattern=r"\d{1,18}",
-            ),
-        ),
+        (_ACTIONS,),
         _THINKING,
         Content(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>")),
         _COMMAND,
@@ -370,14 +389,16 @@ FAMILIES = (
                 call_begin="[TOOL_CALLS]",
                 id_pattern=_MISTRAL_ID,
             ),
+            _tolerated(_MINISTRAL_CALLS),
+            *_MISTRAL_SLIPS,
         ),
         turn=Turn("[/INST]", "</s>"),
         special_tokens=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
     ),
     Dialect(
         "ministral",
-        (ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin="[TOOL_CALLS]"),),
-        Reasoning("[THINK]", "[/THINK]", "model"),
+        (_MINISTRAL_CALLS, *_MISTRAL_SLIPS),
+        Reasoning("[THINK]", "[/THINK]", "model", others=(("<think>", "</think>"),)),
         turn=Turn("[/INST]", "</s>"),
         special_tokens=("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"),
     ),
@@ -398,15 +419,23 @@ FAMILIES = (
     ),
     Dialect(
         "granite",
-        (_HERMES_CALLS, _wrapped(_JSON_ARRAY, "<|tool_call|>", "")),
-        _THINK,
+        (
+            _HERMES_CALLS,
+            _wrapped(_JSON_ARRAY, "<|tool_call|>", ""),
+            _tolerated(_wrapped(_JSON_ARRAY, "<tool_call>", "")),
+            _tolerated(_BARE_ARRAY),
+        ),
+        replace(_THINK, others=(("Here is my thought process:", "Here is my response:"),)),
         Content(("<response>",), ("</response>",), optional=True),
         _GRANITE,
         special_tokens=("<|tool_call|>",),
     ),
     Dialect(
         "phi_4",
-        (_wrapped(_JSON_ARRAY, "<|tool_call|>", "<|/tool_call|>"),),
+        (
+            _wrapped(_JSON_ARRAY, "<|tool_call|>", "<|/tool_call|>"),
+            _tolerated(_wrapped(_JSON_ARRAY, "functools", "")),
+        ),
         _THINK,
         turn=Turn("<|assistant|>", "<|end|>"),
         special_tokens=("<|tool_call|>", "<|/tool_call|>"),
@@ -421,6 +450,8 @@ FAMILIES = (
                 separator=", ",
                 trigger="<|tool_call_start|>",
             ),
+            _tolerated(_wrapped(_JSON_ARRAY, "<|tool_call_start|>", "<|tool_call_end|>")),
+            _tolerated(ToolCalls(JsonCall(), "<|tool_call_start|>", "<|tool_call_end|>")),
         ),
         _THINK,
         turn=_CHATML,
