@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from dovetail.dialects.dialect import Dialect
+from dovetail.formats.styles import KINDS, Layout
 from dovetail.parsing.layouts import (
     ARGUMENTS,
     GEMMA,
@@ -116,7 +117,7 @@ def _tolerated(calls: ToolCalls, **changes: Any) -> ToolCalls:
 
 
 _LLAMA_CALLS = ToolCalls(
-    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";", ",")
+    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";",)
 )
 _PYTHON_LIST = ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True)
 _KIMI_ARGUMENTS = "<|tool_call_argument_begin|>"
@@ -144,17 +145,192 @@ _MISTRAL_SLIPS = (
     _tolerated(_MINISTRAL_CALLS, call=JsonCall()),
 )
 
-QWEN_3 = Dialect(
-    "qwen_3", (_HERMES_CALLS,), _THINK_LINES, turn=_CHATML, special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS
+_LISTED = (
+    _tolerated(_wrapped(_BARE_ARRAY, "[TOOL_CALLS]", "")),
+    _tolerated(_wrapped(_BARE_ARRAY, "<tool_call>", "</tool_call>")),
+    _tolerated(_wrapped(_BARE_ARRAY, "```json\n", "\n```")),
 )
-QWEN_3_CODER = replace(QWEN_3, name="qwen_3_coder", calls=(_FUNCTION_TAGS,))
+_FUNCTION_GEMMA = replace(GEMMA, quotes=("<escape>",), sorted_keys=False)
+_MINICPM_PARAMETERS = Layout('<param name="', dict.fromkeys(KINDS, ('">',)), "</param>")
+_STEP_PARAMETERS = Layout('<steptml:parameter name="', dict.fromkeys(KINDS, ('">',)), "</steptml:parameter>")
+_PLUGIN_CALLS = ToolCalls(
+    JsonCall(), call_begin="<|action_start|><|plugin|>\n", call_end="<|action_end|>", trigger="<|action_start|>"
+)
+_FUNCTION_CALL = ToolCalls(JsonCall(), call_begin="<function_call> ", trigger="<function_call>")
+_GIGACHAT_CALL = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
+_ARGUMENT_LINES = TaggedCall((NAME, "\n", ARGUMENTS), "glm_4_5_xml", after="\n")
+
+QWEN_3 = Dialect(
+    "qwen_3",
+    (_HERMES_CALLS, _tolerated(_BARE_ARRAY)),
+    _THINK_LINES,
+    turn=_CHATML,
+    special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS,
+)
+QWEN_3_CODER = replace(QWEN_3, name="qwen_3_coder", calls=(_FUNCTION_TAGS, _tolerated(_HERMES_CALLS)))
 
 FAMILIES = (
     # Qwen and those who talk like it.
     QWEN_3,
     QWEN_3_CODER,
     replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True)),
-    Dialect("hermes", (_HERMES_CALLS,), _THINK, turn=_CHATML, special_tokens=_TOOL_CALL_TOKENS),
+    replace(QWEN_3_CODER, name="step_3_5", reasoning=replace(_THINK_LINES, opened_by="prompt", after="\n")),
+    replace(QWEN_3, name="holo_2"),
+    replace(QWEN_3, name="trinity", reasoning=replace(_THINK_LINES, after="\n")),
+    Dialect(
+        "hermes",
+        (_HERMES_CALLS, _tolerated(_BARE_ARRAY)),
+        _THINK,
+        turn=_CHATML,
+        special_tokens=_TOOL_CALL_TOKENS,
+    ),
+    Dialect(
+        "ernie_4_5",
+        (_HERMES_CALLS,),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n"),
+        Content(("<response>\n",), ("\n</response>",), optional=True),
+        _CHATML,
+        special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS + ("<response>", "</response>"),
+    ),
+    Dialect("xlam", (_BARE_ARRAY, *_LISTED), turn=_CHATML),
+    Dialect(
+        "granite_20b_fc",
+        (
+            ToolCalls(
+                JsonCall(), call_begin="<function_call> ", separator="\n", spacing="\n", trigger="<function_call>"
+            ),
+        ),
+        turn=Turn("Answer:\n", "<|endoftext|>"),
+        special_tokens=("<function_call>",),
+    ),
+    Dialect(
+        "longcat",
+        (ToolCalls(JsonCall(), "<longcat_tool_call>", "</longcat_tool_call>", separator="\n", spacing="\n"),),
+        Reasoning("<longcat_think>", "</longcat_think>", "either", pad="\n", after="\n"),
+        turn=Turn("ASSISTANT:", "</longcat_s>"),
+        special_tokens=("<longcat_think>", "</longcat_think>", "<longcat_tool_call>", "</longcat_tool_call>"),
+    ),
+    # InternLM and Jamba.
+    Dialect(
+        "internlm_2",
+        (_PLUGIN_CALLS,),
+        turn=_CHATML,
+        special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>"),
+    ),
+    Dialect(
+        "intern_s1",
+        (_PLUGIN_CALLS,),
+        _THINK,
+        turn=_CHATML,
+        special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>", *_THINK_TOKENS),
+    ),
+    Dialect(
+        "jamba",
+        (
+            replace(
+                _wrapped(_JSON_ARRAY, "<tool_calls>", "</tool_calls>"),
+                begin="<tool_calls>[\n    ",
+                end="\n]</tool_calls>",
+                separator=",\n    ",
+            ),
+        ),
+        turn=Turn("<|bom|><|assistant|>", "<|eom|>"),
+        special_tokens=("<tool_calls>", "</tool_calls>"),
+    ),
+    # Hunyuan.
+    Dialect(
+        "hunyuan_a13b",
+        (_wrapped(_JSON_ARRAY, "<tool_calls>", "</tool_calls>"),),
+        Reasoning("<think>", "</think>", "model", pad="\n", after="\n"),
+        Content(("<answer>\n",), ("\n</answer>",), optional=True),
+        Turn("<|extra_0|>", "<|eos|>"),
+    ),
+    Dialect(
+        "hy_v3",
+        (
+            ToolCalls(
+                TaggedCall((NAME, "<tool_sep>\n", ARGUMENTS), "glm_4_5_xml", after="\n"),
+                call_begin="<tool_call>",
+                call_end="</tool_call>\n",
+                begin="<tool_calls>\n",
+                end="</tool_calls>",
+                trigger="<tool_calls>",
+            ),
+        ),
+        replace(_THINK_OPENED, opened_by="either"),
+        turn=Turn("<｜hy_Assistant｜>", "<｜hy_place▁holder▁no▁2｜>"),
+        special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS, "<tool_calls>", "</tool_calls>", "<tool_sep>"),
+    ),
+    # Those who mark up one by one.
+    Dialect(
+        "poolside_v1",
+        (ToolCalls(_ARGUMENT_LINES, "<tool_call>", "</tool_call>", separator="\n", spacing="\n"),),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n", bare_end=True),
+        turn=Turn("<assistant>\n", "</assistant>"),
+        special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS),
+    ),
+    Dialect(
+        "ling_3",
+        (ToolCalls(TaggedCall((NAME, ARGUMENTS), "glm_xml"), "<tool_call>", "</tool_call>", separator="\n"),),
+        replace(_THINK, bare_end=True),
+        turn=Turn("<role>ASSISTANT</role>", "<|role_end|>"),
+        special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS),
+    ),
+    Dialect(
+        "dots",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">', ARGUMENTS), "minimax_xml"),
+                call_begin='<invoke name="',
+                call_end="</invoke>",
+                begin="<dots_function_call>",
+                end="</dots_function_call>",
+                named=True,
+            ),
+            _tolerated(ToolCalls(JsonCall(), "<dots_function_call>", "</dots_function_call>", named=True)),
+        ),
+        _THINK,
+        turn=Turn("<|response|>", "<|endofresponse|>"),
+        special_tokens=_THINK_TOKENS,
+    ),
+    Dialect(
+        "minicpm_5",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">', ARGUMENTS), _MINICPM_PARAMETERS),
+                call_begin='<function name="',
+                call_end="</function>",
+                separator="\n",
+                spacing="\n",
+                named=True,
+            ),
+        ),
+        _THINK_LINES,
+        turn=_CHATML,
+        special_tokens=_THINK_TOKENS,
+    ),
+    Dialect(
+        "step_3",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">', ARGUMENTS), _STEP_PARAMETERS),
+                call_begin='<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="',
+                call_end="</steptml:invoke><｜tool_call_end｜>",
+                begin="<｜tool_calls_begin｜>",
+                end="<｜tool_calls_end｜>",
+            ),
+        ),
+        replace(_THINK_OPENED, pad="\n", after="\n"),
+        turn=Turn("<|BOT|>assistant\n", "<|EOT|>"),
+        special_tokens=(
+            *_THINK_TOKENS,
+            "<｜tool_calls_begin｜>",
+            "<｜tool_calls_end｜>",
+            "<｜tool_call_begin｜>",
+            "<｜tool_call_end｜>",
+            "<｜tool_sep｜>",
+        ),
+    ),
     Dialect(
         "mimo",
         (_function_tags("<tool_call>", "</tool_call>", "", ""),),
@@ -242,7 +418,7 @@ FAMILIES = (
     Dialect(
         "kimi",
         (_KIMI_CALLS, _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS)))),
-        replace(_THINK, ends_at_calls=True),
+        replace(_THINK, ends_at_calls=True, others=(("◁think▷", "◁/think▷"),)),
         turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
         special_tokens=(
             "<|tool_calls_section_begin|>",
@@ -403,6 +579,84 @@ FAMILIES = (
         special_tokens=("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"),
     ),
     # Others.
+    Dialect(
+        "functiongemma",
+        (
+            ToolCalls(
+                TaggedCall((NAME, ARGUMENTS), _FUNCTION_GEMMA),
+                call_begin="<start_function_call>call:",
+                call_end="<end_function_call>",
+                trigger="<start_function_call>",
+            ),
+        ),
+        turn=Turn("<start_of_turn>model\n", "<end_of_turn>", other_ends=("<start_function_response>",)),
+        special_tokens=("<start_function_call>", "<end_function_call>", "<escape>"),
+    ),
+    Dialect(
+        "gigachat_3",
+        (
+            ToolCalls(
+                JsonCall(), call_begin="<|message_sep|>\n\nfunction call<|role_sep|>\n", trigger="<|message_sep|>"
+            ),
+            ToolCalls(JsonCall(), call_begin="<|function_call|>"),
+        ),
+        turn=Turn("assistant<|role_sep|>\n", "</s>"),
+        special_tokens=("<|message_sep|>", "<|role_sep|>", "<|function_call|>"),
+    ),
+    Dialect(
+        "olmo_3",
+        (
+            ToolCalls(
+                TaggedCall((NAME, ARGUMENTS), PYTHON),
+                begin="<function_calls>",
+                end="</function_calls>",
+                separator="\n",
+            ),
+        ),
+        _THINK,
+        turn=_CHATML,
+    ),
+    Dialect(
+        "inkling",
+        (
+            ToolCalls(
+                JsonCall((("name", NAME), ("args", ARGUMENTS)), spelling=("{", ",", ":", "}")),
+                call_begin="<|content_invoke_tool_json|>",
+                call_end="<|end_message|>",
+            ),
+        ),
+        Reasoning("<|content_thinking|>", "<|end_message|>", "model"),
+        Content(("<|content_text|>",), ("<|end_message|>",), notes=("<|content_text|>",)),
+        Turn("<|message_model|>", "<|content_model_end_sampling|>", between="<|message_model|>"),
+        special_tokens=(
+            "<|message_model|>",
+            "<|content_thinking|>",
+            "<|content_text|>",
+            "<|content_invoke_tool_json|>",
+            "<|end_message|>",
+            "<|content_model_end_sampling|>",
+        ),
+        excludes=("<|content_model_end_sampling|>",),
+    ),
+    Dialect(
+        "muse_glimmer",
+        (
+            ToolCalls(
+                TaggedCall(
+                    (NAME, '<|message|><atem:function_calls>\n<atem:invoke name="', NAME, '">\n', ARGUMENTS),
+                    "muse_xml",
+                    after="\n",
+                ),
+                call_begin=" to=",
+                call_end="</atem:invoke>\n</atem:function_calls>",
+            ),
+        ),
+        Reasoning(" to=self<|message|>", "<|eom|>", "model"),
+        Content((" to=user<|message|>",), ("<|eot|>", "<|eom|>"), notes=(" to=user<|message|>",)),
+        Turn("<|start|>assistant", "<|eot|>", between="<|start|>assistant", closing="<|eom|>"),
+        special_tokens=("<|start|>", "<|message|>", "<|eom|>", "<|eot|>"),
+        excludes=("<|eot|>",),
+    ),
     Dialect(
         "gemma_4",
         (

@@ -283,12 +283,14 @@ class _Maker:
 
     def _call(self, way: ToolCalls, pieces: Pieces, tool: Tool) -> f.Format:
         parts: list[f.Format] = []
-        for piece in pieces:
+        for at, piece in enumerate(pieces):
             if piece is NAME:
                 name = (
                     tool.name if isinstance(way.call, TaggedCall) else json.dumps(tool.name, ensure_ascii=False)[1:-1]
                 )
-                parts.append(f.CaptureFormat(name="name", content=f.ConstStringFormat(value=name)))
+                said = f.ConstStringFormat(value=name)
+                # Where a call says its name again it is markup: one call has one name.
+                parts.append(said if NAME in pieces[at + 1 :] else f.CaptureFormat(name="name", content=said))
             elif piece is ARGUMENTS:
                 parts.append(f.CaptureFormat(name="arguments", content=self._arguments(way, tool)))
             else:

@@ -88,7 +88,7 @@ def _close_section(teller: Teller, way: Way) -> Steps[None]:
     was_cut = tape.starved
     tape.look = tape.at
     closed = bool(way.end) and (yield from closing(tape, way.end))
-    if was_cut:
+    if was_cut and way.begin:
         tape.look = len(tape.data)
     if way.end and not closed:
         teller.diagnose("section", f"the calls are not closed by {_shown(way.end)}")

@@ -270,7 +270,8 @@ def _head(call: TaggedCall, call_end: Phrase) -> Head:
     at = call.parts.index(ARGUMENTS)
     before, after = call.parts[:at], call.parts[at + 1 :]
     style: tagged.Tags | literals.Syntax | None = None
-    shown: list[Phrase | Field] = [_words(part) if isinstance(part, str) else part for part in before]
+    words = [_words(part) if isinstance(part, str) else part for part in before]
+    shown: list[Phrase | Field] = [part for part in words if part != ()]
     if isinstance(call.arguments, Literals):
         style = literals.syntax(call.arguments)
         shown.append((style.begin,))
