@@ -130,6 +130,7 @@ _KIMI_CALLS = ToolCalls(
     id_pattern=r"\d{1,18}",
     id_template="functions.{name}:{id}",
 )
+_CITATIONS = (("<co>", ""), ("</co: ", ">"))
 _ACTIONS = ToolCalls(
     JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
     begin="<|START_ACTION|>[\n    ",
@@ -297,7 +298,7 @@ FAMILIES = (
         "minicpm_5",
         (
             ToolCalls(
-                TaggedCall((NAME, '">', ARGUMENTS), _MINICPM_PARAMETERS),
+                TaggedCall((NAME, '">', ARGUMENTS), _MINICPM_PARAMETERS, cdata=True),
                 call_begin='<function name="',
                 call_end="</function>",
                 separator="\n",
@@ -530,7 +531,12 @@ FAMILIES = (
             _tolerated(_ACTIONS),
         ),
         _THINKING,
-        Content(("<|START_TEXT|>", "<|START_RESPONSE|>"), ("<|END_TEXT|>", "<|END_RESPONSE|>"), optional=True),
+        Content(
+            ("<|START_TEXT|>", "<|START_RESPONSE|>"),
+            ("<|END_TEXT|>", "<|END_RESPONSE|>"),
+            optional=True,
+            marks=_CITATIONS,
+        ),
         _COMMAND,
         special_tokens=("<|START_THINKING|>", "<|END_THINKING|>", "<|START_TEXT|>", "<|END_TEXT|>"),
     ),
@@ -538,7 +544,7 @@ FAMILIES = (
         "command_r7b",
         (_ACTIONS,),
         _THINKING,
-        Content(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>")),
+        Content(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>"), marks=_CITATIONS),
         _COMMAND,
         special_tokens=(
             "<|START_THINKING|>",
@@ -624,6 +630,12 @@ FAMILIES = (
                 call_begin="<|content_invoke_tool_json|>",
                 call_end="<|end_message|>",
             ),
+            ToolCalls(
+                TaggedCall((NAME, '<|content_invoke_tool_json|>{"name":"', NAME, '","args":', ARGUMENTS, "}")),
+                call_begin="<|message_model|>",
+                call_end="<|end_message|>",
+                tolerated=True,
+            ),
         ),
         Reasoning("<|content_thinking|>", "<|end_message|>", "model"),
         Content(("<|content_text|>",), ("<|end_message|>",), notes=("<|content_text|>",)),
@@ -636,7 +648,7 @@ FAMILIES = (
             "<|end_message|>",
             "<|content_model_end_sampling|>",
         ),
-        excludes=("<|content_model_end_sampling|>",),
+        excludes=("<|content_model_end_sampling|>", "<|message_model|>"),
     ),
     Dialect(
         "muse_glimmer",
@@ -655,7 +667,7 @@ FAMILIES = (
         Content((" to=user<|message|>",), ("<|eot|>", "<|eom|>"), notes=(" to=user<|message|>",)),
         Turn("<|start|>assistant", "<|eot|>", between="<|start|>assistant", closing="<|eom|>"),
         special_tokens=("<|start|>", "<|message|>", "<|eom|>", "<|eot|>"),
-        excludes=("<|eot|>",),
+        excludes=("<|eot|>", "<|start|>"),
     ),
     Dialect(
         "gemma_4",
@@ -748,6 +760,6 @@ FAMILIES = (
             "<|return|>",
             "<|call|>",
         ),
-        excludes=("<|return|>",),
+        excludes=("<|return|>", "<|start|>"),
     ),
 )

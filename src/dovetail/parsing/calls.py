@@ -35,6 +35,8 @@ def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
     if not (yield from _one_of(kin)):
         return False
     joins = (way.separator, *way.also_between)
+    for reader in kin:
+        reader.sure = True
     while True:
         tape.starved = False
         if way.end and (yield from kin[0].takes(way.end)):
@@ -120,6 +122,7 @@ class _Reader:
         self.tape = teller.tape
         self.plan = plan
         self.way = way
+        self.sure = way.trusted  # what comes is a call, whatever its name
 
     def call(self) -> Steps[bool]:
         """One call; False, and nothing told, where none comes next."""
@@ -182,12 +185,12 @@ class _Reader:
 
     def may_be(self, name: str) -> bool:
         """Whether a name that alone tells a call from prose is that of a tool, as far as the tools are known."""
-        return self.plan.tools is None or name in self.plan.tools
+        return self.sure or self.plan.tools is None or name in self.plan.tools
 
     def opens(self, name: str, id: str) -> bool:
         """Open a call of this name, unless only the name could tell it from prose and no tool has it."""
-        known = self.may_be(name)
-        if not known and not self.way.trusted:
+        known = self.plan.tools is None or name in self.plan.tools
+        if not known and not self.sure:
             return False
         if not known:
             self.teller.diagnose("unknown_tool", f"there is no tool {name!r}")
@@ -208,6 +211,8 @@ class _Reader:
                 return False
         if isinstance(head.parts[-1], Field) and not (yield from self._arguments_come(head)):
             return False
+        if isinstance(head.style, tagged.Tags):
+            said[NAME] = head.style.key(said[NAME].encode())
         if not self.opens(said[NAME], said.get(ID, "")):
             return False
         if head.bare:
@@ -364,7 +369,7 @@ class _Probe(_Reader):
 
     def opens(self, name: str, id: str) -> bool:
         """Note that a call of this name would open here."""
-        self.found = self.way.trusted or self.may_be(name)
+        self.found = self.may_be(name)
         return False
 
 
@@ -435,14 +440,14 @@ class _JsonObject:
             field = self.fields[_ALIASES[key]]
         if field is NAME and not self.name:
             self.name = (yield from json_text.string(self.tape)) or ""
-            return bool(self.name) and (self._open() if self.reader.way.trusted else self.reader.may_be(self.name))
+            return bool(self.name) and (self._open() if self.reader.sure else self.reader.may_be(self.name))
         if field is ID:
             return (yield from self._read_id())
         if field is ARGUMENTS and not self._has_arguments():
             return (yield from self._arguments())
         if key == self.inside and self.inside:
             return (yield from self._object())
-        if field is None and not self.reader.way.trusted:
+        if field is None and not self.reader.sure:
             return False  # some other JSON
         return (yield from json_text.value(self.tape, self.reader.way.closers))
 

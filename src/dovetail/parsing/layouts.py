@@ -90,7 +90,8 @@ class TaggedCall:
     """Fields with literal text between them, and the style in which the arguments are written.
 
     In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each
-    parameter. Texts in the arguments hold none of `excludes`.
+    parameter. Texts in the arguments hold none of `excludes`. Where `cdata`, a value may stand between `<![CDATA[`
+    and `]]>`, whatever it holds; that is only read.
     """
 
     parts: tuple[str | Field, ...]
@@ -98,6 +99,7 @@ class TaggedCall:
     pad: str = ""
     after: str = ""
     excludes: tuple[str, ...] = ()
+    cdata: bool = False
 
 
 CallLayout = JsonCall | KeyedCall | TaggedCall
@@ -167,6 +169,7 @@ class Content:
     `begins` beside the first are other spellings of the same block, and `notes` begin blocks that are content too, said
     on the way to a call. Where `always`, the block is there even when it is
     empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers.
+    `marks` are pairs of how markup inside the text, and inside reasoning, begins and ends: it says nothing.
     Where `prompt_opens`, the prompt has written the first `begin` when reasoning is off.
     """
 
@@ -175,6 +178,7 @@ class Content:
     notes: tuple[str, ...] = ()
     always: bool = False
     optional: bool = False
+    marks: tuple[tuple[str, str], ...] = ()
     prompt_opens: bool = False
 
     @property

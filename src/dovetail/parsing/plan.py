@@ -119,9 +119,12 @@ class Plan:
         self.reasoning_stops = _prose_stops(self._reasoning_stops(layout), tokens)
         ends = [(_lead(end), end.strip().encode()) for end in self.content.ends if end] or openers
         inside = [("", way.opener) for way in self.ways if way.trusted and not way.broken]
-        inside += [(_lead(layout.turn.end), words[0]) for words in (*self.turn_ends, self.closing) if words]
+        inside += [
+            (_lead(layout.turn.end), words[0]) for words in (*self.turn_ends, self.closing, self.between) if words
+        ]
         block_ends = [words[0] for words in (*self.reasoning_ends, *self.content_ends, *self.turn_ends)]
         self.block_ends = _prose_stops([("", word) for word in block_ends], tokens)
+        inside += [("", begin.encode()) for begin, _ in self.content.marks]
         self.content_stops = _prose_stops([*ends, *inside], tokens)
         self.tools: Mapping[str, Any] | None = None
         self.inline_reasoning = False
@@ -140,6 +143,7 @@ class Plan:
     def _openers(self, layout: Layout) -> list[tuple[str, bytes]]:
         spacing = layout.calls[0].spacing if layout.calls else ""
         found = [(spacing, way.opener) for way in self.ways]
+        found += [("", begin.encode()) for begin, _ in self.content.marks]
         stray_ends = () if self.content.optional else self.content_ends
         blocks = (*self.reasoning_starts, *self.reasoning_ends, *self.content_begins, *stray_ends)
         if self.channels:
@@ -166,8 +170,9 @@ class Plan:
         pad, barred = self.reasoning.pad, [word.encode() for word in layout.excludes]
         found = [way.opener for way in self.called_by if not way.broken or _holds(way.opener, barred)]
         found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
-        found += (words[0] for words in self.turn_ends)
-        return [(pad, word) for word in (*(end[0] for end in self.reasoning_ends), *found)]
+        found += (words[0] for words in (*self.turn_ends, self.between) if words)
+        marks = [("", begin.encode()) for begin, _ in self.content.marks]
+        return marks + [(pad, word) for word in (*(end[0] for end in self.reasoning_ends), *found)]
 
     def declared(self, tool: str) -> Declared:
         """What is known about the arguments of a tool."""
@@ -276,7 +281,7 @@ def _head(call: TaggedCall, call_end: Phrase) -> Head:
         style = literals.syntax(call.arguments)
         shown.append((style.begin,))
     elif call.arguments != "json":
-        style = tagged.tags(call.arguments, call.pad)
+        style = tagged.tags(call.arguments, call.pad, call.cdata)
     behind = [_words(part) if isinstance(part, str) else () for part in (*after, "", "")]
     if ID in after:
         at = after.index(ID)

@@ -14,6 +14,7 @@ from dovetail.parsing.tape import Steps, peek, phrase, shared_start, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import free_text
 
+MAX_MARK = 256  # bytes of markup inside text
 _JSON_STARTS = frozenset(b'{["')
 _FENCED_STARTS = _JSON_STARTS | frozenset(b"-0123456789tfn")
 
@@ -146,9 +147,33 @@ class Reader:
             return True
         if (yield from self._half_call(offset)):
             return True
-        tape.look = tape.at + offset + 1
-        self.teller.text("content")
+        if not (yield from self._mark(offset, "content")):
+            tape.look = tape.at + offset + 1
+            self.teller.text("content")
         return False
+
+    def _mark(self, offset: int, region: Region) -> Steps[bool]:
+        """Tell markup inside text, such as that of citations, which adds nothing to the text."""
+        for begin, end in self.plan.content.marks:
+            if (yield from self._at(offset, (begin.encode(),))) and (yield from self._up_to(end.encode())):
+                size, self.tape.look = self.tape.look - self.tape.at, self.tape.at + offset
+                self.teller.text(region)
+                self.tape.look = self.tape.at + size - offset
+                self.teller.markup()
+                return True
+        return False
+
+    def _up_to(self, end: bytes) -> Steps[bool]:
+        """Look up to and with what ends markup inside text, which is short."""
+        tape = self.tape
+        while True:
+            size = tape.data[tape.look : tape.look + MAX_MARK].find(end)
+            if size >= 0:
+                tape.look += size + len(end)
+                return True
+            if tape.final or len(tape.data) - tape.look >= MAX_MARK:
+                return False
+            yield
 
     def _end_of_block(self, offset: int) -> Steps[bool]:
         """The end of a block that is not open, or of the turn."""
@@ -275,6 +300,8 @@ class Reader:
                 break
             if (yield from self._ends_without_end(offset)):
                 return
+            if (yield from self._mark(offset, region)):
+                continue
             self.tape.look = self.tape.at + offset + 1
             self.teller.text(region)
         if self.plan.inline_reasoning:
@@ -297,16 +324,22 @@ class Reader:
         here = self.tape.base + self.tape.at + offset
         reasoning = self.plan.reasoning
         assert reasoning is not None
-        if (yield from self._any_at(offset, self.plan.turn_ends)):
-            self._over = True
+        if (yield from self._next_block(offset)):
             self.teller.enter("")
-            self.teller.markup()
-        elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)):
+            self.tape.look = self.tape.at
+        elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)) or (
+            yield from self._half_call(offset)
+        ):
             pass
         elif not (yield from self._content_block(offset)):
             return False
         self.teller.diagnose("reasoning", f"{reasoning.end} is missing", here, here)
         return True
+
+    def _next_block(self, offset: int) -> Steps[bool]:
+        """Whether the turn ends here, or its next block begins."""
+        plan = self.plan
+        return (yield from self._any_at(offset, (*plan.turn_ends, plan.closing, plan.between)))
 
     def _calls_too_early(self, offset: int, at_once: bool) -> Steps[bool]:
         """Tell calls inside a block that is open, unless the block is closed later: then they are its text."""
@@ -360,6 +393,8 @@ class Reader:
             offset = self.tape.look - size - self.tape.at
             if (yield from self._closes_content(offset)):
                 return
+            if (yield from self._mark(offset, "content")):
+                continue
             self.tape.look = self.tape.at + offset + 1
             self.teller.text("content")
 
@@ -375,7 +410,7 @@ class Reader:
             self.teller.markup()
             return True
         here = self.tape.base + self.tape.at + offset
-        missing = yield from self._any_at(offset, (*plan.turn_ends, plan.closing))
+        missing = yield from self._next_block(offset)
         self.tape.look = self.tape.at
         if missing or (yield from self._calls_too_early(offset, False)):
             self.teller.diagnose("content", f"{plan.content.ends[0]} is missing", here, here)

@@ -30,16 +30,20 @@ _IN_QUOTES = {
 }
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
+_CDATA = b"<![CDATA["
+_CDATA_END = Stops([("", b"]]>")])
+
 Phrase = tuple[bytes, ...]
 
 
 class Tags:
     """The markup of one style, ready to be searched for."""
 
-    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
+    __slots__ = ("begin", "cdata", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
 
-    def __init__(self, layout: Layout, pad: str) -> None:
+    def __init__(self, layout: Layout, pad: str, cdata: bool) -> None:
         self.layout = layout
+        self.cdata = cdata
         self.pad = pad
         self.python = frozenset(layout.python)
         self.begin = tuple(layout.begin.encode().split())
@@ -91,9 +95,9 @@ def _stop_or_begin(tags: Tags) -> Stops:
 
 
 @lru_cache(maxsize=64)
-def tags(style: str | Layout, pad: str) -> Tags:
+def tags(style: str | Layout, pad: str, cdata: bool = False) -> Tags:
     """The tags of a style, by the name that formats know it by."""
-    return Tags(layout_of(style), pad)
+    return Tags(layout_of(style), pad, cdata)
 
 
 def arguments(teller: Teller, tags: Tags, declared: Declared, after: Phrase, ends: tuple[Phrase, ...]) -> Steps[bool]:
@@ -230,7 +234,10 @@ class _Reader:
         """Raw text, told as a JSON string while it comes."""
         teller, tape = self.teller, self.tape
         yield from shared_start(tape, self.tags.pad.encode())
+        is_cdata = self.tags.cdata and (yield from self._begins_cdata())
         teller.json('"')
+        if is_cdata and (yield from escaped_text(teller, _CDATA_END, _passes(_CDATA_END.quick.pattern))):
+            teller.markup()
         while (yield from escaped_text(teller, self.loose, _passes(self.loose.quick.pattern))):
             if (yield from self._stops(tape.at, following)):
                 teller.json('"')
@@ -315,9 +322,26 @@ class _Reader:
         """A value that may be text or JSON: it can be told only when all of it is known."""
         tape = self.tape
         yield from shared_start(tape, self.tags.pad.encode())
+        if self.tags.cdata and (yield from self._begins_cdata()):
+            return (yield from self._held_cdata(declared, kinds))
         start = tape.look - tape.at
         end = yield from self._find_stop(following)
         return self._tell_value(start, declared, kinds, end)
+
+    def _begins_cdata(self) -> Steps[bool]:
+        """Whether a value stands between the markers of character data; if so, the first is looked at."""
+        offset = self.tape.look - self.tape.at
+        found = yield from phrase(self.tape, (_CDATA,))
+        if not found:
+            self.tape.look = self.tape.at + offset
+        return found
+
+    def _held_cdata(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
+        start = self.tape.look - self.tape.at
+        size = yield from look_for(self.tape, _CDATA_END)
+        end = self.tape.look - self.tape.at - size
+        closed = bool(size) and bool((yield from look_for(self.tape, self.tags.stops)))
+        return self._tell_value(start, declared, kinds, (end, self.tape.look - self.tape.at) if closed else None)
 
     def _composite(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
         """A value in brackets, whatever its strings hold; it may be JSON, or what Python spells for it."""
