@@ -130,6 +130,16 @@ _KIMI_CALLS = ToolCalls(
     id_pattern=r"\d{1,18}",
     id_template="functions.{name}:{id}",
 )
+_MINIMAX_CALLS = ToolCalls(
+    TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
+    call_begin='<invoke name="',
+    call_end="</invoke>\n",
+    begin="<minimax:tool_call>\n",
+    end="</minimax:tool_call>",
+    trigger="<minimax:tool_call>",
+    lead="\n",
+    spacing="\n",
+)
 _CITATIONS = (("<co>", ""), ("</co: ", ">"))
 _ACTIONS = ToolCalls(
     JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
@@ -174,7 +184,7 @@ FAMILIES = (
     # Qwen and those who talk like it.
     QWEN_3,
     QWEN_3_CODER,
-    replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True)),
+    replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True, presumed=True)),
     replace(QWEN_3_CODER, name="step_3_5", reasoning=replace(_THINK_LINES, opened_by="prompt", after="\n")),
     replace(QWEN_3, name="holo_2"),
     replace(QWEN_3, name="trinity", reasoning=replace(_THINK_LINES, after="\n")),
@@ -403,7 +413,7 @@ FAMILIES = (
     Dialect(
         "deepseek_v4",
         _deepseek_calls("tool_calls", "", "deepseek_xml"),
-        replace(_THINK_OPENED, ends_at_calls=True),
+        replace(_THINK_OPENED, ends_at_calls=True, presumed=True),
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
     ),
@@ -457,21 +467,16 @@ FAMILIES = (
     # MiniMax and GLM.
     Dialect(
         "minimax",
-        (
-            ToolCalls(
-                TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
-                call_begin='<invoke name="',
-                call_end="</invoke>\n",
-                begin="<minimax:tool_call>\n",
-                end="</minimax:tool_call>",
-                trigger="<minimax:tool_call>",
-                lead="\n",
-                spacing="\n",
-            ),
-        ),
-        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n"),
+        (_MINIMAX_CALLS,),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
         turn=Turn("]~b]ai\n", "[e~["),
         special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
+    ),
+    Dialect(  # reasoning stays in the content, behind the marker that the prompt has written
+        "minimax_append_think",
+        (_MINIMAX_CALLS,),
+        turn=Turn("]~b]ai\n", "[e~[", opened="<think>"),
+        special_tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
     ),
     Dialect(
         "minimax_m3",

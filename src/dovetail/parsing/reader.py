@@ -67,7 +67,7 @@ class Reader:
                 offset = found.start() - tape.at + 1
             elif tape.over:
                 tape.look = tape.at
-                return False
+                return self._presumed() and not tape.blank()
             else:
                 offset = openers.held(tape.data, tape.at + offset) - tape.at
                 yield
@@ -81,7 +81,14 @@ class Reader:
         if (yield from self._any_at(offset, others)):
             return False
         self.tape.look = self.tape.at + offset
-        return False if (yield from begins_call(self.teller, plan)) else None
+        if not (yield from begins_call(self.teller, plan)):
+            return None
+        self.tape.look = self.tape.at
+        return self._presumed() and self.tape.after_space() < self.tape.at + offset
+
+    def _presumed(self) -> bool:
+        """Whether output that does not tell is reasoning."""
+        return self.plan.reasoning is not None and self.plan.reasoning.presumed
 
     def _behind_space(self) -> Steps[int]:
         """The size of an opener behind nothing but white space; 0 at the end, -1 where text comes first.
