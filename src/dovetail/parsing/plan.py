@@ -81,6 +81,7 @@ class Way:
     broken: str  # what is missing in a call that is read in this way
     closers: json_text.JsonEnds
     closing: Stops  # of arguments that make no sense
+    tolerated: bool = False
     trigger: Phrase = ()  # the words that prose never holds; none where prose may
     also_between: tuple[Phrase, ...] = ()
     kin: tuple[Way, ...] = ()  # other ways whose calls stand in the same section
@@ -154,7 +155,7 @@ class Plan:
 
     def _all_are_tokens(self, tokens: tuple[bytes, ...]) -> bool:
         """Whether every way to call begins with a token; where one does not, formats take all of them spelled too."""
-        return all(way.broken or way.opener.startswith(tokens) for way in self.ways)
+        return all(way.broken or way.tolerated or way.opener.startswith(tokens) for way in self.ways)
 
     def _channels(self) -> Channels | None:
         if not self.between or not self.reasoning_starts or not self.content_begins:
@@ -256,6 +257,7 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         id_template=calls.id_template,
         trusted=not lost and not calls.named and _is_marker(begin + call_begin),
         broken=lost,
+        tolerated=calls.tolerated,
         trigger=_words(calls.opens_with) if not lost and _is_marker(_words(calls.opens_with)) else (),
         also_between=tuple(_words(join) for join in calls.also_between),
         closers=json_text.ends(tuple(marks)),

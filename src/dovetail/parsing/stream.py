@@ -17,6 +17,7 @@ from dovetail.parsing.reader import Reader
 from dovetail.parsing.signs import CLEAN, signed
 from dovetail.parsing.tape import Tape
 from dovetail.parsing.teller import Teller
+from dovetail.parsing.tokens import Tokens, as_text
 
 Level = Literal["text", "token"]
 Chunk = str | bytes | bytearray | Sequence[int]
@@ -26,7 +27,7 @@ class StreamParser:
     """Reads one turn of a model as it comes, cut in any way; see `Dialect.parser` for how to make one.
 
     It never raises because of what the model says, unless a matcher is given: then it raises a ParseError at the first
-    byte that the matcher refuses.
+    byte that the matcher refuses, and wherever it would leave a diagnostic.
     """
 
     __slots__ = (
@@ -37,7 +38,7 @@ class StreamParser:
         "_special",
         "_tape",
         "_teller",
-        "_vocabulary",
+        "_tokens",
         "begun",
         "initial_events",
     )
@@ -55,11 +56,11 @@ class StreamParser:
         level: Level = "text",
         matcher: Matcher | None = None,
     ) -> None:
-        self._vocabulary = vocabulary
         self._matcher = matcher
         self._finish_reason: FinishReason | None = None
         self.initial_events: list[Event] = []  # what the prompt has already said, at offsets below 0
         self._special = _special_tokens(vocabulary, level)
+        self._tokens = None if vocabulary is None else Tokens(vocabulary, frozenset(self._special))
         marks = plan(layout, tuple(self._special.values()), tools is not None)
         task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
         self._tape = Tape(marks.ends_of_turn)
@@ -68,6 +69,7 @@ class StreamParser:
         self.begun = said  # the part of the prompt that belongs to the turn
         self._reader = Reader(self._teller, task)
         inside = _starts_inside(layout.reasoning, prompt, said) if in_reasoning is None else in_reasoning
+        inside = inside if layout.reasoning else False
         self._reading = self._reader.turn(inside)
         next(self._reading)
         if said:
@@ -83,8 +85,7 @@ class StreamParser:
                 return teller.straight(chunk)
             self._tape.data += chunk.encode("utf-8", "replace")
         else:
-            data = self._bytes(chunk)
-            text = _text(data) if teller.passes is not None else ""
+            data, text = self._taken(chunk)
             if text and teller.passes is not None and teller.passes(text) is None:
                 return teller.straight(text)
             self._tape.data += data
@@ -130,6 +131,15 @@ class StreamParser:
         """What was said so far; each piece of it is a prefix of what it will be."""
         return self._teller.message(self._finish_reason)
 
+    def token_span(self, start: int, end: int) -> tuple[int, int]:
+        """The tokens in which these bytes of the output stand: the first, and the one behind the last.
+
+        Only for output that was fed as token ids, from its beginning.
+        """
+        if self._tokens is None:
+            raise InputError("without a vocabulary there are no tokens", "", "pass vocabulary= to the parser")
+        return self._tokens.span(start, end)
+
     @property
     def in_reasoning(self) -> bool | None:
         """Whether the output stands inside a block of reasoning; None where no prompt and nothing in it tells yet."""
@@ -146,24 +156,30 @@ class StreamParser:
         if self._tape.data or self._tape.over:
             next(self._reading, None)
             self._tape.compact()
+        if self._matcher is not None and self._teller.diagnostics:
+            remark = self._teller.diagnostics[0]
+            raise ParseError(remark.problem, max(remark.start, 0))
 
-    def _bytes(self, chunk: bytes | bytearray | Sequence[int]) -> bytes:
-        """A chunk as it stands on the tape."""
+    def _taken(self, chunk: bytes | bytearray | Sequence[int]) -> tuple[bytes, str]:
+        """A chunk as it stands on the tape, and as text where it may pass without a look."""
         if isinstance(chunk, bytes | bytearray):
             data = bytes(chunk)
             if self._matcher is not None:
                 self._check(data)
-            return data.translate(CLEAN)
-        if self._vocabulary is None:
+            return data.translate(CLEAN), as_text(data)
+        if self._tokens is None:
             raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
-        found: list[bytes] = []
+        if self._matcher is not None:
+            self._check_tokens(chunk, self._matcher)
+        return self._tokens.chunk(chunk)
+
+    def _check_tokens(self, chunk: Sequence[int], matcher: Matcher) -> None:
+        assert self._tokens is not None
+        here = self._tape.base + len(self._tape.data)
         for token in map(operator.index, chunk):  # numpy's integers too
-            if self._matcher is not None and not self._matcher.accept(token):
-                here = self._tape.base + len(self._tape.data) + sum(map(len, found))
+            if not matcher.accept(token):
                 raise ParseError(f"the format does not allow token {token} here", here)
-            data = self._vocabulary.token_bytes(token)
-            found.append(signed(data) if token in self._special else data.translate(CLEAN))
-        return b"".join(found)
+            here += self._tokens.size(token)
 
     def _check(self, data: bytes) -> None:
         matcher = self._matcher
@@ -181,14 +197,6 @@ class StreamParser:
         self._tape.base = -len(data)
         self._advance()
         self.initial_events, self._teller.events = self._teller.events, []
-
-
-def _text(data: bytes) -> str:
-    """Bytes as text, or nothing where a character is cut in two or is none."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return ""
 
 
 def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, str]:

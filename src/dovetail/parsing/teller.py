@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.messages import Diagnostic, FinishReason, Message, ToolCall, from_json, to_json
+from dovetail.parsing.codes import Code
 from dovetail.parsing.events import Event, Region
 from dovetail.parsing.partial_json import best_effort
 from dovetail.parsing.signs import PLAIN
@@ -193,7 +194,7 @@ class Teller:
         self.call = None
         self._region = ""
 
-    def diagnose(self, code: str, problem: str, start: int | None = None, end: int | None = None) -> None:
+    def diagnose(self, code: Code, problem: str, start: int | None = None, end: int | None = None) -> None:
         """Note a problem, by default with what has been looked at."""
         tape = self.tape
         if len(self._diagnostics) < MAX_DIAGNOSTICS:
@@ -212,6 +213,11 @@ class Teller:
             finish_reason,
             tuple(self._diagnostics),
         )
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """What was noted so far."""
+        return self._diagnostics
 
     @property
     def has_calls(self) -> bool:
