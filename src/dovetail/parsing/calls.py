@@ -459,7 +459,8 @@ class _JsonObject:
         start = self.tape.look - self.tape.at
         if not (yield from json_text.value(self.tape)):
             return False
-        self.id = self.teller.decode(self.tape.data[self.tape.at + start : self.tape.look]).strip('"')
+        written = self.tape.data[self.tape.at + start : self.tape.look]
+        self.id = self.teller.decode(written, self.tape.at + start).strip('"')
         return True
 
     def _arguments(self) -> Steps[bool]:

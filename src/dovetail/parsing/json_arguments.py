@@ -98,7 +98,7 @@ def _unquoted(teller: Teller, closers: JsonEnds) -> Steps[bool]:
     if not (yield from json_text.value(tape, closers)):
         tape.look = tape.at
         return (yield from json_text.value(tape, closers, teller))
-    raw = teller.decode(tape.data[tape.at : tape.look])
+    raw = teller.decode(tape.data[tape.at : tape.look], tape.at)
     teller.diagnose("type", f"{raw[:40]!r} is not a string")
     teller.json(to_json(raw))
     return True

@@ -88,7 +88,7 @@ class _Reader:
                 if tape.final or len(tape.data) - tape.at > MAX_WORD:
                     return None
                 yield
-            key = self.teller.decode(tape.data[tape.at + start : found.start()])
+            key = self.teller.decode(tape.data[tape.at + start : found.start()], tape.at + start)
             tape.look = found.end()
         else:
             key = (yield from run(tape, _KEY, MAX_WORD)).decode("utf-8", "replace")

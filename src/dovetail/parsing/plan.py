@@ -106,7 +106,7 @@ class Plan:
         self.content_pads = tuple(begin[len(begin.rstrip()) :] for begin in begins)  # white space behind each
         self.between = _words(turn.between)
         self.closing = _words(turn.closing)
-        self.turn_ends = tuple(_words(end) for end in (turn.end, *turn.other_ends) if end.strip())
+        self.turn_ends = tuple(_ends_of(turn))
         self.ends_of_turn = TurnEnds(words[0] for words in self.turn_ends)
         self.ways = _ways(layout, tools_known)
         self.called_by = tuple(way for way in self.ways if way.trusted or tools_known)
@@ -144,6 +144,7 @@ class Plan:
     def _openers(self, layout: Layout) -> list[tuple[str, bytes]]:
         spacing = layout.calls[0].spacing if layout.calls else ""
         found = [(spacing, way.opener) for way in self.ways]
+        found += [(spacing, way.trigger[0]) for way in self.ways if way.trigger and way.trigger[0] != way.opener]
         found += [("", begin.encode()) for begin, _ in self.content.marks]
         stray_ends = () if self.content.optional else self.content_ends
         blocks = (*self.reasoning_starts, *self.reasoning_ends, *self.content_begins, *stray_ends)
@@ -219,6 +220,11 @@ def _words(marker: str) -> Phrase:
     return tuple(text.encode().split())
 
 
+def _ends_of(turn: Turn) -> list[Phrase]:
+    """What ends a turn, each as the words between which white space is free."""
+    return [tuple(end.encode().split()) for end in (turn.end, *turn.other_ends) if end.strip()]
+
+
 def _ways(layout: Layout, tools_known: bool) -> tuple[Way, ...]:
     ways = [_way(layout, calls) for calls in layout.calls]
     ways = [replace(way, kin=_kin(way, ways)) for way in ways]
@@ -245,8 +251,7 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         begin = ()
     call = calls.call
     head = _head(call, call_end) if isinstance(call, TaggedCall) else call
-    ends = [_words(other) for other in (layout.turn.end, *layout.turn.other_ends)]
-    marks = [words[0] for words in (call_end, end, *ends) if words]
+    marks = [words[0] for words in (call_end, end, *_ends_of(layout.turn)) if words]
     return Way(
         begin=begin,
         call_begin=call_begin,

@@ -152,7 +152,7 @@ class Reader:
             return True
         if plan.channels and (yield from self._channel(offset, plan.channels)):
             return True
-        if (yield from self._half_call(offset)):
+        if (yield from self._half_header(offset)) or (yield from self._half_call(offset)):
             return True
         if not (yield from self._mark(offset, "content")):
             tape.look = tape.at + offset + 1
@@ -201,6 +201,20 @@ class Reader:
             self.teller.markup()
             return True
         return False
+
+    def _half_header(self, offset: int) -> Steps[bool]:
+        """The header of a block that the output ends in."""
+        tape, channels = self.tape, self.plan.channels
+        if not tape.final or channels is None or not (yield from self._at(offset, (channels.start,))):
+            return False
+        tape.look = tape.at + offset
+        tape.starved = False
+        if (yield from channels.header(tape)) is not None or not tape.starved:
+            return False
+        self.teller.diagnose("cut_off", "the output ends in the header of a block")
+        tape.look = len(tape.data)
+        self.teller.markup()
+        return True
 
     def _half_call(self, offset: int) -> Steps[bool]:
         """A call of which nothing but its beginning has come before the output ended."""

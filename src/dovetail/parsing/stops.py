@@ -64,6 +64,14 @@ class TurnEnds:
             return found.start()
         return len(data) if final else self._stops.held(data, start)
 
+    def at(self, data: bytearray, at: int) -> bool | None:
+        """Whether the end of the turn stands at this place; None where only more output can tell."""
+        if self._last is None:
+            return False
+        if self._stops.find.match(data, at):
+            return True
+        return None if self._stops.held(data, at) == at else False
+
     def beside(self, quick: re.Pattern[str]) -> re.Pattern[str]:
         """A search for what `quick` finds, and for whatever may begin a turn end."""
         if self._last is None:

@@ -176,6 +176,7 @@ class _Reader:
                 tape.look = found.end()
                 return self.tags.key(found[1]), self.tags.kinds[found.lastindex - 2]
             if tape.final or len(tape.data) - tape.look > MAX_HEAD:
+                tape.starved |= tape.final
                 return None
             yield
 
@@ -309,7 +310,7 @@ class _Reader:
         """Tell what stands from `start` on as a value of these kinds."""
         teller, tape = self.teller, self.tape
         tape.look = tape.before_turn_end() if end is None else tape.at + end[0]
-        raw = teller.decode(tape.data[tape.at + start : tape.look])
+        raw = teller.decode(tape.data[tape.at + start : tape.look], tape.at + start)
         if end is not None:
             tape.look = tape.at + end[1]
         told, as_declared = declared.as_json(raw, kinds, self.tags.python)

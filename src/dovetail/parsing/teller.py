@@ -47,6 +47,7 @@ class Teller:
         "_calls",
         "_content",
         "_diagnostics",
+        "_is_garbled",
         "_pass_on",
         "_pass_region",
         "_reasoning",
@@ -70,6 +71,7 @@ class Teller:
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
         self._diagnostics: list[Diagnostic] = []
+        self._is_garbled = False
 
     # Telling.
 
@@ -99,15 +101,19 @@ class Teller:
         tape = self.tape
         if not tape.final and tape.look == len(tape.data):
             tape.look = _whole_characters(tape.data, tape.at)
-        return self.decode(tape.data[tape.at : tape.look])
+        return self.decode(tape.data[tape.at : tape.look], tape.at)
 
-    def decode(self, data: bytearray) -> str:
-        """Bytes of the tape as text; what is not UTF-8 becomes replacement characters."""
+    def decode(self, data: bytearray, at: int) -> str:
+        """Bytes that stand at this place of the tape as text; what is not UTF-8 becomes replacement characters."""
         plain = data.translate(PLAIN)
         try:
             return plain.decode()
-        except UnicodeDecodeError:
-            self.diagnose("encoding", "these bytes are not UTF-8")
+        except UnicodeDecodeError as error:
+            if not self._is_garbled:
+                # Only the first one is noted: how many there are depends on how the output was cut.
+                self._is_garbled = True
+                here = self.tape.base + at + error.start
+                self.diagnose("encoding", "these bytes are not UTF-8", here, here + 1)
             return plain.decode("utf-8", "replace")
 
     def json(self, text: str) -> None:
