@@ -135,7 +135,8 @@ def damaged(turn: str, draw: random.Random) -> bytes:
 @every_dialect
 def test_damaged_turns_are_read_without_an_exception(dialect: Dialect) -> None:
     draw = random.Random(dialect.name)
-    options: tuple[dict[str, Any], ...] = ({"prompt": dialect.turn.start}, {})
+    options: tuple[dict[str, Any], ...] = ({"prompt": dialect.turn.start}, {"in_reasoning": None})
+    options = options[:1] if dialect.turn.opened else options  # there the prompt has begun the message
     for turn in turns(dialect):
         for _ in range(30):
             output = damaged(turn, draw)

@@ -325,6 +325,7 @@ class Reader:
                 continue
             self.tape.look = self.tape.at + offset + 1
             self.teller.text(region)
+        self.in_reasoning = False
         if self.plan.inline_reasoning:
             self.teller.text("content")
         else:
