@@ -186,7 +186,6 @@ FAMILIES = (
     QWEN_3_CODER,
     replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True, presumed=True)),
     replace(QWEN_3_CODER, name="step_3_5", reasoning=replace(_THINK_LINES, opened_by="prompt", after="\n")),
-    replace(QWEN_3, name="holo_2"),
     replace(QWEN_3, name="trinity", reasoning=replace(_THINK_LINES, after="\n")),
     Dialect(
         "hermes",
@@ -471,12 +470,6 @@ FAMILIES = (
         Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
         turn=Turn("]~b]ai\n", "[e~["),
         special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
-    ),
-    Dialect(  # reasoning stays in the content, behind the marker that the prompt has written
-        "minimax_append_think",
-        (_MINIMAX_CALLS,),
-        turn=Turn("]~b]ai\n", "[e~[", opened="<think>"),
-        special_tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
     ),
     Dialect(
         "minimax_m3",

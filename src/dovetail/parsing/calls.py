@@ -250,7 +250,7 @@ class _Reader:
         if (yield from phrase(tape, words)):
             return True
         tape.look = tape.at + offset
-        if not behind_name or not words or len(words[-1]) < 3:
+        if not behind_name or not words or len(words[-1]) < 3 or _NO_HEAD.search(words[-1]):
             return False
         last = words[-1]
         while True:
