@@ -62,7 +62,7 @@ def _members(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[boo
     """An object, member by member; where one makes no sense the rest is told as it is written."""
     tape = teller.tape
     tape.look += 1
-    teller.text("tool_call")
+    is_open = False  # whether the bracket has been told: it comes with the first value
     while True:
         yield from space(tape)
         if (yield from literal(tape, b"}")):
@@ -72,14 +72,13 @@ def _members(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[boo
         if key is None or not (yield from phrase(tape, (b":",))):
             break
         yield from space(tape)
-        teller.text("tool_call")
         if not (yield from _value(teller, declared.property(key), closers)):
             return False
+        is_open = True
         if (yield from peek_behind_space(tape)) == 0x2C:
             tape.look += 1
-        teller.text("tool_call")
     tape.look = tape.at
-    return (yield from json_text.rest(tape, closers, teller))
+    return (yield from (json_text.rest if is_open else json_text.value)(tape, closers, teller))
 
 
 def _value(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[bool]:
@@ -95,6 +94,7 @@ def _value(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[bool]
 def _unquoted(teller: Teller, closers: JsonEnds) -> Steps[bool]:
     """A value where a string is declared: the string that says the same."""
     tape = teller.tape
+    teller.text("tool_call")
     if not (yield from json_text.value(tape, closers)):
         tape.look = tape.at
         return (yield from json_text.value(tape, closers, teller))
@@ -107,6 +107,7 @@ def _unquoted(teller: Teller, closers: JsonEnds) -> Steps[bool]:
 def _constant(teller: Teller) -> Steps[bool]:
     """A constant that is spelled as Python spells it; False, and nothing told, where none comes."""
     tape = teller.tape
+    teller.text("tool_call")
     word = (yield from run(tape, _WORD, _MAX_WORD)).decode()
     if word not in WORDS:
         tape.look = tape.at
