@@ -229,7 +229,8 @@ def _last_turn(prompt: str, layout: Layout) -> str:
     if start and start in prompt:
         before, _, tail = prompt.rpartition(start)
         head = start[: start.rfind(">") + 1]
-        while turn.between and start in before and head not in before.rpartition(start)[2]:
+        ends = [mark for mark in (head, turn.end.strip()) if mark]
+        while turn.between and start in before and not any(mark in before.rpartition(start)[2] for mark in ends):
             # Blocks of one turn, each of which begins like a turn.
             before, _, block = before.rpartition(start)
             tail = block + start + tail
