@@ -335,7 +335,10 @@ class _Maker:
             always += tuple(way.opens_with for way in self.dialect.calls if way.opens_with in self.dialect.excludes)
         if self.options.exclude_special_tokens:
             marks = (reasoning.start, reasoning.end) if reasoning and not self.dialect.turn.between else ()
-            always += (*marks, *self.dialect.excludes)
+            turn = self.dialect.turn
+            # Where blocks are joined, what ends the turn or begins the next block is never the text of one.
+            ends = (turn.end.strip(), *turn.other_ends, turn.between.strip()) if turn.between else ()
+            always += (*marks, *ends, *self.dialect.excludes)
         words = [word for word in dict.fromkeys(always) if word]
         return tuple(word for word in words if not any(token in word for token in self.tokens))
 
