@@ -40,7 +40,7 @@ def admits(reader: Reader, facts: Facts, value: Any) -> bool:
 
 def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:
     key = identity(value)
-    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.known(nodes))
+    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.read(nodes))
 
 
 def _number(facts: Facts, value: Decimal) -> bool:

@@ -8,6 +8,7 @@ What is said about the members of objects and arrays is left for later, because 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -78,32 +79,28 @@ _ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevalua
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
+@dataclass(slots=True)
 class Task:
     """A schema to apply: its place, what led there, the number of choices made, whose part it is."""
 
-    __slots__ = ("above", "depth", "schema", "under", "where")
-
-    def __init__(self, schema: Any, where: Where, above: Above, depth: int, under: Under = ()) -> None:
-        self.schema = schema
-        self.where = where
-        self.above = above
-        self.depth = depth
-        self.under = under
+    schema: Any
+    where: Where
+    above: Above
+    depth: int
+    under: Under = ()
 
     def part(self, schema: Any, where: Where, deeper: int = 0) -> Task:
         """A schema that applies to the same value as a part of this one."""
         return Task(schema, where, self.above, self.depth + deeper, self.under)
 
 
+@dataclass(slots=True)
 class _Branch:
     """A state of reading: schemas still to apply, and choices still to make."""
 
-    __slots__ = ("choices", "facts", "todo")
-
-    def __init__(self, facts: Facts, todo: list[Task], choices: list[tuple[Task, Choice]]) -> None:
-        self.facts = facts
-        self.todo = todo
-        self.choices = choices
+    facts: Facts
+    todo: list[Task]
+    choices: list[tuple[Task, Choice]]
 
     def key(self) -> Any:
         """Equal for branches from which the same follows."""
@@ -126,9 +123,7 @@ class Reader:
         self._wrapped: dict[int, Any] = {}
         self._work = 0
         self._kept: list[Any] = []
-        self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
-        self.members: dict[Any, Any] = {}  # the same by those that say more of members than which are required
 
     @cached_property
     def references(self) -> References:
@@ -158,14 +153,6 @@ class Reader:
                 self.references.move(schema, found)
                 self._kept.append(schema)
         return found
-
-    def known(self, nodes: Sequence[Located]) -> list[Facts]:
-        """The same as `read`, for what is asked again and again: comparisons of members, values that are tried."""
-        key = tuple([id(schema) for schema, _ in nodes])
-        found = self._read.get(key)
-        if found is None:
-            found = self._read[key] = nodes, self.read(nodes)  # the nodes keep their identities
-        return found[1]
 
     def read(self, nodes: Sequence[Located]) -> list[Facts]:
         """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
