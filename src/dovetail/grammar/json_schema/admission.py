@@ -12,8 +12,6 @@ from .reading import Reader
 from .shapes import properties
 from .values import identity
 
-MAX_TRIED = 100
-
 
 def type_of(value: Any) -> int:
     """The type of a JSON value."""

@@ -132,8 +132,8 @@ class Facts:
             return None if self.values is None else id(self.values)
         return tuple(map(identity, self.values))
 
-    def signature(self, divided: bool = True) -> Hashable:
-        """The same for facts that say the same, unless `divided` but for divisors, as far as that is cheap to see."""
+    def signature(self) -> Hashable:
+        """Equal for facts that say the same, as far as that is cheap to see."""
         return (
             self.types,
             self.integer,
@@ -142,7 +142,7 @@ class Facts:
             tuple(map(identity, self.banned)) if self.banned else (),
             self.minimum,
             self.maximum,
-            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]) if divided and self.divisors else None,
+            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]),
             self.low,
             self.high,
             self.pattern_texts() if self.patterns or self.barred else None,

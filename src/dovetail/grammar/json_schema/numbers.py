@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from functools import cache, lru_cache
 from math import gcd, lcm
-from typing import Any, Protocol
+from typing import Any
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Call, Node, Rule, is_nothing
@@ -36,24 +36,6 @@ _DOT, _MINUS = 10, 11  # among these
 
 # The state of a demand that holds whatever follows; None is that of one that cannot hold any more.
 _SETTLED = "settled"
-
-
-class Demand(Protocol):
-    """What is asked of a number."""
-
-    start: Any
-
-    def sign(self, state: Any) -> Any:
-        """The state after a minus."""
-
-    def point(self, state: Any) -> Any:
-        """The state after the point."""
-
-    def digits(self, state: Any) -> list[Any]:
-        """The states after each digit."""
-
-    def holds(self, state: Any) -> bool:
-        """Whether a number that ends here is admitted."""
 
 
 class _Multiple:
@@ -157,6 +139,10 @@ class _Compared:
         return (-order if minus else order) in self._allowed
 
 
+# What is asked of a number: the states after a minus, the point and each digit, and whether it may end in one.
+Demand = _Multiple | _Compared
+
+
 def number(
     integer: bool,
     minimum: Bound | None,
@@ -168,22 +154,17 @@ def number(
     """A number between bounds that is whole or not, some multiples or not, and none of `banned`."""
     if not (minimum or maximum or divisors or banned or fraction):
         return INTEGER if integer else NUMBER
-    if minimum and maximum and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
-        return NOTHING
-    if integer and fraction:
-        return NOTHING
     for bound in (minimum, maximum):
         if bound is not None and (digits := _digits(bound[0])) > MAX_DIGITS:
             raise LimitError(f"a bound has {digits} digits, more than {MAX_DIGITS}", "", "use a shorter number")
-    needed = _needed((*divisors, (Decimal(1), False)) if fraction else divisors if not integer else _whole(divisors))
+    if fraction:
+        divisors = (*divisors, (Decimal(1), False))
+    if integer and divisors:  # where nothing finer is asked, the spelling shows that it is one
+        divisors = (*divisors, (Decimal(1), True))
+    needed = _needed(divisors)
     if needed is None:
         return NOTHING
     return _tracked(integer, minimum, maximum, needed, tuple(dict.fromkeys(banned)))
-
-
-def _whole(divisors: tuple[Divisor, ...]) -> tuple[Divisor, ...]:
-    """The divisors of an integer; that it is one is seen from its spelling where nothing finer is asked."""
-    return (*divisors, (Decimal(1), True)) if divisors else ()
 
 
 def _digits(value: Decimal) -> int:
