@@ -271,19 +271,17 @@ def _max_length(facts: Facts, value: Any, where: Where) -> None:
     facts.high = at_most(facts.high, value, "maxLength", where)
 
 
-def _pattern(facts: Facts, value: Any, where: Where) -> None:
-    facts.patterns += ((_text(value, "pattern", where), (where, "pattern")),)
+def _pattern(found: bool) -> Callable[[Facts, Any, Where], None]:
+    def handle(facts: Facts, value: Any, where: Where) -> None:
+        if not isinstance(value, str):
+            problem = f"pattern must be a string, not {value!r}"
+            raise SchemaError(problem, render((where, "pattern")), "quote the pattern")
+        if found:
+            facts.patterns += ((value, (where, "pattern")),)
+        else:
+            facts.barred += ((value, (where, "pattern")),)
 
-
-def _not_pattern(facts: Facts, value: Any, where: Where) -> None:
-    facts.barred += ((_text(value, "pattern", where), (where, "pattern")),)
-
-
-def _text(value: Any, keyword: str, where: Where) -> str:
-    if not isinstance(value, str):
-        problem = f"{keyword} must be a string, not {value!r}"
-        raise SchemaError(problem, render((where, keyword)), f"quote the {keyword}")
-    return value
+    return handle
 
 
 def _format(facts: Facts, value: Any, where: Where) -> None:
@@ -334,8 +332,8 @@ HANDLERS: dict[Any, Callable[[Facts, Any, Where], None]] = {
     NOT_VALUES: _not_values,
     "minLength": _min_length,
     "maxLength": _max_length,
-    "pattern": _pattern,
-    NOT_PATTERN: _not_pattern,
+    "pattern": _pattern(True),
+    NOT_PATTERN: _pattern(False),
     "format": _format,
     NOT_FORMAT: _not_format,
     "minimum": _limit("minimum", True, False),
