@@ -57,16 +57,8 @@ struct Resolved {
     Counter apply(Counter c) const;
 };
 
-/// Which characters lead from a state back to itself: whole subtrees of the trie are taken by them.
-struct Loops : HoledSet {
-    bool ticks = false;          // each of them counts one repetition
-    bool alone = true;           // they lead nowhere else besides
-    bool crosses = false;        // the state takes them too once the lower bound has been met
-    bool met = false;            // the lower bound makes no difference to the state: it is met
-};
-
-/// A state that takes exactly what a state of another rule takes behind the calls at `sites`, outermost first; or none.
-struct Lift {
+/// A state that takes exactly what a state of another rule takes after the calls at `sites`, outermost first; or none.
+struct Counterpart {
     DState *state = nullptr;
     std::vector<const CallSite *> sites;
     int tries = 0;
@@ -89,9 +81,8 @@ struct DState {
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;
-        std::unique_ptr<Loops> loops;
-        std::unique_ptr<CharSet> wide;  // see Automaton::wide_loops
-        std::unique_ptr<Lift> lift;
+        std::vector<std::unique_ptr<std::pair<const DState *, CharSet>>> chars_to;  // see Automaton::chars_to
+        std::unique_ptr<Counterpart> counterpart;
     };
     struct Dense {
         uint8_t index[256];
@@ -198,18 +189,15 @@ class Automaton {
     const std::vector<Resolved> &resolve(DState &d, Counter c);
     /// The only call of a state that does nothing else; or null.
     const CallSite *lone_call(DState &d);
-    /// How the state loops on itself, for states that are worth asking.
-    const Loops &loops(DState &d);
-    /// The characters after which the state takes all of them again, however many have come.
-    const CharSet &wide_loops(DState &d);
+    /// The characters that lead from a state to another or to itself; null says that they lead nowhere.
+    const CharSet &chars_to(DState &d, const DState *to);
     /// For states inside a character that a call follows; the bytes lead to the state in some walk.
-    const Lift &lift(DState &d, std::string_view bytes);
-    /// A state with a large mask that loops on itself: other walks come to it and need not go on.
-    DState *home() const { return home_; }
-    /// Of measured text: the most characters that it needs from anywhere, and the byte that begins its end.
+    const Counterpart &counterpart(DState &d, std::string_view bytes);
+    /// A state with a large mask that loops on itself: other walks come to its suffixes and need not go on.
+    DState *loop_state() const { return loop_state_; }
+    /// Of measured text: the most characters that it needs from anywhere.
     uint32_t room() const { return nfa_.room; }
-    uint8_t end() const { return nfa_.end; }
-    void offer_home(DState &d);
+    void offer_loop_state(DState &d);
 
   private:
     /// A state by its set.
@@ -244,10 +232,6 @@ class Automaton {
     std::vector<Resolved> resolve_now(DState &d, Counter c);
     void follow_steps(const DState &d, Counter c, std::vector<Resolved> &ways);
     DState::Extra &extra(DState &d);
-    bool spread_wide(DState &d, CharSet &set, std::vector<DState *> &round);
-    void look_beyond_lower_bound(DState &d, Loops &loops);
-    /// Does arriving at `to` come back to `home`, with one repetition counted where the loops tick?
-    bool arrives(DState *to, const DState &home, const Loops &loops);
     bool takes_the_same(DState &d, DState &other, const CallSite &site, DState &entered, int depth);
     void account(size_t bytes);
 
@@ -262,7 +246,7 @@ class Automaton {
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as the place of a state
     std::vector<std::unique_ptr<DState::Dense>> rows_;
     std::unique_ptr<MemberSets> members_;
-    DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
+    DState *start_ = nullptr, *entry_ = nullptr, *loop_state_ = nullptr;
     size_t bytes_ = 0;
 };
 

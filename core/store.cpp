@@ -266,8 +266,8 @@ std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &compo
 
 }  // namespace
 
-Store::Store(Vocab vocab, size_t cache_bytes)
-    : id_(++last_store), vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
+Store::Store(Vocab vocab, size_t cache_bytes, Shortcuts with)
+    : shortcuts(with), id_(++last_store), vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
 
 Store::~Store() = default;
 

@@ -113,12 +113,12 @@ std::string_view view_of(nb::handle data) {
 
 std::shared_ptr<Store> make_store(const nb::sequence &tokens,
                                   const std::vector<std::pair<std::string, uint32_t>> &special,
-                                  const TokenList &stops, size_t cache_bytes) {
+                                  const TokenList &stops, size_t cache_bytes, uint32_t shortcuts) {
     std::vector<std::string> list;
     list.reserve(nb::len(tokens));
     for (nb::handle t : tokens) list.emplace_back(view_of(t));
     const nb::gil_scoped_release unlocked;
-    return std::make_shared<Store>(Vocab(std::move(list), special, stops), cache_bytes);
+    return std::make_shared<Store>(Vocab(std::move(list), special, stops), cache_bytes, Shortcuts{shortcuts});
 }
 
 void fill_rows(const std::vector<Matcher *> &matchers, nb::handle mask) {
@@ -231,7 +231,7 @@ NB_MODULE(_core, m) {
     });
 
     nb::class_<Store>(m, "Store", "The tokens of one tokenizer and everything that grammars over them share.")
-        .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a)
+        .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a, "shortcuts"_a = Shortcuts().bits)
         .def("compile", [](Store &self, nb::handle rule) { return compile(rule, self); }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
         .def("load", [](Store &self, const nb::bytes &saved) {
             return self.compile(load_program({saved.c_str(), saved.size()}));
@@ -290,5 +290,7 @@ NB_MODULE(_core, m) {
     }, "data"_a, "A hash of JSON-like data, equal for equal data within one process, and how many values it holds.");
     m.def("has_names", &has_names, "data"_a, "names"_a,
           "Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.");
+    m.def("shortcuts", [] { return std::vector<std::string>(kShortcutNames.begin(), kShortcutNames.end()); },
+          "The shortcuts of the mask walk by name, in the order of the bits that a Store takes.");
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }

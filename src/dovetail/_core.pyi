@@ -1,7 +1,6 @@
 """The automaton of dovetail: grammars in, token masks and captures out."""
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dovetail.engine.events import Event
 from dovetail.grammar.ir import Rule
@@ -107,6 +106,11 @@ def fingerprint(data: object) -> tuple[tuple[int, int], int]:
 def has_names(data: object, names: tuple[str, ...]) -> bool:
     """
     Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.
+    """
+
+def shortcuts() -> list[str]:
+    """
+    The shortcuts of the mask walk by name, in the order of the bits that a Store takes.
     """
 
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:

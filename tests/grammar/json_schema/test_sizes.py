@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dovetail.grammar.json_schema.sizes import grows, number_of_keys
 
 import dovetail as dt
 from dovetail.grammar.json_schema import strings
+from dovetail.grammar.regex import count, grows
 from tests.machines import byte_vocabulary, mask
 
 PATTERNS = [
@@ -54,7 +54,7 @@ COUNTS = [
 
 @pytest.mark.parametrize(("pattern", "expected"), COUNTS)
 def test_keys_are_counted_where_they_are_few(pattern: str, expected: int | None) -> None:
-    assert expected == number_of_keys([strings.language((pattern,), 0, None)], 1000)
+    assert expected == count(strings.language((pattern,), 0, None), 1000)
 
 
 FEW = {"patternProperties": {"^[xy]$": False, "^z{1,2}$": {}}, "additionalProperties": False}

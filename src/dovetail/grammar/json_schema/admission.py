@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from . import strings
-from .arrays import items
+from .arrays import Items, items
 from .facts import ARRAY, NUMBER, OBJECT, STRING, TYPE_OF, Facts, Located
 from .reading import Reader
 from .shapes import properties
@@ -34,6 +35,23 @@ def admits(reader: Reader, facts: Facts, value: Any) -> bool:
     if kind == OBJECT and facts.objects:
         return _object(reader, facts, value)
     return True
+
+
+def without_sure(reader: Reader, shape: Items) -> Items:
+    """The items of an array without the demands that each of a few listed values meets: then it is enough to count."""
+    if not shape.contains:
+        return shape
+    branches = reader.known(shape.rest)
+    if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
+        return shape
+    values = [value for facts in branches for value in facts.values or () if admits(reader, facts, value)]
+    low, kept = shape.low, []
+    for one in shape.contains:
+        if one.high is None and all(_any(reader, one.nodes, value) for value in values):
+            low = max(low, one.start + one.low)
+        else:
+            kept.append(one)
+    return replace(shape, low=low, contains=kept)
 
 
 def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:

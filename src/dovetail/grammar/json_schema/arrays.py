@@ -8,7 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, Call, Node, Repeat, Rule, Seq, is_nothing, optional
+from dovetail.grammar.ir import EMPTY, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, is_nothing, optional
 
 from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
@@ -19,7 +19,9 @@ from .states import States, Steps
 from .text import concat
 
 MAX_STATES = 2_000
-MAX_UNIQUE = 8  # values of which each set is a state
+MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
+MAX_SOME_UNIQUE = 64  # where the array may not be empty
+MAX_ANY_UNIQUE = 1_000
 MAX_CONTAINS = 10  # each doubles the kinds of items
 
 
@@ -148,6 +150,8 @@ def distinct(
 ) -> Node:
     """Some of `values` in any order, each at most once, with `between` before all but the first; then `close`."""
     most = len(values) if high is None else min(high, len(values))
+    if len(values) > MAX_UNIQUE:
+        return _uncounted([Seq((value, *after)) for value in values], low, Seq(between), close)
 
     def following(seen: frozenset[int]) -> tuple[bool, Steps[frozenset[int]]]:
         lead = between if seen else ()
@@ -156,6 +160,24 @@ def distinct(
 
     states = States("items", following, 1 << MAX_UNIQUE, "telling items apart", "list fewer values")
     return states.start(frozenset(), close)
+
+
+def can_tell_apart(count: int, low: int, high: int | None) -> bool:
+    """Whether `distinct` serves that many values."""
+    if count <= MAX_UNIQUE:
+        return True
+    return count <= (MAX_SOME_UNIQUE if low else MAX_ANY_UNIQUE) and low <= 1 and (high is None or high >= count)
+
+
+def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
+    """The same for many values, all of which may come."""
+    if not low:
+        return AnyOrder(tuple((item, False) for item in items), None, between, close)
+    ways: list[Node] = []
+    for index, first in enumerate(items):
+        others = tuple((item, False) for item in items[:index] + items[index + 1 :])
+        ways.append(Seq((first, AnyOrder(others, None, between, close, started=True))))
+    return alt(*ways)
 
 
 def more_items(item: Node, low: int, high: int | None, comma: Parts, ws: Parts) -> Node:

@@ -24,8 +24,8 @@ from dovetail.grammar.ir import (
     is_nothing,
 )
 
-from .admission import admits
-from .arrays import MAX_UNIQUE, Counting, Items, distinct, in_sequence, items, more_items
+from .admission import admits, without_sure
+from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -316,7 +316,7 @@ class Lowering:
         return (member,) if once else (Call(Rule("member", member)),)
 
     def _array(self, parts: Parts, frame: Frame) -> Node:
-        shape, ws = items(parts), self.pieces.ws
+        shape, ws = without_sure(self.reader, items(parts)), self.pieces.ws
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape, frame)
             if found is not None:
@@ -336,7 +336,7 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if len(values) > MAX_UNIQUE:
+        if not can_tell_apart(len(values), shape.low, shape.high):
             return None
         nodes = [frame.item(frame.literal(value, self.literal)) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]

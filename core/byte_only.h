@@ -1,4 +1,4 @@
-// Stacks that do nothing but take bytes: most of a walk.
+// Byte-only stacks do nothing but take bytes: most of a walk.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,9 @@ namespace dovetail {
 /// Known to do nothing but take bytes.
 inline bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
 /// The same for a stack whose counter stays as it is meanwhile.
-inline bool is_plain(const Config &c) { return only_takes_bytes(*c.d) && (c.counter == Counter{} || !c.d->measured); }
+inline bool is_byte_only(const Config &c) {
+    return only_takes_bytes(*c.d) && (c.counter == Counter{} || !c.d->measured);
+}
 /// Whether nothing but the next byte of a character can come.
 inline bool goes_on_inside(const DState &d) {
     bool inside = true;
@@ -25,7 +27,8 @@ inline const CallSite *only_call(DState &d) {
     return site && site->tail ? site : nullptr;
 }
 
-/// A plain stack behind a byte that leads to `to`; what is no plain stack is not told right.
+/// The stack after one byte whose transition leads to `to`. Requires a byte-only stack before and after it, which the
+/// caller has yet to ask of the result (is_byte_only).
 inline Config moved(const Config &top, DState *to) {
     Counter counter = top.counter;
     if (const CallSite *call = only_call(*to)) {
@@ -41,8 +44,6 @@ inline Config moved(const Config &top, DState *to) {
     }
     return {to, to->keeps_counter() ? counter : Counter{}, top.parent, nullptr};
 }
-
-inline const Loops &loops_of(const Config &c) { return c.d->owner->loops(*c.d); }
 
 /// Notes the bytes that some stacks take.
 inline void note_bytes(std::span<const Config> stacks, bool *bytes) {
