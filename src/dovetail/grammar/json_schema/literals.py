@@ -38,10 +38,6 @@ class LiteralSpelling(Spelling):
         words = ((syntax.true, "true"), (syntax.false, "false"), (syntax.null, "null"))
         super().__init__(quotes, words, (), (_literal(syntax.separator),), excludes)
 
-    def any_key(self) -> Parts:
-        """Any key of an object inside, with what follows it."""
-        return (self.frame().key((), None),)
-
     def frame(self) -> _LiteralFrame:
         """The objects and arrays inside."""
         bare = self.syntax.bare_keys

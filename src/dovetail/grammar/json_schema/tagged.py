@@ -27,7 +27,7 @@ from .facts import (
     Facts,
     Located,
 )
-from .keys import NAME, marked_key, markup, other_keys
+from .keys import marked_key
 from .literals import literal_spelling
 from .lowering import ANY_PARTS, Lowering
 from .scalars import described
@@ -95,8 +95,7 @@ class Tagged(Frame):
             )
         if not value:
             return NOTHING
-        alphabet = NAME if layout.other_keys == "names" else markup(layout.escapes)
-        key = other_keys(names, alphabet) if keys is None else marked_key(keys, layout.escapes)
+        key = marked_key(names, keys, layout.other_keys == "names", layout.escapes)
         return concat(Lit(layout.begin.encode()), key, self._value(layout.after_key, value, ""), *self._ws)
 
     def item(self, value: list[Kind]) -> Node:
