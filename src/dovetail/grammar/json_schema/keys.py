@@ -9,8 +9,7 @@ from dovetail.grammar import regex
 from dovetail.grammar.ir import Call, Lit, Node, Rule, Seq, Unlisted, alt, complement
 
 from . import text
-from .memory import by_identity
-from .strings import ANYTHING, as_string, other_than
+from .strings import ANYTHING, as_string, language
 from .text import BACKSLASH, JSON_QUOTES, QUOTE, KeyEnd, Ranges, intersect
 
 Entities = tuple[tuple[str, str], ...]
@@ -24,7 +23,7 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     if not names:
         return Seq((QUOTE, end.inside))
     if not all(map(_is_unescaped, names)):
-        return quoted_member(other_than(frozenset(names)), end)
+        return quoted_member(language((), words=frozenset(names)), end)
     return Seq((QUOTE, Unlisted(tuple(names), JSON_QUOTES.unescaped, end.inside, _escaped(end.inside), end.quote)))
 
 
@@ -33,7 +32,7 @@ def _is_unescaped(name: str) -> bool:
     return name.isprintable() and '"' not in name and "\\" not in name
 
 
-@by_identity(1024)
+@lru_cache(maxsize=1024)
 def _escaped(tail: Node) -> Node:
     """An escape with what follows it, which no unescaped name has."""
     return Seq((BACKSLASH, Call(Rule("escaped", Seq((JSON_QUOTES.escape, tail))))))
@@ -50,7 +49,7 @@ def quoted_member(keys: Node, end: KeyEnd) -> Node:
 def marked_key(names: Sequence[str], keys: Node | None, identifiers: bool, entities: Entities) -> Node:
     """A key that is none of `names`, and one of `keys` where these are given, with some characters as entities."""
     if keys is None:
-        keys = other_than(frozenset(names), patterns=(_NAME if identifiers else _TEXT,))
+        keys = language((_NAME if identifiers else _TEXT,), words=frozenset(names))
     return regex.mapped(keys, regex.Spelling.of(partial(_entity, entities))) if entities else keys
 
 

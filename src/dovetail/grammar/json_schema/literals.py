@@ -12,12 +12,12 @@ from functools import lru_cache
 
 from dovetail.errors import SchemaError
 from dovetail.grammar import regex
-from dovetail.grammar.ir import EMPTY, Alt, Chars, Lit, Node, Repeat, Seq, alt, is_nothing, lit
+from dovetail.grammar.ir import EMPTY, Alt, Chars, Lit, Node, Repeat, Seq, alt, is_nothing, lit, seq
 from dovetail.layouts.styles import E, Literals, escapes
 
 from . import strings
 from .spelling import Frame, Parts, Spelling
-from .text import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes, concat
+from .text import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes
 
 _BARE = "^[a-zA-Z0-9_.$-]+$"
 _HEX = Chars(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
@@ -69,21 +69,21 @@ class _LiteralFrame(Frame):
 
     def declared(self, name: str, value: Node) -> Parts:
         keys = self._bare_key(name) if self._bare else self._spelling.word(name)
-        return (concat(alt(*keys), self._assign), value) if keys and not is_nothing(value) else ()
+        return (seq(alt(*keys), self._assign), value) if keys and not is_nothing(value) else ()
 
     def other(self, names: Sequence[str], keys: Node | None, value: Node) -> Node:
         key = value if is_nothing(value) else self.key(names, keys)
-        return key if is_nothing(key) else concat(key, value)
+        return key if is_nothing(key) else seq(key, value)
 
     def key(self, names: Sequence[str], keys: Node | None) -> Node:
         """A key that is none of `names`, and one of `keys` where these are given, with what follows it."""
         bare, excludes = (_BARE,) if self._bare else (), self._spelling.excludes
         if keys is None:
-            keys = strings.other_than(frozenset(names), patterns=bare, excludes=excludes)
+            keys = strings.language(bare, words=frozenset(names), excludes=excludes)
         elif self._bare:
-            keys = regex.intersect(keys, strings.language(bare, 0, None))
+            keys = regex.intersect(keys, strings.language(bare))
         key = keys if self._bare else self._spelling.denoting(keys, excludes)
-        return key if is_nothing(key) else concat(key, self._assign)
+        return key if is_nothing(key) else seq(key, self._assign)
 
     def _bare_key(self, name: str) -> list[Node]:
         if not name or not all(char.isalnum() or char in "_-.$" for char in name):

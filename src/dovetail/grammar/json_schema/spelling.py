@@ -27,7 +27,7 @@ from dovetail.layouts.styles import E
 from . import strings, text
 from .facts import Located
 from .keys import other_member, quoted_member
-from .text import JSON_QUOTES, AnyQuotes, KeyEnd, concat
+from .text import JSON_QUOTES, AnyQuotes, KeyEnd
 
 DEFAULT_WHITESPACE = 20
 
@@ -129,7 +129,7 @@ class Spelling:
 
     def other_than(self, words: Collection[str]) -> Node:
         """A string in its canonical spelling that denotes none of `words`."""
-        return self.denoting(strings.other_than(frozenset(words), excludes=self.excludes), self.excludes)
+        return self.denoting(strings.language((), words=frozenset(words), excludes=self.excludes), self.excludes)
 
     def word(self, word: str) -> list[Node]:
         """The spellings of a string; none where it holds something that is excluded."""
@@ -190,7 +190,7 @@ class _JsonFrame(Frame):
         if is_nothing(value):
             return value
         if keys is None and spelling.excludes:
-            return concat(spelling.other_than(names), text.NEW_KEY, spelling.colon, value, *spelling.ws)
+            return seq(spelling.other_than(names), text.NEW_KEY, spelling.colon, value, *spelling.ws)
         end = spelling.key_ends.get(id(value)) or self._end(value)
         return other_member(names, end) if keys is None else quoted_member(keys, end)
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.grammar.ir import (
-    EMPTY,
     MAX_CODE_POINT,
     Alt,
     Call,
@@ -27,7 +26,9 @@ from dovetail.grammar.ir import (
     alt,
     chars,
     complement,
+    lit,
     optional,
+    seq,
     star,
 )
 from dovetail.layouts.styles import escapes
@@ -61,29 +62,10 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
-def concat(*parts: Node) -> Node:
-    """A sequence in which neighbouring literals are one."""
-    flat: list[Node] = []
-    for part in parts:
-        for piece in part.parts if isinstance(part, Seq) else (part,):
-            last = flat[-1] if flat else EMPTY
-            if isinstance(piece, Lit) and isinstance(last, Lit) and piece.special == last.special:
-                flat[-1] = Lit(last.data + piece.data, last.special)
-            else:
-                flat.append(piece)
-    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
-
-
 @lru_cache(maxsize=1024)
 def _escape(escapes: frozenset[str]) -> Node:
     """One of these escapes behind its backslash; a call, because most patterns hold the same."""
-    short = chars((ord(name[1]), ord(name[1])) for name in escapes if len(name) == 2)
-    ways = [one(short.ranges)] if short.ranges else []
-    for head in ("\\u000", "\\u001"):
-        digits = [ord(name[-1]) for name in escapes if name.startswith(head)]
-        if digits:
-            ways.append(concat(Lit(head[1:].encode()), one(chars(zip(digits, digits, strict=True)).ranges)))
-    return Call(Rule("escape", alt(*ways)))
+    return Call(Rule("escape", alt(*[lit(name[1:]) for name in sorted(escapes)])))
 
 
 class Quotes:
@@ -183,7 +165,7 @@ class KeyEnd(NamedTuple):
 
 def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
     """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
-    after = Call(Rule("behind_key", concat(colon, value, *ws)))
+    after = Call(Rule("behind_key", seq(colon, value, *ws)))
     inside = Call(Rule("key_tail", Seq((JSON_QUOTES.tail, NEW_KEY, after))))
     declared = Call(Rule("key_end", Seq((QUOTE, after))))
     return KeyEnd(Seq((QUOTE, NEW_KEY, after)), inside, declared, after)
