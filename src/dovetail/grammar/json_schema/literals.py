@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from dovetail.errors import SchemaError
 from dovetail.grammar import regex
-from dovetail.grammar.ir import EMPTY, Alt, Chars, Lit, Node, Repeat, Seq, alt, is_nothing, lit, seq
+from dovetail.grammar.ir import EMPTY, Lit, Node, alt, is_nothing, lit, seq
 from dovetail.layouts.styles import E, Literals, escapes
 
 from . import strings
@@ -20,11 +20,7 @@ from .spelling import Frame, Parts, Spelling
 from .text import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes
 
 _BARE = "^[a-zA-Z0-9_.$-]+$"
-_HEX = Chars(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
-_PLANE = Alt((Seq((Lit(b"0"), Chars(((0x31, 0x39), (0x41, 0x46), (0x61, 0x66))))), Lit(b"10")))
-_FREE_ESCAPE = Alt(
-    (FREE_ESCAPE, Lit(b"'"), Seq((Lit(b"x"), _HEX, _HEX)), Seq((Lit(b"U00"), _PLANE, Repeat(_HEX, 4, 4))))
-)
+_FREE_ESCAPE = FREE_ESCAPE + r"|'|x[0-9A-Fa-f]{2}|U00(0[1-9A-Fa-f]|10)[0-9A-Fa-f]{4}"
 
 
 class LiteralSpelling(Spelling):

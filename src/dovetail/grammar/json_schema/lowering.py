@@ -248,10 +248,8 @@ class Lowering:
             elif required:
                 return NOTHING
         names = [name for name, _, _ in shape.declared]
-        # Where the member is written several times, it is a rule of its own.
-        once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self._extra(names, shape.extra, once, frame) if shape.extra else ()
-        witnesses = [self._extra(names, [witness], False, frame) for witness in shape.witnesses]
+        extra = self._extra(names, shape.extra, frame)
+        witnesses = [self._extra(names, [witness], frame) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
         whole = Group(members, extra, witnesses, between=frame.between)
@@ -281,14 +279,11 @@ class Lowering:
         found = [count for count in counts if count is not None]
         return None if len(found) < len(counts) else max(sum(found) - len(shape.witnesses), 0)
 
-    def _extra(self, names: list[str], groups: list[Extra], once: bool, frame: Frame) -> tuple[Node, ...]:
-        """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
+    def _extra(self, names: list[str], groups: list[Extra], frame: Frame) -> tuple[Node, ...]:
+        """A member that is not declared, none where there can be none; `excludes` do not concern keys of a pattern."""
         ways = [frame.other(names, group.keys, frame.value(group.nodes, self._of)) for group in groups]
         ways = [way for way in ways if not is_nothing(way)]
-        if not ways:
-            return ()
-        member = alt(*ways)
-        return (member,) if once else (Call(Rule("member", member)),)
+        return (Call(Rule("member", alt(*ways))),) if ways else ()
 
     def _array(self, parts: Parts, frame: Frame) -> Node:
         shape, ws = items(parts), self.pieces.ws

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.grammar.ir import Alt, AnyOrder, Call, Chars, Node, Repeat, Rule, Seq, Unlisted, children
+from dovetail.grammar.ir import Alt, AnyOrder, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted, children
 
 # Names of rules that are made only where they match; they call nothing that is looked at.
 _SCALARS = frozenset(("escaped", "integer", "key_tail", "number", "pattern", "string", "string_tail", "ws"))
@@ -33,9 +33,12 @@ def composed(root: Node) -> list[Rule]:
             if rule.name not in _SCALARS and id(rule) not in found:
                 found[id(rule)] = rule
                 pending.append(rule.body)
-        else:
-            # What is not one of the words ends alike, wherever it leaves them.
-            pending += (node.end,) if type(node) is Unlisted else children(node)
+        elif type(node) is Seq or type(node) is Alt:
+            pending += node.parts
+        elif type(node) is Unlisted:
+            pending.append(node.end)  # which all ways to leave the words share
+        elif type(node) is not Lit and type(node) is not Chars:
+            pending += children(node)
     return list(found.values())
 
 
