@@ -8,7 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, is_nothing, optional
+from dovetail.grammar.ir import EMPTY, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, is_nothing, optional, seq
 
 from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
@@ -16,7 +16,6 @@ from .pointers import Where
 from .reading import Reader
 from .spelling import Parts
 from .states import States, Steps
-from .text import concat
 
 MAX_STATES = 2_000
 MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
@@ -194,7 +193,7 @@ def in_sequence(first: list[Node], tail: Node, low: int, comma: Parts, ws: Parts
     """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
     node = tail
     for index in range(len(first) - 1, -1, -1):
-        node = concat(*(comma if index else ()), first[index], *ws, node)
+        node = seq(*(comma if index else ()), first[index], *ws, node)
         if index >= low:
             node = optional(node)
     return node

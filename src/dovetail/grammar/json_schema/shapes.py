@@ -246,7 +246,7 @@ def _words(facts: Facts) -> Node:
     patterns, barred = facts.pattern_texts()
     banned = facts.banned_words()
     if facts.values is None:
-        return strings.other_than(banned, facts.low, facts.high, patterns, barred)
+        return strings.language(patterns, facts.low, facts.high, barred, banned)
     words = [word for word in facts.values if isinstance(word, str) and word not in banned]
     words = [word for word in words if facts.low <= len(word) <= (len(word) if facts.high is None else facts.high)]
     return alt(*(lit(word) for word in words if strings.contains(word, patterns, barred)))
