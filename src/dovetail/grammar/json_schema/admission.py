@@ -14,6 +14,9 @@ from .shapes import properties
 from .values import identity
 
 
+_MAX_TRIED = 100  # listed values
+
+
 def type_of(value: Any) -> int:
     """The type of a JSON value."""
     found = TYPE_OF.get(type(value))
@@ -41,8 +44,11 @@ def without_sure(reader: Reader, shape: Items) -> Items:
     """The items of an array without the demands that each of a few listed values meets: then it is enough to count."""
     if not shape.contains:
         return shape
-    branches = reader.known(shape.rest)
-    if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
+    branches = reader.read(shape.rest)
+    if (
+        shape.prefix
+        or sum(_MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= _MAX_TRIED
+    ):
         return shape
     values = [value for facts in branches for value in facts.values or () if admits(reader, facts, value)]
     low, kept = shape.low, []
