@@ -13,7 +13,6 @@ from .reading import Reader
 from .shapes import properties
 from .values import identity
 
-
 _MAX_TRIED = 100  # listed values
 
 
