@@ -13,6 +13,8 @@ from .reading import Reader
 from .shapes import properties
 from .values import identity
 
+MAX_TRIED = 100
+
 
 def type_of(value: Any) -> int:
     """The type of a JSON value."""
@@ -41,7 +43,7 @@ def without_sure(reader: Reader, shape: Items) -> Items:
     """The items of an array without the demands that each of a few listed values meets: then it is enough to count."""
     if not shape.contains:
         return shape
-    branches = reader.known(shape.rest)
+    branches = reader.read(shape.rest)
     if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
         return shape
     values = [value for facts in branches for value in facts.values or () if admits(reader, facts, value)]
