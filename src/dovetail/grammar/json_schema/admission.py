@@ -13,7 +13,7 @@ from .reading import Reader
 from .shapes import properties
 from .values import identity
 
-_MAX_TRIED = 100  # listed values
+MAX_TRIED = 100
 
 
 def type_of(value: Any) -> int:
@@ -44,10 +44,7 @@ def without_sure(reader: Reader, shape: Items) -> Items:
     if not shape.contains:
         return shape
     branches = reader.read(shape.rest)
-    if (
-        shape.prefix
-        or sum(_MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= _MAX_TRIED
-    ):
+    if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
         return shape
     values = [value for facts in branches for value in facts.values or () if admits(reader, facts, value)]
     low, kept = shape.low, []
