@@ -57,7 +57,7 @@ struct Resolved {
     Counter apply(Counter c) const;
 };
 
-/// A state that takes exactly what a state of another rule takes behind the calls at `sites`, outermost first; or none.
+/// A state that takes exactly what a state of another rule takes after the calls at `sites`, outermost first; or none.
 struct Counterpart {
     DState *state = nullptr;
     std::vector<const CallSite *> sites;
@@ -193,11 +193,10 @@ class Automaton {
     const CharSet &chars_to(DState &d, const DState *to);
     /// For states inside a character that a call follows; the bytes lead to the state in some walk.
     const Counterpart &counterpart(DState &d, std::string_view bytes);
-    /// A state with a large mask that loops on itself: other walks come to it and need not go on.
+    /// A state with a large mask that loops on itself: other walks come to its suffixes and need not go on.
     DState *loop_state() const { return loop_state_; }
-    /// Of measured text: the most characters that it needs from anywhere, and the byte that begins its end.
+    /// Of measured text: the most characters that it needs from anywhere.
     uint32_t room() const { return nfa_.room; }
-    uint8_t end() const { return nfa_.end; }
     void offer_loop_state(DState &d);
 
   private:

@@ -48,8 +48,8 @@ class MaskMap {
 
 /// What one frame adds to a mask, given the frames above it.
 ///
-/// `base` and `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller: `rest` holds,
-/// by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site
+/// `base` and `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller:
+/// `rest` holds, by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site
 /// seen so far.
 struct MaskNode {
     // What filling a known mask reads comes first.

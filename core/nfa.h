@@ -82,7 +82,6 @@ struct Nfa {
     uint32_t start = 0;
     std::vector<Measure> measures;  // by state; none where nothing is measured
     uint32_t room = 0;              // the most characters that a measured text needs from anywhere
-    uint8_t end = 0;                // the byte that begins its end
 
     size_t memory() const;
     /// For a rule whose code has that many bytes; and what is not needed any more, because it stays for long.

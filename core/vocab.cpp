@@ -71,6 +71,7 @@ Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::s
     build_trie();
     sort_by_length();
     describe_subtrees();
+    for (Children c = children(0); c.next();) root_children_[c.byte] = {c.node, c.end};
 }
 
 void Vocab::sort_by_length() {
@@ -130,12 +131,12 @@ void Vocab::build_trie() {
         }
         for (size_t i = common; i < token.size(); ++i) {
             path.push_back(static_cast<uint32_t>(nodes_.size()));
-            nodes_.push_back({0, rank, static_cast<uint8_t>(token[i]), 0, 0, static_cast<uint16_t>(i + 1)});
+            nodes_.push_back({0, rank, static_cast<uint8_t>(token[i]), 0, static_cast<uint16_t>(i + 1)});
         }
         previous = token;
     }
     for (uint32_t n : path) nodes_[n].end = static_cast<uint32_t>(nodes_.size());
-    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0, 0});
+    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0});
 }
 
 void Vocab::describe_subtrees() {
@@ -153,7 +154,6 @@ void Vocab::describe_subtrees() {
                 if (next != kUtf8Bad && (child.utf8_ok >> next & 1)) ok |= static_cast<uint8_t>(1u << s);
             }
             node.utf8_ok &= ok;
-            node.height = std::max<uint16_t>(node.height, static_cast<uint16_t>(child.height + 1));
             below.low |= below_[c.node].low;
             below.high |= below_[c.node].high;
             below.leads |= below_[c.node].leads;

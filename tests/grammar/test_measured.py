@@ -90,7 +90,7 @@ def test_measured_patterns_are_those_of_the_product(
     high = None if more is None else low + more
     found = regex.measured(wanted, barred, low, high)
     if found is not None:
-        assert takes(*found, text) == strings.admits(regex.language(wanted, barred, low, high), text)
+        assert takes(*found, text) == regex.admits(regex.language(wanted, barred, low, high), text)
 
 
 @settings(max_examples=100)

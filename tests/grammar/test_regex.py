@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import re
+import subprocess
+import sys
 from itertools import product
 
 import pytest
@@ -213,6 +216,66 @@ HOSTILE = [
 def test_hostile_patterns_hit_a_limit_and_not_the_stack(pattern: str) -> None:
     with pytest.raises(LimitError):
         regex.parse(pattern)
+
+
+LABORIOUS = [
+    "(?!(a|b)*a(a|b){25}$).*",
+    "(?:(?=(a|b)*a(a|b){12}c).)*c",
+    "(?=.{0,100000}x).{0,100000}y",
+    "(?!x)((((a{0,99}){0,99}){0,99}){0,99})b",
+    "(?:(?=a))?" * 5000 + "a",
+    r"\b" * 10_000 + "a",
+    "^" * 50_000 + "a" + "$" * 50_000,
+    "(^|a)" * 40_000,
+    "(?!a)" + "".join(f"[^{chr(0x4E00 + i)}]" for i in range(3000)),
+    "(?!x)(?:" + "|".join(f"a{i}.*b" for i in range(20_000)) + ")c",
+    "|".join(f"(?=.*{one}.*{two}).*" for one in "abcdefgh" for two in "abcdefgh"),
+]
+
+
+@pytest.mark.parametrize("pattern", LABORIOUS, ids=lambda pattern: pattern[:12])
+def test_laborious_patterns_end_in_an_answer_or_a_limit(pattern: str) -> None:
+    for ask in (
+        lambda: regex.search(pattern),
+        lambda: regex.language([pattern], ["a.*b"], 5, 500),
+        lambda: regex.language([], [pattern]),
+        lambda: regex.measured((pattern,), (), 5, 500),
+        lambda: regex.grows(regex.search(pattern)),
+    ):
+        with contextlib.suppress(LimitError):
+            ask()
+
+
+def test_patterns_that_are_limited_together_share_one_budget() -> None:
+    def combine(count: int) -> None:
+        for index in range(count):
+            regex.language([f"(a|b)*a(a|b){{6}}{index}"], [f"b.*{index}.*a"], 0, 50)
+
+    with pytest.raises(LimitError), regex.limited():
+        combine(100)
+    combine(1)
+
+
+ORDERED = """
+from dovetail.grammar import ir, regex
+junk = [object() for _ in range(hash("x") % 1000)]
+for pattern in (r"(?:\\b\\w+\\b\\s?){0,20}x", "(?:(?!END).)*END|b(?=c)[a-z]{1,9}c"):
+    rules = ir.reachable(ir.Rule("root", regex.language([pattern, "a.*c|d"], ["x.*y"], 3, 9, ["abc", "abd"])))
+    names = {id(rule): at for at, rule in enumerate(rules)}
+    for rule in rules:
+        print([names[id(one.rule)] if isinstance(one, ir.Call) else type(one).__name__ for one in ir.walk(rule.body)])
+"""
+
+
+def test_a_pattern_is_the_same_grammar_in_every_process() -> None:
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", ORDERED], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1
+    assert outputs != {b""}
 
 
 def test_many_lookaheads_before_nested_counts_cost_little() -> None:

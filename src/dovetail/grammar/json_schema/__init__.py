@@ -18,6 +18,7 @@ from typing import Any
 
 from dovetail.errors import FormatError, InputError, SchemaError
 from dovetail.grammar.ir import NOTHING, Node, is_nothing
+from dovetail.grammar.regex import limited
 from dovetail.layouts.styles import LAYOUTS, STYLES, Layout, Literals
 
 from .literals import literal_spelling
@@ -113,6 +114,7 @@ def _told_where(error: Exception, path: str) -> InputError:
             return SchemaError(problem, path, "use finite numbers of a few thousand digits at most")
 
 
+@limited()
 def _lower(
     schema: Any,
     registry: Mapping[str, Any] | None,

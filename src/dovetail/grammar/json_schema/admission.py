@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from . import strings
-from .arrays import items
+from .arrays import Items, items
 from .facts import ARRAY, NUMBER, OBJECT, STRING, TYPE_OF, Facts, Located
 from .reading import Reader
 from .shapes import properties
 from .values import identity
-
-MAX_TRIED = 100
 
 
 def type_of(value: Any) -> int:
@@ -38,9 +37,26 @@ def admits(reader: Reader, facts: Facts, value: Any) -> bool:
     return True
 
 
+def without_sure(reader: Reader, shape: Items) -> Items:
+    """The items of an array without the demands that each of a few listed values meets: then it is enough to count."""
+    if not shape.contains:
+        return shape
+    branches = reader.known(shape.rest)
+    if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
+        return shape
+    values = [value for facts in branches for value in facts.values or () if admits(reader, facts, value)]
+    low, kept = shape.low, []
+    for one in shape.contains:
+        if one.high is None and all(_any(reader, one.nodes, value) for value in values):
+            low = max(low, one.start + one.low)
+        else:
+            kept.append(one)
+    return replace(shape, low=low, contains=kept)
+
+
 def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:
     key = identity(value)
-    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.known(nodes))
+    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.read(nodes))
 
 
 def _number(facts: Facts, value: Decimal) -> bool:

@@ -25,7 +25,7 @@ from dovetail.grammar.ir import (
     seq,
 )
 
-from .admission import admits
+from .admission import admits, without_sure
 from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
@@ -286,7 +286,7 @@ class Lowering:
         return (Call(Rule("member", alt(*ways))),) if ways else ()
 
     def _array(self, parts: Parts, frame: Frame) -> Node:
-        shape, ws = items(parts), self.pieces.ws
+        shape, ws = without_sure(self.reader, items(parts)), self.pieces.ws
         if shape.unique is not None and (shape.high is None or shape.high > 1):
             found = self._distinct(shape, frame)
             if found is not None:

@@ -7,6 +7,7 @@ nodes then call rules, which call others at their end only.
 """
 
 from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.charset import limited
 from dovetail.grammar.regex.languages import (
     admits,
     combined,
@@ -37,6 +38,7 @@ __all__ = [
     "intersect",
     "is_empty",
     "language",
+    "limited",
     "mapped",
     "measured",
     "parse",

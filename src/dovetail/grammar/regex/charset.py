@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NoReturn
 
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
 
 MAX_CLASSES = 5_000
+MAX_WHOLE = 400_000
 _SURROGATES = (0xD800, 0xDFFF)
 
 Ranges = tuple[tuple[int, int], ...]
@@ -70,14 +74,34 @@ def characters(symbols: list[Ranges], mask: int) -> Ranges:
 
 
 class Budget:
-    """How much work may still be done; what goes beyond is refused."""
+    """How much work may still be done for one question, and for all of those that `limited` holds together."""
 
     def __init__(self, work: int) -> None:
-        self.left = work
+        self._left = work
+        self._whole = _whole.get()
 
     def spend(self, work: int) -> None:
-        """Note that some work is done."""
-        self.left -= work
-        if self.left < 0:
-            problem = "the patterns need too many states together"
-            raise LimitError(problem, "", "use smaller limits, or fewer or simpler patterns and lookarounds")
+        """Note that some work is done; refuse what goes beyond."""
+        self._left -= work
+        if self._left < 0:
+            self.refuse()
+        if self._whole is not None:
+            self._whole.spend(work)
+
+    def refuse(self) -> NoReturn:
+        """Say that the work is too much."""
+        problem = "the patterns need too many states together"
+        raise LimitError(problem, "", "use smaller limits, or fewer or simpler patterns and lookarounds")
+
+
+_whole: ContextVar[Budget | None] = ContextVar("_whole", default=None)
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Hold all work on patterns that is done inside, about a second of it, within one budget."""
+    token = _whole.set(Budget(MAX_WHOLE))
+    try:
+        yield
+    finally:
+        _whole.reset(token)

@@ -38,6 +38,10 @@ class Term:
     rest: Term | None  # None behind the end
     nullable: bool
     asserts: bool
+    number: int = 0
+
+    def __hash__(self) -> int:
+        return self.number  # so that sets of terms have the same order each time
 
 
 Thread = tuple[Term, "Conditions"]
@@ -95,7 +99,8 @@ def explore(
                 pending.append(target)
             edges[number] = edges.get(number, 0) | mask
         found.edges.append(edges)
-        budget.spend(len(edges) if len(numbers) <= most else budget.left + 1)
+        if len(numbers) > most:
+            budget.refuse()
     return found
 
 
@@ -164,7 +169,7 @@ class Derivatives:
         if found is None:
             asserts = rest.asserts or id(node) in self._asserting
             nullable = not asserts and rest.nullable and self._nullable(node, ())
-            found = Term(node, rest, nullable, asserts)
+            found = Term(node, rest, nullable, asserts, len(self._terms) + 1)
             self._terms[id(node), rest] = found
         return found
 

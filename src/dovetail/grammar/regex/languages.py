@@ -12,7 +12,7 @@ from dovetail.grammar.regex.anchors import found_in, refuse_outlook, trimmed
 from dovetail.grammar.regex.automaton import Automaton, minimise
 from dovetail.grammar.regex.charset import Budget, Ranges, characters
 from dovetail.grammar.regex.derivatives import Derivatives, explore
-from dovetail.grammar.regex.lengths import narrow
+from dovetail.grammar.regex.lengths import narrow, span
 from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.parser import read
 from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, ranges_of, sequence, somewhere
@@ -190,6 +190,8 @@ def admits(node: ir.Node, word: str) -> bool:
 
 def grows(node: ir.Node) -> bool:
     """Whether every beginning of a text is that of infinitely many; False also where that takes long to see."""
+    if span(node)[1] is not None:
+        return False
     try:
         automaton = _automaton(node, most=1_000)
     except LimitError:

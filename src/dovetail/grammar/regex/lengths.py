@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
 
 from dovetail.grammar import ir
-from dovetail.grammar.regex.syntax import Look, called, repeat, sequence, union
-
-MAX_LENGTHS = 16
+from dovetail.grammar.regex.syntax import Look, called, repeat
 
 MAX_KNOWN = 10_000
 
@@ -62,16 +59,12 @@ def sum_of(spans: Iterable[Span]) -> Span:
 
 
 def narrow(node: ir.Node, low: int, high: int | None) -> ir.Node | None:
-    """The texts of `node` of low to high characters, where one repetition can take the limits up; None otherwise."""
+    """The texts of `node` of low to high characters, where it is a repetition that takes the limits up; or None."""
     fewest, most = span(node)
     if low <= fewest and (high is None or (most is not None and most <= high)):
         return node
     if (most is not None and most < low) or (high is not None and fewest > high):
         return ir.NOTHING
-    if type(node) is ir.Alt:
-        return _any(narrow(part, low, high) for part in node.parts)
-    if type(node) is ir.Seq:
-        return _narrow_parts(node.parts, low, high)
     if type(node) is not ir.Repeat:
         return None
     unit, widest = span(node.body)
@@ -80,52 +73,3 @@ def narrow(node: ir.Node, low: int, high: int | None) -> ir.Node | None:
     first = max(node.low, -(-low // unit))
     last = node.high if high is None else high // unit if node.high is None else min(node.high, high // unit)
     return ir.NOTHING if last is not None and first > last else repeat(node.body, first, last)
-
-
-def _any(options: Iterable[ir.Node | None]) -> ir.Node | None:
-    found: list[ir.Node] = []
-    for option in options:
-        if option is None:
-            return None
-        found.append(option)
-    return union(found)
-
-
-def _narrow_parts(parts: tuple[ir.Node, ...], low: int, high: int | None) -> ir.Node | None:
-    """One part takes the limits up, beside each of the few lengths that the others may have."""
-    choices = [_by_length(part) for part in parts]
-    wide = [index for index, found in enumerate(choices) if found is None]
-    if len(wide) > 1:
-        return None
-    at = wide[0] if wide else 0
-    options: list[ir.Node | None] = []
-    ways = [found if found is not None and index != at else [(0, ir.EMPTY)] for index, found in enumerate(choices)]
-    for count, taken in enumerate(product(*ways)):
-        if count == MAX_LENGTHS:
-            return None
-        left = sum(length for length, _ in taken)
-        if high is None or left <= high:
-            middle = narrow(parts[at], max(low - left, 0), None if high is None else high - left)
-            around = [node for _, node in taken]
-            options.append(middle and sequence((*around[:at], middle, *around[at + 1 :])))
-    return _any(options)
-
-
-def _by_length(node: ir.Node) -> list[tuple[int, ir.Node]] | None:
-    """The few ways to match `node`, each of one length; None where they have many lengths."""
-    fewest, most = span(node)
-    if fewest == most:
-        return [(fewest, node)]
-    if most is None or most - fewest >= MAX_LENGTHS:
-        return None
-    found: list[tuple[int, ir.Node]] = []
-    if type(node) is ir.Alt:
-        for part in node.parts:
-            ways = _by_length(part)
-            if ways is None:
-                return None
-            found += ways
-    elif type(node) is ir.Repeat and len({*span(node.body)}) == 1 and node.high is not None:
-        unit = span(node.body)[0]
-        found = [(unit * count, repeat(node.body, count, count)) for count in range(node.low, node.high + 1)]
-    return found or None
