@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from dovetail.grammar import regex
-from dovetail.grammar.ir import Call, Lit, Node, Rule, Seq, Unlisted, alt, complement
+from dovetail.grammar.ir import Lit, Node, Seq, alt, complement
 
 from . import text
-from .strings import ANYTHING, as_string, language
-from .text import BACKSLASH, JSON_QUOTES, QUOTE, KeyEnd, Ranges, intersect
+from .strings import ANYTHING, as_string, language, unlisted
+from .text import JSON_QUOTES, QUOTE, KeyEnd, Ranges, intersect
 
 Entities = tuple[tuple[str, str], ...]
 
@@ -22,20 +22,8 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     """A JSON string that denotes none of `names`, with what follows it."""
     if not names:
         return Seq((QUOTE, end.inside))
-    if not all(map(_is_unescaped, names)):
-        return quoted_member(language((), words=frozenset(names)), end)
-    return Seq((QUOTE, Unlisted(tuple(names), JSON_QUOTES.unescaped, end.inside, _escaped(end.inside), end.quote)))
-
-
-def _is_unescaped(name: str) -> bool:
-    """Whether a key stands in a JSON string as it is."""
-    return name.isprintable() and '"' not in name and "\\" not in name
-
-
-@lru_cache(maxsize=1024)
-def _escaped(tail: Node) -> Node:
-    """An escape with what follows it, which no unescaped name has."""
-    return Seq((BACKSLASH, Call(Rule("escaped", Seq((JSON_QUOTES.escape, tail))))))
+    found = unlisted(names, JSON_QUOTES, end.inside, end.quote)
+    return quoted_member(language((), words=frozenset(names)), end) if found is None else Seq((QUOTE, found))
 
 
 def quoted_member(keys: Node, end: KeyEnd) -> Node:

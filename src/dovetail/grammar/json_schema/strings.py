@@ -6,6 +6,7 @@ characters in its canonical spelling, and the quotes around them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from dovetail.errors import LimitError
@@ -22,15 +23,17 @@ from dovetail.grammar.ir import (
     Rule,
     Seq,
     Text,
+    Unlisted,
     Without,
     chars,
     seq,
     walk,
 )
 
-from .text import JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical
+from .text import BACKSLASH, JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical
 
 MAX_PATTERNS = 100
+MAX_ESCAPED = 1_000  # characters of an excluded text: its escapes are nested
 ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
 _ESCAPE_BYTES = b"\\u0123456789abcdefnrt"
 
@@ -78,8 +81,29 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = (), quotes: AnyQuotes =
 
 
 @lru_cache(maxsize=1024)
+def _escaped(quotes: Quotes, tail: Node) -> Node:
+    """An escape with what follows it."""
+    return Seq((BACKSLASH, Call(Rule("escaped", Seq((quotes.escape, tail))))))
+
+
+def unlisted(words: Sequence[str], quotes: Quotes, tail: Node, end: Node) -> Node | None:
+    """What is none of `words`, behind a quote, then `end`; `tail` is the rest of any. None if words have escapes."""
+    if all(quotes.spelled(word) == word.encode() for word in words):
+        return Unlisted(tuple(words), quotes.unescaped, tail, _escaped(quotes, tail), end)
+    longest = max(map(len, words))
+    if longest > MAX_ESCAPED:
+        problem = f"a text of {longest} characters with escapes is excluded, more than {MAX_ESCAPED}"
+        raise LimitError(problem, "", "use a shorter name, or set additionalProperties to false")
+    return None
+
+
+@lru_cache(maxsize=1024)
 def as_string(language: Node, quotes: Quotes = JSON_QUOTES) -> Node:
     """A string that denotes a text of `language`, of which there are some; the same each time."""
+    if isinstance(language, Unlisted):
+        found = unlisted(language.words, quotes, quotes.tail, quotes.mark)
+        if found is not None:
+            return Call(Rule("pattern", Seq((quotes.mark, found))))
     spelling = regex.Spelling(partial(canonical, quotes=quotes), lambda word: Lit(quotes.spelled(word)))
     # Where any text may follow, the tail is that of all keys and patterns.
     return Call(Rule("pattern", seq(quotes.mark, regex.closed(language, spelling, quotes.mark, quotes.tail))))
