@@ -120,14 +120,21 @@ class Warm:
         self._socket = ours
 
     def start(
-        self, *arguments: str, env: Mapping[str, str], cwd: Path, stdin: str | None = None, stdout: int | None = None
+        self,
+        *arguments: str,
+        env: Mapping[str, str],
+        cwd: Path,
+        stdin: str | None = None,
+        stdout: int | None = None,
+        stdin_descriptor: int | None = None,
     ) -> Running:
-        """Run `dovetail` with these arguments; stdin is empty unless it is given."""
+        """Run `dovetail` with these arguments; stdin is empty unless it is given, as text or as a descriptor."""
         files = (tempfile.NamedTemporaryFile("w+"), tempfile.NamedTemporaryFile("w+"))  # noqa: SIM115
         given = tempfile.TemporaryFile("w+")  # noqa: SIM115
         given.write(stdin or "")
         given.seek(0)
-        streams = [given.fileno(), files[0].fileno() if stdout is None else stdout, files[1].fileno()]
+        reads = given.fileno() if stdin_descriptor is None else stdin_descriptor
+        streams = [reads, files[0].fileno() if stdout is None else stdout, files[1].fileno()]
         order = {"arguments": list(arguments), "env": dict(env), "cwd": str(cwd)}
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         descriptors = array.array("i", [*streams, theirs.fileno()])

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
-from dovetail.agent.flags import Flags
+from dovetail.agent.flags import ConflictError, Flags
 from dovetail.agent.hooks import CommandHooks, HookSession
 from dovetail.agent.loop import Limits, Parts, Plan, Run
-from dovetail.agent.loop.budget import parse_count, parse_duration
+from dovetail.agent.loop.budget import UNLIMITED, parse_count, parse_duration
 from dovetail.agent.loop.nothing import NoRecorder
 from dovetail.agent.loop.run import unexpected
 from dovetail.agent.mcp import Servers, connect_servers, state_messages
@@ -25,55 +24,92 @@ from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.output.writers import Format
 from dovetail.agent.permissions import Rules, ToolFlags
+from dovetail.agent.prompt import Prompt, read_prompt
 from dovetail.agent.protocols import Recorder
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
 from dovetail.agent.settings import Settings, load_settings, read_mcp_config
+from dovetail.agent.stopping import Stop
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
 from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ProviderOptions, ToolLimits, Turn
 from dovetail.errors import DovetailError, InputError
 
-CLOSING_S = 5.0
+CLOSING_S = 1.0
 
 
-async def execute(flags: Flags, prompt: str) -> int:
-    """Do what the flags say, print it, and return the exit code."""
-    interrupt = _Interrupt()
-    sink = Sink(sys.stdout.buffer)
-    form: Format = flags.output_format or "text"
-    with interrupt.listening():
+async def execute(flags: Flags) -> int:
+    """Do what the flags say, print it, and return the exit code; ConflictError where there is nothing to do."""
+    told = _Told(flags)
+    stop = Stop(told.tell)
+    with stop.listening():
         async with AsyncExitStack() as stack:
-            try:
-                plan = _Assembly(flags, prompt)
-                form = plan.form
-                run = await plan.assemble(stack, sink)
-                interrupt.run = run
-                ending = await run.execute()
-            except asyncio.CancelledError:
-                ending = _stillborn(Ending("cancelled", CANCELLED), form, sink)
-            except HaltError as halt:
-                ending = _stillborn(Ending(halt.reason, halt.message), form, sink)
-            except AuthenticationError as error:
-                ending = _stillborn(Ending("authentication", error.problem), form, sink)
-            except SessionError as error:
-                ending = _stillborn(Ending("session_error", str(error)), form, sink)
-            except DovetailError as error:
-                ending = _stillborn(Ending("configuration", str(error)), form, sink)
-            except Exception as error:
-                ending = _stillborn(unexpected(error), form, sink)
-            interrupt.over = True
+            ending = await _ended(flags, told, stop, stack)
+            stop.told(told.tell(ending))
             await _closed(stack)
-    _tell(ending, form)
-    return ending.kind.exit_code
+            await stop.let_go()
+    return stop.code
+
+
+async def _ended(flags: Flags, told: _Told, stop: Stop, stack: AsyncExitStack) -> Ending:
+    """Run to the one ending."""
+    try:
+        plan = _Assembly(flags)
+        told.form = plan.form
+        stop.limit(plan.limits.max_wall_time_s)
+        prompt = await read_prompt(flags, sys.stdin, warn)
+        run = await plan.assemble(prompt, stack, told.sink)
+        told.run = run
+        stop.begin(run)
+        return await run.execute()
+    except ConflictError:
+        raise
+    except asyncio.CancelledError:
+        return stop.cause
+    except HaltError as halt:
+        return Ending(halt.reason, halt.message)
+    except AuthenticationError as error:
+        return Ending("authentication", error.problem)
+    except SessionError as error:
+        return Ending("session_error", str(error))
+    except DovetailError as error:
+        return Ending("configuration", str(error))
+    except Exception as error:
+        return unexpected(error)
+
+
+class _Told:
+    """What the user has been told: exactly one result, and on stderr why it is none."""
+
+    def __init__(self, flags: Flags) -> None:
+        self.form: Format = flags.output_format or "text"
+        self.sink = Sink(sys.stdout.buffer)
+        self.run: Run | None = None
+
+    def tell(self, ending: Ending) -> int:
+        """Tell how it ended, and return the exit code; what never began has its one result all the same."""
+        if self.run is None:
+            Output(self.form, self.sink, str(uuid.uuid4()), "").result(ending, {})
+        else:
+            ending = self.run.cut_short(ending)
+        if self.sink.problem and not ending.is_error:
+            ending = Ending("output_error", f"The answer could not be written: {self.sink.problem}.")
+        if ending.is_error:
+            self._explain(ending)
+        return ending.kind.exit_code
+
+    def _explain(self, ending: Ending) -> None:
+        if self.form == "json":
+            error = {"type": ending.kind.error, "message": ending.message, "code": ending.kind.exit_code}
+            warn(json.dumps({"error": error}, indent=2, ensure_ascii=False))
+        else:
+            warn(ending.message)
 
 
 def cancelled(flags: Flags) -> int:
     """The end of a run that was interrupted before it could listen."""
-    form: Format = flags.output_format or "text"
-    ending = _stillborn(Ending("cancelled", CANCELLED), form, Sink(sys.stdout.buffer))
-    _tell(ending, form)
-    return ending.kind.exit_code
+    ending = Ending("cancelled", CANCELLED)
+    return _Told(flags).tell(ending)
 
 
 async def _closed(stack: AsyncExitStack) -> None:
@@ -87,69 +123,15 @@ async def _closed(stack: AsyncExitStack) -> None:
 
 def warn(text: str) -> None:
     """Say something on stderr, which nobody parses."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
-
-
-def _stillborn(ending: Ending, form: Format, sink: Sink) -> Ending:
-    """A run that never began still has its one result."""
-    Output(form, sink, str(uuid.uuid4()), "").result(ending, {})
-    return ending
-
-
-def _tell(ending: Ending, form: Format) -> None:
-    if not ending.is_error:
-        return
-    if form == "json":
-        error = {"type": ending.kind.error, "message": ending.message, "code": ending.kind.exit_code}
-        warn(json.dumps({"error": error}, indent=2, ensure_ascii=False))
-    else:
-        warn(ending.message)
-
-
-class _Interrupt:
-    """SIGINT and SIGTERM: they end the run, or what leads up to it."""
-
-    def __init__(self) -> None:
-        self.run: Run | None = None
-        self.over = False
-        self._task = asyncio.current_task()
-        self._arrived = False
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Listen, and let in what the caller has held back."""
-        loop = asyncio.get_running_loop()
-        both = {signal.SIGINT, signal.SIGTERM}
-        for number in both:
-            loop.add_signal_handler(number, self._arrive)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
-        try:
-            yield
-        finally:
-            # What is left to do takes no time; a late signal must not spoil an end that is already told, not even while
-            # the handlers change.
-            signal.pthread_sigmask(signal.SIG_BLOCK, both)
-            for number in both:
-                loop.remove_signal_handler(number)
-                signal.signal(number, lambda *_: None)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
-
-    def _arrive(self) -> None:
-        if self.over:
-            return
-        if self.run is not None:
-            self.run.interrupt()
-        elif not self._arrived and self._task is not None:
-            self._task.cancel()
-        self._arrived = True
+    with suppress(OSError, ValueError):  # a full disk, or nobody who listens: no reason to end a run
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
 
 
 class _Assembly:
     """A run put together from flags, settings and environment; what is wrong with them is found before it runs."""
 
-    def __init__(self, flags: Flags, prompt: str) -> None:
+    def __init__(self, flags: Flags) -> None:
         self.flags = flags
-        self.prompt = prompt
         launch = Path.cwd()
         self.contract = self._contract(launch)
         self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
@@ -200,9 +182,9 @@ class _Assembly:
                 "remove the rule from permissions.deny, permissions.ask, tools.disabled or --exclude-tools",
             )
 
-    async def assemble(self, stack: AsyncExitStack, sink: Sink) -> Run:
+    async def assemble(self, given: Prompt, stack: AsyncExitStack, sink: Sink) -> Run:
         """Connect to the model and to servers, open the transcript, and make the run."""
-        prompt = expand_mentions(self.prompt, self.workspace, self.rules)
+        prompt = given.with_typed(expand_mentions(given.typed, self.workspace, self.rules))
         provider = connect(self._provider_options())
         stack.push_async_callback(provider.close)
         recorder, history = self._session()
@@ -222,7 +204,7 @@ class _Assembly:
             prompt=prompt,
             workspace=self.workspace,
             contract=self.contract,
-            limits=self.limits,
+            limits=replace(self.limits, max_wall_time_s=UNLIMITED),  # the whole command is timed, not only its run
             tool_limits=self._tool_limits(),
             system_prompt=self.flags.system_prompt,
             append_system_prompt=self.flags.append_system_prompt,
@@ -282,7 +264,9 @@ def _limits(flags: Flags, settings: Settings) -> Limits:
         parse_duration(str(model.max_wall_time_seconds), "settings.json: model.maxWallTimeSeconds")
     return Limits(
         max_turns=_count(flags.max_session_turns, "--max-session-turns", model.max_session_turns),
-        max_wall_time_s=parse_duration(flags.max_wall_time) if flags.max_wall_time else model.max_wall_time_seconds,
+        max_wall_time_s=(
+            model.max_wall_time_seconds if flags.max_wall_time is None else parse_duration(flags.max_wall_time)
+        ),
         max_tool_calls=_count(flags.max_tool_calls, "--max-tool-calls", model.max_tool_calls),
         max_structured_retries=_count(flags.max_structured_retries, "--max-structured-retries", 10),
         max_subagent_depth=flags.max_subagent_depth,

@@ -23,6 +23,7 @@ Reason = Literal[
     "max_turns",
     "wall_time",
     "tool_calls",
+    "output_error",
     "cancelled",
 ]
 
@@ -52,6 +53,7 @@ KINDS: dict[Reason, Kind] = {
     "max_turns": Kind(53, "error_max_turns", "FatalTurnLimitedError"),
     "wall_time": Kind(55, "error_max_wall_time", "FatalBudgetExceededError"),
     "tool_calls": Kind(55, "error_max_tool_calls", "FatalBudgetExceededError"),
+    "output_error": Kind(74, _DURING, "OutputError"),
     "cancelled": Kind(130, _DURING, "FatalCancellationError"),
 }
 
@@ -118,3 +120,5 @@ MAX_TURNS_NOTE = (
     "permissions.deny / --exclude-tools and that the schema is satisfiable."
 )
 CANCELLED = "Operation cancelled."
+# The answer to a call that the end of the run overtook.
+CUT_OFF = "Cancelled: the run ended before this call did."

@@ -5,11 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TextIO
+from typing import Literal
 
 from dovetail.agent.types import ApprovalMode
-
-MAX_STDIN_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,19 +135,6 @@ def _absent(flags: Flags) -> Iterable[tuple[bool, str]]:
     yield flags.prompt_interactive is not None, "--prompt-interactive (-i) is not available: dovetail run is headless."
     yield flags.input_format == "stream-json", "--input-format stream-json is not available: a run has one prompt."
     yield flags.acp, "--acp is not available: dovetail run is headless."
-
-
-def read_prompt(flags: Flags, stdin: TextIO | None) -> str:
-    """What to do: piped text, a blank line, and the prompt; ConflictError where there is neither."""
-    said = flags.prompt if flags.prompt is not None else " ".join(flags.query)
-    said = said.encode("utf-8", "replace").decode()  # bytes of the command line that are no text cannot be sent
-    piped = ""
-    if stdin is not None and not stdin.isatty():
-        piped = stdin.buffer.read(MAX_STDIN_BYTES).decode("utf-8", "replace")
-    text = f"{piped}\n\n{said}" if piped.strip() else said
-    if not text.strip() and not (flags.json_schema is not None and not flags.json_schema.strip()):
-        raise ConflictError("No input provided via stdin. Pass a prompt via -p, as a positional argument, or a pipe.")
-    return text
 
 
 def split_names(values: Iterable[str]) -> tuple[str, ...]:

@@ -10,16 +10,19 @@ from dovetail.agent.protocols import Permissions
 
 MAX_BYTES = 1 << 20
 _MENTION = re.compile(r"(?<!\S)@((?:\\ |\S)+)")
-# What is written like this is meant as a path; a bare word may be anybody's handle.
-_PATH = re.compile(r"\.{0,2}/|~/|.*/")
+# What begins like this is meant as a path; anything else may be somebody's handle, or a package such as @types/node.
+_PATH = re.compile(r"\.{0,2}/|~/")
 
 
 def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> str:
-    """The prompt, followed by the files that it mentions; one that cannot be read ends the run as an input error."""
+    """What the user typed, followed by the files that it mentions.
+
+    A mention that is no file is text, unless it begins as a path does: then the run ends as an input error.
+    """
     parts = [prompt]
     for written in dict.fromkeys(found[1] for found in _MENTION.finditer(prompt)):
         name = written.replace("\\ ", " ").rstrip(".,;:!?")
-        path = workspace / Path(name).expanduser()
+        path = workspace / (Path(name).expanduser() if name.startswith("~/") else name)
         if not _exists(path):
             if _PATH.match(name):
                 raise HaltError("input_error", f"The prompt mentions @{name}, but there is no such file.")
@@ -31,7 +34,7 @@ def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> s
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dovetail.agent.endings import CUT_OFF
 from dovetail.agent.settings import dovetail_home
 from dovetail.agent.types import (
     REDACTED_ARGUMENTS,
@@ -42,7 +43,6 @@ _TITLE = 80
 _STATUSES = frozenset("ok error invalid denied not_found skipped duplicate cancelled".split())
 # Results of the terminal tool whose text may quote what it was given: words of hooks and of failures.
 _QUOTING = frozenset(("denied", "error"))
-_CUT_OFF = "Cancelled: the run ended before this call did."
 
 
 class SessionError(InputError):
@@ -284,7 +284,7 @@ def _turns(records: Sequence[dict[str, Any]]) -> list[Turn]:
 
     def answer() -> None:
         nonlocal results
-        results += [ToolResult(use.id, use.name, _CUT_OFF, True, "cancelled") for use in open_calls.values()]
+        results += [ToolResult(use.id, use.name, CUT_OFF, True, "cancelled") for use in open_calls.values()]
         if results:
             turns.append(ToolTurn(tuple(results)))
         results = []

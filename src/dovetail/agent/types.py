@@ -253,8 +253,8 @@ class AuthenticationError(ProviderError):
 class ProviderOptions:
     """How to reach a model: what flags, settings and environment say together.
 
-    `name` is "openai", "anthropic", "gemini", "local", "speaker", or "" for what is configured, else the speaker;
-    `model` names the model or, for "local", its directory.
+    `name` is "openai", "anthropic", "gemini", "local", "speaker", or "" for what is configured; `model` names the model
+    or, for "local", its directory.
     """
 
     name: str = ""

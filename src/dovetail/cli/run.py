@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dovetail.agent.flags import ConflictError, Flags, check_conflicts, read_prompt, split_names
+from dovetail.agent.flags import ConflictError, Flags, check_conflicts, split_names
 
 _TOOLS: Any = {"multiple": True, "metavar": "NAMES"}
 
@@ -47,7 +47,7 @@ def _interrupted(*_: Any) -> None:
 @click.option("--include-partial-messages", is_flag=True, help="Show replies while they come (stream-json only).")
 @click.option("-C", "--workspace", metavar="DIR", default=".", help="The directory to work in; this one by default.")
 @click.option("--provider", metavar="NAME", help="openai, anthropic, gemini, local or speaker.")
-@click.option("-m", "--model", metavar="NAME", help="The model's name, or for local its directory.")
+@click.option("-m", "--model", metavar="NAME", help="The model's name, or its directory, or speaker.")
 @click.option("--base-url", metavar="URL", help="Where the provider's interface is, such as a server of your own.")
 @click.option("--seed", type=int, metavar="N", help="The same seed makes the speaker say the same.")
 @click.option("--max-session-turns", metavar="N", help="How often the model may be called.")
@@ -77,8 +77,8 @@ def run(context: click.Context, /, **options: Any) -> None:
     """Let a model work in a directory until its answer fits a schema.
 
     The model reads, searches and, where you allow it, changes files and runs commands. With --json-schema it must end
-    by delivering a value that fits; standard output then has that value and nothing else. Without a provider the
-    embedded speaker answers: it is no language model and its values are random, but they always fit.
+    by delivering a value that fits; standard output then has that value and nothing else. A model has to be named, by
+    flags, environment or settings; "--model speaker" is none: its values are random, but they always fit.
 
     \b
     Examples
@@ -120,12 +120,11 @@ def _run(context: click.Context, flags: Flags) -> int:
     before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         check_conflicts(flags, stdin_is_terminal=sys.stdin is not None and sys.stdin.isatty())
-        prompt = read_prompt(flags, sys.stdin)
         from dovetail.agent.command import execute
 
         # An event loop that is half made cannot be interrupted cleanly; `execute` lets the signals in.
         signal.pthread_sigmask(signal.SIG_BLOCK, before)
-        return asyncio.run(execute(flags, prompt))
+        return asyncio.run(execute(flags))
     except ConflictError as conflict:
         click.echo(str(conflict), err=True)
         click.echo(context.get_usage(), err=True)

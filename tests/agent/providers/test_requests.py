@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.agent.providers import configured, connect
+from dovetail.agent.providers import NoModelError, configured, connect
 from dovetail.agent.providers.local import speaker_provider
 from dovetail.agent.providers.strict import fits
 from dovetail.agent.types import (
@@ -147,8 +147,6 @@ def test_further_fields_reach_the_service_and_thinking_gives_way_to_a_forced_cal
 KEYS = {"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a", "GEMINI_API_KEY": "g"}
 CONFIGURED = [
     # options, environment, expected name and model
-    (ProviderOptions(), {}, ("speaker", "")),
-    (ProviderOptions(), KEYS, ("speaker", "")),
     (ProviderOptions(), KEYS | {"ANTHROPIC_MODEL": "claude-x"}, ("anthropic", "claude-x")),
     (ProviderOptions(), {"OPENAI_MODEL": "q", "OPENAI_BASE_URL": "http://localhost"}, ("openai", "q")),
     (ProviderOptions(model="speaker"), KEYS, ("speaker", "speaker")),
@@ -181,13 +179,16 @@ def test_options_that_name_nothing_are_told(options: ProviderOptions, monkeypatc
 # The speaker.
 
 
-def test_the_speaker_says_what_it_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_speaker_answers_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_MODEL", "ANTHROPIC_MODEL", "GEMINI_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    provider = connect(ProviderOptions())
-    assert "not a language model" in capsys.readouterr().err
-    assert ("speaker", "speaker") == (provider.name, provider.model)
-    assert read(provider, Request((UserTurn("hi"),)))[0].turn.text
+    for environment in ({}, KEYS):
+        with pytest.raises(NoModelError, match="--model speaker"):
+            configured(ProviderOptions(), environment)
+    for options in (ProviderOptions("speaker"), ProviderOptions(model="speaker")):
+        provider = connect(options)
+        assert ("speaker", "speaker") == (provider.name, provider.model)
+        assert read(provider, Request((UserTurn("hi"),)))[0].turn.text
 
 
 def test_the_speaker_calls_no_tool_but_the_terminal_one_of_its_own_accord() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dovetail.agent.endings import Captured, HaltError
+from dovetail.agent.endings import CUT_OFF, Captured, HaltError
 from dovetail.agent.loop.calls import Called, Caller
 from dovetail.agent.loop.guards import LoopGuard, fingerprint
 from dovetail.agent.loop.registry import Registry
@@ -49,9 +49,8 @@ class Batch:
             await self._execute(structured or pending, show)
             self._skip(pending)
         except BaseException:
-            text = "Cancelled: the run ended before this call did."
             for index in self._empty():
-                self._fill(index, ToolResult(self._uses[index].id, self._uses[index].name, text, True, "cancelled"))
+                self._fill(index, ToolResult(self._uses[index].id, self._uses[index].name, CUT_OFF, True, "cancelled"))
             raise
         finally:
             self._show(show)

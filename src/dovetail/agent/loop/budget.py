@@ -85,7 +85,7 @@ class Budget:
     def structured_failure(self) -> None:
         """Count a call of the terminal tool that was not accepted."""
         self.failed_structured += 1
-        if self.failed_structured > self._limits.max_structured_retries:
+        if 0 <= self._limits.max_structured_retries < self.failed_structured:
             raise HaltError(
                 "structured_output_retries",
                 f"Run aborted: {self.failed_structured} structured_output calls were not accepted "

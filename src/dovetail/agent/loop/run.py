@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.agent.contract import Contract
-from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message
+from dovetail.agent.endings import Ending, HaltError, Reason, missing_message
 from dovetail.agent.loop.budget import Budget, Limits, wall_time_message
 from dovetail.agent.loop.conversation import Conversation
 from dovetail.agent.loop.guards import fingerprint
@@ -75,6 +75,7 @@ class Run:
         self._state.call_ids = set(self._state.handled)
         self._cause: tuple[Reason, str] | None = None
         self._work_task: asyncio.Task[Ending] | None = None
+        self._told: Ending | None = None
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -94,10 +95,6 @@ class Run:
             if self._work_task:
                 self._work_task.cancel()
 
-    def interrupt(self) -> None:
-        """What SIGINT and SIGTERM do."""
-        self.abort("cancelled", CANCELLED)
-
     async def execute(self) -> Ending:
         """Run to the end, close the background, and emit the one result."""
         parts, seconds = self._parts, self._plan.limits.max_wall_time_s
@@ -115,6 +112,15 @@ class Run:
         await tasks.close()
         return self._close(ending, parts)
 
+    def cut_short(self, ending: Ending) -> Ending:
+        """Tell an ending in place of a run that does not come to its own, and return the one that was told."""
+        if self._told is not None:
+            return self._told
+        if self._state.captured is not None:
+            ending = Ending("structured_output", captured=self._state.captured)
+        self._parts.output.break_off()
+        return self._close(ending, self._parts)
+
     def _close(self, ending: Ending, parts: Parts) -> Ending:
         problem = parts.recorder.flush()
         if problem:
@@ -123,6 +129,7 @@ class Run:
         outcome = "cancelled" if ending.reason == "cancelled" else "error" if ending.is_error else "ok"
         parts.telemetry.end(outcome, ending.reason if ending.is_error else "", _public(ending))
         parts.output.result(ending, self._state.figures())
+        self._told = ending
         return ending
 
     async def _ending(self, tasks: RunTasks) -> Ending:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, Literal
 
-from dovetail.agent.endings import Ending
+from dovetail.agent.endings import CUT_OFF, Ending
 from dovetail.agent.output.envelopes import Envelopes, Wire, compact, line, usage_of
-from dovetail.agent.types import AssistantTurn, ToolResult, Usage
+from dovetail.agent.types import AssistantTurn, ToolResult, ToolUse, Usage
 
 Format = Literal["text", "json", "stream-json"]
 
 
 class Sink:
-    """Standard output, or None for nowhere; a reader that has gone away silences it and is no error."""
+    """Standard output, or None for nowhere; a reader that has gone away silences it and is no error.
+
+    `problem` says what else kept something from being written, such as a full disk.
+    """
 
     def __init__(self, file: BinaryIO | None) -> None:
         self._file = file
+        self.problem = ""
 
     def write(self, text: str) -> None:
         """Write a line and push it out at once: readers wait for it."""
@@ -28,10 +33,13 @@ class Sink:
             self._file.write(text.encode("utf-8", "replace") + b"\n")
             self._file.flush()
         except (BrokenPipeError, ConnectionResetError, ValueError):
-            # What the buffer still holds would fail again when the process ends.
+            self._silence()
+        except OSError as error:
+            self.problem = error.strerror or str(error)
             self._silence()
 
     def _silence(self) -> None:
+        """Write nothing any more: what the buffer still holds would fail again when the process ends."""
         file, self._file = self._file, None
         try:
             assert file is not None
@@ -51,7 +59,12 @@ class Output:
         self._sink = sink
         self._envelopes = Envelopes(session_id, model)
         self.messages: list[Wire] = []  # kept for json and for callers in Python
+        self._closing = (
+            threading.Lock()
+        )  # taken for good by whoever tells the result: the run, or what ends it by force
         self._closed = False
+        self._unanswered: dict[str, tuple[ToolUse, str | None]] = {}
+        self._growing: dict[str | None, int | None] = {}  # replies whose pieces are shown, and the open block of each
 
     def init(self, data: Mapping[str, Any]) -> None:
         """Say what the run has to work with."""
@@ -59,11 +72,13 @@ class Output:
 
     def assistant(self, turn: AssistantTurn, usage: Usage, parent: str | None = None) -> None:
         """Show a whole reply."""
+        self._unanswered |= {use.id: (use, parent) for use in turn.tool_uses}
         for message in self._envelopes.assistant(turn, usage, parent):
             self._put(message)
 
     def tool_result(self, result: ToolResult, parent: str | None = None) -> None:
         """Show the answer to a call."""
+        self._unanswered.pop(result.tool_use_id, None)
         self._put(self._envelopes.tool_result(result, parent))
 
     def user(self, text: str, parent: str | None = None) -> None:
@@ -77,11 +92,12 @@ class Output:
     def event(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         """Show a piece of a reply, where pieces are wanted."""
         if self.partial:
+            self._follow(event, parent)
             self._put(self._envelopes.partial(event, parent))
 
     def result(self, ending: Ending, figures: Mapping[str, Any]) -> None:
         """Close the stream with the one result."""
-        if self._closed:
+        if not self._closing.acquire(blocking=False):
             return
         message = result_of(self._envelopes.session_id, ending, figures, with_stats=self.form == "json")
         if self.form == "text":
@@ -92,6 +108,24 @@ class Output:
         if self.form == "json":
             self._sink.write(compact(self.messages))
         self._closed = True
+
+    def break_off(self) -> None:
+        """Close what is open: pieces of replies, and calls that will get no other answer."""
+        for parent, index in list(self._growing.items()):
+            if index is not None:
+                self.event({"type": "content_block_stop", "index": index}, parent)
+            self.event({"type": "message_stop"}, parent)
+        for use, parent in list(self._unanswered.values()):
+            self.tool_result(ToolResult(use.id, use.name, CUT_OFF, True, "cancelled"), parent)
+
+    def _follow(self, event: Mapping[str, Any], parent: str | None) -> None:
+        match event["type"]:
+            case "message_start" | "content_block_stop":
+                self._growing[parent] = None
+            case "content_block_start":
+                self._growing[parent] = event["index"]
+            case "message_stop":
+                self._growing.pop(parent, None)
 
     def _put(self, message: Wire) -> None:
         if self._closed:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ _POLL_S = 0.005
 _MAX_SWEEPS = 200
 # The environment variable that marks everything that a call started, wherever it went.
 MARK = "DOVETAIL_CALL"
+# The marks of all that may run now, for the end of the process itself.
+_live: set[str] = set()
 
 
 @asynccontextmanager
@@ -28,7 +30,7 @@ async def running(
 
     Also gone are descendants that left the session, where /proc tells which carry the mark in their environment.
     """
-    mark = uuid.uuid4().hex
+    mark = new_mark()
     start = asyncio.create_subprocess_exec(
         *command, env={**(os.environ if env is None else env), MARK: mark}, start_new_session=True, **options
     )
@@ -39,6 +41,14 @@ async def running(
     finally:
         if starting.done() and not starting.cancelled() and starting.exception() is None:
             await to_the_end(asyncio.ensure_future(_end(starting.result(), mark)))
+        _live.discard(mark)
+
+
+def new_mark() -> str:
+    """A mark for the environment of a process, by which it and all that it starts are found again."""
+    mark = uuid.uuid4().hex
+    _live.add(mark)
+    return mark
 
 
 async def exited(process: asyncio.subprocess.Process) -> int:
@@ -87,22 +97,35 @@ async def kill_marked(mark: str) -> None:
     """
     nobody = 0
     for _ in range(_MAX_SWEEPS):
-        found = _carriers(mark)
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        nobody = 0 if found else nobody + 1
+        nobody = 0 if _kill({mark}) else nobody + 1
         if nobody == 2:
+            _live.discard(mark)
             return
         await asyncio.sleep(_POLL_S)
 
 
-def _carriers(mark: str) -> list[int]:
-    """Processes with the mark in their environment; none where the system does not tell."""
-    wanted = f"{MARK}={mark}".encode()
+def kill_everything() -> None:
+    """End every process that was started here and may still run, without waiting: this one is about to end."""
+    for _ in range(_MAX_SWEEPS):
+        if not _live or not _kill(_live):
+            return
+
+
+def _kill(marks: Collection[str]) -> bool:
+    """End the processes that carry one of the marks; whether there were any."""
+    found = _carriers(marks)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(found)
+
+
+def _carriers(marks: Collection[str]) -> list[int]:
+    """Processes with one of the marks in their environment; none where the system does not tell."""
+    wanted = {f"{MARK}={mark}".encode() for mark in marks}
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+            if not wanted.isdisjoint((folder / "environ").read_bytes().split(b"\0")):
                 found.append(int(folder.name))
     return found
