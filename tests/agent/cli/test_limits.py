@@ -174,6 +174,20 @@ def test_an_answer_that_a_full_disk_does_not_take_is_told(bench: Bench) -> None:
         assert "The answer could not be written: No space left on device." in finished.stderr
 
 
+@pytest.mark.parametrize("ending", ["signal", "time"])
+def test_a_search_that_runs_away_does_not_hold_the_run(bench: Bench, ending: str) -> None:
+    bench.env["PATH"] = "/nowhere"  # no ripgrep
+    bench.write("a.txt", "a" * 60 + "!")
+    with ScriptedServer([Reply(Call("grep_search", {"pattern": "(a|aa|a)+$"}, "slow"))]) as server:
+        running = bench.start(server, "--max-wall-time", "3" if ending == "time" else "1h", form="stream-json")
+        running.wait_for('"slow"')
+        if ending == "signal":
+            running.send(signal.SIGTERM)
+        finished = running.finish()
+    code, reason = (55, "wall_time") if ending == "time" else (130, "cancelled")
+    assert (code, reason, ["slow"]) == (finished.code, finished.result["termination_reason"], list(finished.results()))
+
+
 def test_a_second_signal_ends_the_process_at_once_with_its_result(bench: Bench) -> None:
     stubborn = "trap '' TERM INT; touch up; while :; do sleep 0.1; done"
     with ScriptedServer([Reply(Call("run_shell_command", {"command": stubborn}, "slow"))]) as server:
