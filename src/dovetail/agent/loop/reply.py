@@ -53,6 +53,7 @@ class _Open:
     id: str = ""  # unique within the run
     given_id: str = ""  # as the provider says
     name: str = ""
+    ended: bool = False
 
 
 async def read_reply(
@@ -112,8 +113,10 @@ class _Collector:
                     self._grow(self._calls[index], text, {"type": "input_json_delta", "partial_json": text})
             case ToolEnd(index, signature):
                 if index in self._calls:
-                    self._calls[index].signature = signature
-                    self._stop()
+                    call = self._calls[index]
+                    call.signature, call.ended = signature, True
+                    if self._shown_index is not None and self._blocks[self._shown_index] is call:
+                        self._stop()
             case UsageDelta(usage):
                 self.usage = usage
             case Finish(reason):
@@ -141,7 +144,10 @@ class _Collector:
                 blocks.append(Thinking(text, block.signature))
             elif block.kind == "tool_use":
                 ids.append(block.given_id)
-                blocks.append(ToolUse(block.id, block.name, text, _object(text), block.signature))
+                # What the token limit cut says nothing, even where its beginning happens to be an object.
+                said = self.finish != "length" or (block.ended and text.strip())
+                value = _object(text) if said else None
+                blocks.append(ToolUse(block.id, block.name, text, value, block.signature))
         return Reply(AssistantTurn(tuple(blocks)), self.usage, self.finish, tuple(ids))
 
     def _last(self, kind: str) -> _Open:

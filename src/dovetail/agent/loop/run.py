@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.agent.contract import Contract
-from dovetail.agent.endings import Ending, HaltError, Reason, missing_message
+from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message
 from dovetail.agent.loop.budget import Budget, Limits, wall_time_message
 from dovetail.agent.loop.conversation import Conversation
 from dovetail.agent.loop.guards import fingerprint
@@ -111,6 +111,10 @@ class Run:
             self._state.cancel.set()
         await tasks.close()
         return self._close(ending, parts)
+
+    def interrupt(self) -> None:
+        """End the run as a user who gives up does."""
+        self.abort("cancelled", CANCELLED)
 
     def cut_short(self, ending: Ending) -> Ending:
         """Tell an ending in place of a run that does not come to its own, and return the one that was told."""

@@ -171,7 +171,8 @@ class _Reader:
     """From events to deltas."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, int] = {}  # the number of a call by that of its block
+        self._calls: dict[int, int] = {}  # the number of a call by that of its block, which gateways use again
+        self._begun = 0
         self._usage = Usage()
         self._reason = ""
 
@@ -197,7 +198,8 @@ class _Reader:
     def _start(self, index: int, block: Any) -> Iterator[Delta]:
         match block.type:
             case "tool_use":
-                self._calls[index] = len(self._calls)
+                self._calls[index] = self._begun
+                self._begun += 1
                 yield ToolStart(self._calls[index], block.id, block.name)
                 if block.input:  # whole at once, as some gateways send it
                     yield ToolArguments(self._calls[index], json.dumps(block.input, ensure_ascii=False))
