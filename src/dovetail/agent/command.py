@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 import uuid
 from contextlib import AsyncExitStack, suppress
@@ -15,12 +14,13 @@ from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
 from dovetail.agent.flags import ConflictError, Flags
 from dovetail.agent.hooks import CommandHooks, HookSession
-from dovetail.agent.loop import Limits, Parts, Plan, Run
-from dovetail.agent.loop.budget import UNLIMITED, parse_count, parse_duration
+from dovetail.agent.loop import Parts, Plan, Run
+from dovetail.agent.loop.budget import UNLIMITED
 from dovetail.agent.loop.nothing import NoRecorder
 from dovetail.agent.loop.run import unexpected
 from dovetail.agent.mcp import Servers, connect_servers, state_messages
 from dovetail.agent.mentions import expand_mentions
+from dovetail.agent.options import catalog_of, check_prices, limits_of, provider_options
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.output.writers import Format
 from dovetail.agent.permissions import Rules, ToolFlags
@@ -28,11 +28,11 @@ from dovetail.agent.prompt import Prompt, read_prompt
 from dovetail.agent.protocols import Recorder
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
-from dovetail.agent.settings import Settings, load_settings, read_mcp_config
+from dovetail.agent.settings import load_settings, read_mcp_config
 from dovetail.agent.stopping import Stop
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
-from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ProviderOptions, ToolLimits, Turn
+from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ToolLimits, Turn
 from dovetail.errors import DovetailError, InputError
 
 CLOSING_S = 1.0
@@ -142,7 +142,8 @@ class _Assembly:
             servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
             self.settings = self.settings.model_copy(update={"mcp_servers": servers})
         self.form: Format = flags.output_format or self.settings.output.format
-        self.limits = _limits(flags, self.settings)
+        self.limits = limits_of(flags, self.settings)
+        self.catalog = catalog_of(flags, self.settings)
         tool_flags = ToolFlags(
             core=flags.core_tools,
             allowed=flags.allowed_tools,
@@ -185,8 +186,10 @@ class _Assembly:
     async def assemble(self, given: Prompt, stack: AsyncExitStack, sink: Sink) -> Run:
         """Connect to the model and to servers, open the transcript, and make the run."""
         prompt = given.with_typed(expand_mentions(given.typed, self.workspace, self.rules))
-        provider = connect(self._provider_options())
+        options = provider_options(self.flags, self.settings)
+        provider = connect(options)
         stack.push_async_callback(provider.close)
+        check_prices(self.limits, self.catalog, provider.model, options.fallback_model)
         recorder, history = self._session()
         servers = await self._servers(stack)
         stack.callback(recorder.close)
@@ -209,6 +212,7 @@ class _Assembly:
             system_prompt=self.flags.system_prompt,
             append_system_prompt=self.flags.append_system_prompt,
             history=tuple(history),
+            catalog=self.catalog,
             init={"mcp_servers": state_messages(servers.states)},
         )
         return Run(plan, parts, [*builtin_tools(self.limits.max_subagent_depth), *servers.tools])
@@ -243,37 +247,7 @@ class _Assembly:
         copy = (flags.session_id or str(uuid.uuid4())) if flags.fork_session else None
         return sessions.resume(known, redacts=redacts, fork=copy)
 
-    def _provider_options(self) -> ProviderOptions:
-        flags, model = self.flags, self.settings.model
-        return ProviderOptions(
-            name=flags.provider or os.environ.get("DOVETAIL_PROVIDER") or model.provider,
-            model=flags.model or os.environ.get("DOVETAIL_MODEL") or model.name,
-            base_url=flags.base_url or os.environ.get("DOVETAIL_BASE_URL") or model.base_url,
-            seed=flags.seed,
-        )
-
     def _tool_limits(self) -> ToolLimits:
-        seconds = self.settings.tools.shell_timeout_seconds
-        return ToolLimits() if seconds is None else ToolLimits(timeout_s=seconds)
-
-
-def _limits(flags: Flags, settings: Settings) -> Limits:
-    model = settings.model
-    parallel = os.environ.get("DOVETAIL_MAX_TOOL_CONCURRENCY", "10")
-    if model.max_wall_time_seconds != -1:
-        parse_duration(str(model.max_wall_time_seconds), "settings.json: model.maxWallTimeSeconds")
-    return Limits(
-        max_turns=_count(flags.max_session_turns, "--max-session-turns", model.max_session_turns),
-        max_wall_time_s=(
-            model.max_wall_time_seconds if flags.max_wall_time is None else parse_duration(flags.max_wall_time)
-        ),
-        max_tool_calls=_count(flags.max_tool_calls, "--max-tool-calls", model.max_tool_calls),
-        max_structured_retries=_count(flags.max_structured_retries, "--max-structured-retries", 10),
-        max_subagent_depth=flags.max_subagent_depth,
-        max_parallel=max(1, parse_count(parallel, "DOVETAIL_MAX_TOOL_CONCURRENCY", 1000)),
-        max_calls_per_prompt=model.max_tool_calls_per_turn,
-    )
-
-
-def _count(written: str | None, name: str, otherwise: int) -> int:
-    return otherwise if written is None else parse_count(written, name)
+        tools = self.settings.tools
+        limits = ToolLimits(max_output_chars=tools.max_output_chars)
+        return limits if tools.shell_timeout_seconds is None else replace(limits, timeout_s=tools.shell_timeout_seconds)

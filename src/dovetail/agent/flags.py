@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from dovetail.agent.types import ApprovalMode
+from dovetail.agent.types import ApprovalMode, Effort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,21 @@ class Flags:
     max_tool_calls: str | None = None
     max_structured_retries: str | None = None
     max_subagent_depth: int = 5
+    max_tokens_total: str | None = None
+    max_cost: str | None = None
+    prices: str | None = None
+    max_tokens: str | None = None
+    temperature: str | None = None
+    effort: Effort | None = None
+    timeout: str | None = None
+    max_retries: str | None = None
+    fallback_model: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+    output_file: str | None = None
+    add_dir: tuple[str, ...] = ()
+    context_files: bool | None = None
+    keep_answer: bool = False
     yolo: bool = False
     approval_mode: ApprovalMode | None = None
     core_tools: tuple[str, ...] = ()
@@ -95,6 +110,7 @@ def _rules(flags: Flags, stdin_is_terminal: bool) -> Iterable[tuple[bool, str]]:
         flags.session_id is not None and resumes and not flags.fork_session,
         "Cannot use --session-id with --continue or --resume. It names a new session.",
     )
+    yield flags.quiet and flags.verbose, "Cannot use both --quiet and --verbose together."
     yield flags.fork_session and not resumes, "--fork-session must be used with --resume or --continue."
     yield (
         flags.session_id is not None and not _is_uuid(flags.session_id),

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.alias_generators import to_camel
 
-from dovetail.agent.types import ApprovalMode
+from dovetail.agent.types import ApprovalMode, Effort, LoopLimits
 from dovetail.errors import InputError
 
 _MAX_BYTES = 4 << 20
@@ -54,6 +54,7 @@ class ToolSettings(_Model):
     approval_mode: ApprovalMode | None = None
     web_fetch: bool = False
     shell_timeout_seconds: float | None = Field(default=None, gt=0)
+    max_output_chars: int = Field(default=25_000, ge=-1)
 
     @field_validator("approval_mode", mode="before")
     @classmethod
@@ -75,6 +76,29 @@ class ModelSettings(_Model):
     max_wall_time_seconds: float = -1
     max_tool_calls: int = -1
     max_tool_calls_per_turn: int | None = None
+    max_tokens_total: int = -1
+    max_cost_usd: float = Field(default=-1, ge=-1, allow_inf_nan=False)
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    context_window: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    effort: Effort | None = None
+    timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
+    max_retries: int = Field(default=5, ge=0, le=100)
+    fallback: str = ""
+    prices: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+
+class LoopSettings(_Model):
+    """When a model that makes no progress is stopped, in calls; -1 is never."""
+
+    in_a_row: int = Field(default=LoopLimits().in_a_row, ge=-1)
+    in_all: int = Field(default=LoopLimits().in_all, ge=-1)
+    calls_per_prompt: int = Field(default=LoopLimits().calls, ge=-1)
+
+    @property
+    def limits(self) -> LoopLimits:
+        """The same for the guard."""
+        return LoopLimits(self.in_a_row, self.in_all, self.calls_per_prompt)
 
 
 class OutputSettings(_Model):
@@ -84,9 +108,10 @@ class OutputSettings(_Model):
 
 
 class ContextSettings(_Model):
-    """Folders beside the workspace that file tools may use."""
+    """Folders beside the workspace that file tools may use, and whether AGENTS.md and CLAUDE.md are read."""
 
     include_directories: tuple[str, ...] = ()
+    files: bool = True
 
 
 class HookCommand(_Model):
@@ -144,6 +169,7 @@ class GeneralSettings(_Model):
     """What fits nowhere else."""
 
     chat_recording: bool = True
+    keep_answers: bool = False
 
 
 class Settings(_Model):
@@ -152,6 +178,7 @@ class Settings(_Model):
     permissions: PermissionSettings = PermissionSettings()
     tools: ToolSettings = ToolSettings()
     model: ModelSettings = ModelSettings()
+    loop: LoopSettings = LoopSettings()
     output: OutputSettings = OutputSettings()
     context: ContextSettings = ContextSettings()
     hooks: dict[str, tuple[HookGroup, ...]] = Field(default_factory=dict)

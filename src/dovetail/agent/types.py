@@ -17,6 +17,9 @@ STRUCTURED_OUTPUT = "structured_output"
 # What stands in every durable record in place of the arguments of the terminal tool.
 REDACTED_ARGUMENTS: Mapping[str, Any] = {"__redacted": "structured_output payload (see stdout result)"}
 
+# How much a model thinks before it answers.
+Effort = Literal["low", "medium", "high"]
+
 ApprovalMode = Literal["plan", "default", "auto-edit", "auto", "yolo"]
 
 
@@ -153,15 +156,22 @@ class Request:
 class Usage:
     """Tokens of one model call; usages add up."""
 
-    input_tokens: int = 0
+    input_tokens: int = 0  # all of them, those of the cache included
     output_tokens: int = 0
-    cached_tokens: int = 0
+    cached_tokens: int = 0  # read from the provider's cache
+    cache_written_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """Tokens in and out."""
+        return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
+            self.cache_written_tokens + other.cache_written_tokens,
         )
 
 
@@ -214,12 +224,16 @@ class UsageDelta:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """The attempt failed and a new one begins: everything that this stream said so far is void."""
+    """The attempt failed and a new one begins: everything that this stream said so far is void.
+
+    `model` is the name of the model that is asked next, where it is another one.
+    """
 
     reason: str
     attempt: int
     delay_s: float
     status: int | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +278,10 @@ class ProviderOptions:
     timeout_s: float = 600.0
     max_retries: int = 5
     seed: int | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    effort: Effort | None = None
+    fallback_model: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -289,6 +307,16 @@ class ToolLimits:
 
     timeout_s: float = 120.0
     max_output_bytes: int = 1 << 20
+    max_output_chars: int = 25_000  # of what the model is shown; -1 is without limit
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """How many calls without progress stop a run: alike in a row, alike in all, and any at all; -1 is never."""
+
+    in_a_row: int = 5
+    in_all: int = 6
+    calls: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

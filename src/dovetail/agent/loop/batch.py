@@ -70,6 +70,7 @@ class Batch:
     def _answer_replays(self) -> list[int]:
         """Answer the calls that were handled before under the same id; the others are pending."""
         state, pending = self._state, []
+        state.given_ids |= set(filter(None, self._reply.provider_ids))
         for index, (use, given) in enumerate(zip(self._uses, self._reply.provider_ids, strict=True)):
             if not given or not state.is_replay(given, fingerprint(use)):
                 pending.append(index)
@@ -105,15 +106,23 @@ class Batch:
         gate = asyncio.Semaphore(max(1, self._state.limits.max_parallel))
         cut = self._reply.finish == "length"
 
+        halts: list[HaltError] = []
+
         async def one(index: int) -> None:
             async with gate:
-                called = await self._caller.call(self._uses[index], cut)
+                try:
+                    called = await self._caller.call(self._uses[index], cut)
+                except HaltError as halt:  # a subagent used up what the run may use
+                    halts.append(halt)
+                    return
             self._slots[index] = called
             self._captured = self._captured or called.captured
 
         async with asyncio.TaskGroup() as group:
             for index in indices:
                 group.create_task(one(index))
+        if halts:
+            raise halts[0]
 
     def _groups(self, order: Sequence[int]) -> Iterator[list[int]]:
         """Neighbours that only read run together, everything else by itself."""
@@ -134,8 +143,7 @@ class Batch:
         return tool is not None and tool.read_only
 
     def _exempt(self, index: int) -> bool:
-        # Subagents are bounded by their own turns; the run's budget counts only the call that started them.
-        return self._depth > 0 or self._state.is_terminal(self._uses[index], self._depth)
+        return self._state.is_terminal(self._uses[index], self._depth)
 
     def _count_failures(self, indices: Sequence[int]) -> None:
         for index in indices:

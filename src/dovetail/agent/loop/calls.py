@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema_rs
 
 from dovetail.agent.contract.validation import MAX_SHOWN, Checked, Finding, check, from_json
-from dovetail.agent.endings import Captured
+from dovetail.agent.endings import Captured, HaltError
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
 from dovetail.agent.protocols import Tasks, Tool, ToolContext
@@ -74,7 +74,7 @@ class Caller:
         hooks = self._state.parts.hooks
         try:
             output = await tool.run(args, self._context(use))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, HaltError):
             raise
         except Exception as error:
             text = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"

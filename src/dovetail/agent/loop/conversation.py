@@ -55,12 +55,13 @@ class Conversation:
         self.inbox: list[str] = []  # what others say to a running agent; it hears it before its next turn
         self.usage = Usage()
         self.calls = 0
+        self.finish = ""  # why the last reply without calls ended
         self._turns = 0
 
     async def ask(self, text: str, choice: ToolChoice = "auto", subtype: str = "") -> str:
         """Say something and go on until the model stops calling tools, or has delivered; its last prose."""
         self._say(text, subtype)
-        guard = LoopGuard(self._state.limits.max_calls_per_prompt)
+        guard = LoopGuard(self._state.limits.loop, self._state.limits.max_calls_per_prompt)
         while True:
             if self._state.cancel.is_set():  # a tool may have swallowed the cancellation of its task
                 raise asyncio.CancelledError
@@ -70,14 +71,15 @@ class Conversation:
             reply = await self._reply(choice)
             choice = "auto"
             if not reply.turn.tool_uses:
+                self.finish = reply.finish
                 return reply.turn.text
             await self._work(reply, guard)
             if self._depth == 0 and self._state.captured:
                 return reply.turn.text
 
     def _count_turn(self) -> None:
+        self._state.budget.turn(self._depth)
         if self._depth == 0:
-            self._state.budget.turn()
             return
         self._turns += 1
         if self._turns > SUBAGENT_TURNS:
@@ -101,7 +103,9 @@ class Conversation:
         parts.telemetry.event("api_request", {"model": parts.provider.model, "turn": state.budget.turns})
         began = time.monotonic()
         try:
-            reply = await read_reply(parts.provider, request, self._show_piece, state.call_ids, self._restarted)
+            reply = await read_reply(
+                parts.provider, request, self._show_piece, state.call_ids, self._restarted, self._spend
+            )
         except ProviderError as error:
             # What a service says about a failure may quote what it was sent.
             parts.telemetry.event("api_error", {"status": error.status or 0, "error": type(error).__name__})
@@ -115,8 +119,6 @@ class Conversation:
 
     def _keep(self, reply: Reply) -> None:
         state, parts = self._state, self._state.parts
-        state.usage += reply.usage
-        self.usage += reply.usage
         if not reply.turn.blocks:
             return
         self.history.append(reply.turn)
@@ -126,13 +128,19 @@ class Conversation:
             if len(state.prose) < PREVIEW:
                 state.prose += reply.turn.text
 
+    def _spend(self, usage: Usage, is_estimated: bool) -> None:
+        self.usage += usage
+        self._state.budget.spend(self._state.parts.provider.model, usage, is_estimated)
+
     async def _work(self, reply: Reply, guard: LoopGuard) -> None:
         self.calls += len(reply.turn.tool_uses)
         batch = Batch(self._state, self._caller, self._registry, reply, self._depth)
         try:
             await batch.run(guard, self._show_result)
         finally:
-            self._answer(batch.done())
+            done = batch.done()
+            guard.learn(reply.turn.tool_uses, done.results)
+            self._answer(done)
 
     def _answer(self, done: Done) -> None:
         self.history.append(ToolTurn(done.results))
@@ -146,11 +154,20 @@ class Conversation:
         self._state.parts.output.tool_result(result, self._parent)
 
     def _restarted(self, restart: Restarted) -> None:
+        parts = self._state.parts
         data: dict[str, Any] = {"attempt": restart.attempt, "delay_s": restart.delay_s}
         if restart.status is not None:
             data["status"] = restart.status
-        self._state.parts.telemetry.event("api_retry", data)
-        self._state.parts.output.system("api_retry", {"reason": restart.reason, **data}, self._parent)
+        if restart.model:
+            names = {"fromModel": parts.provider.model, "toModel": restart.model, "statusCode": restart.status}
+            parts.warn(f"The model {parts.provider.model} failed ({restart.reason}); {restart.model} takes over.")
+            parts.telemetry.event("model_fallback", names)
+            parts.output.system("model_fallback", names, self._parent)
+            return
+        pause = f"in {restart.delay_s:.1f} s" if restart.delay_s >= 0.1 else "now"
+        parts.warn(f"The model could not be asked ({restart.reason}); attempt {restart.attempt + 1} begins {pause}.")
+        parts.telemetry.event("api_retry", data)
+        parts.output.system("api_retry", {"reason": restart.reason, **data}, self._parent)
 
 
 async def settled(tasks: Sequence[asyncio.Task[Any]], timeout_s: float) -> bool:

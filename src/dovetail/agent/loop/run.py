@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.agent.contract import Contract
-from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message
+from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message, refused_reply
 from dovetail.agent.loop.budget import Budget, Limits, wall_time_message
 from dovetail.agent.loop.conversation import Conversation
 from dovetail.agent.loop.guards import fingerprint
@@ -18,6 +18,7 @@ from dovetail.agent.loop.registry import Registry, Terminal
 from dovetail.agent.loop.state import Parts, State
 from dovetail.agent.loop.tasks import RunTasks
 from dovetail.agent.protocols import Tool
+from dovetail.agent.providers.catalog import Catalog
 from dovetail.agent.types import (
     STRUCTURED_OUTPUT,
     AssistantTurn,
@@ -56,6 +57,7 @@ class Plan:
     append_system_prompt: str = ""
     history: tuple[Turn, ...] = ()
     init: Mapping[str, Any] = field(default_factory=dict)
+    catalog: Catalog = field(default_factory=Catalog)
 
 
 class Run:
@@ -68,11 +70,18 @@ class Run:
         terminal = Terminal(contract.parameters, contract.example_arguments) if contract else None
         self._registry = Registry(tools, parts.permissions, terminal)
         self._state = State(
-            parts, plan.workspace, plan.limits, contract, Budget(plan.limits, contract is not None), _system(plan)
+            parts,
+            plan.workspace,
+            plan.limits,
+            contract,
+            Budget(plan.limits, contract is not None, plan.catalog),
+            _system(plan),
+            abort=self.abort,
         )
         self._state.tool_limits = plan.tool_limits
         self._state.handled = _handled(plan.history)
         self._state.call_ids = set(self._state.handled)
+        self._state.given_ids = set(self._state.handled)
         self._cause: tuple[Reason, str] | None = None
         self._work_task: asyncio.Task[Ending] | None = None
         self._told: Ending | None = None
@@ -162,19 +171,31 @@ class Run:
         self._parts.output.init(self._init())
         main = Conversation(state, self._registry, tasks.at(0), history=plan.history)
         text = await main.ask(plan.prompt)
+        answer, finish = text, main.finish
         reminders = self._reminders()
         while state.captured is None:
             item = await tasks.next()
             if item is not None:
                 tasks.show(item)
                 text = await main.ask(item.text, subtype=item.subtype)
+                if text.strip():  # a model may have nothing to say to a notification
+                    answer, finish = text, main.finish
             elif state.contract is None:
-                return Ending("completed", text=text)
+                refused = refused_reply(finish, answer)
+                if refused:
+                    raise refused
+                return Ending("completed", text=answer)
             elif not reminders or not state.budget.turns_left:
-                raise HaltError("structured_output_missing", missing_message(state.budget.turns, state.prose))
+                raise self._missing(main.finish)
             else:
                 text = await main.ask(REMINDER, reminders.pop(0), subtype="reminder")
         return Ending("structured_output", text=text, captured=state.captured)
+
+    def _missing(self, finish: str) -> HaltError:
+        """Why there is no answer that fits: the model was cut off or refused, or never called the tool."""
+        state = self._state
+        refused = refused_reply(finish, state.prose) if finish in ("length", "refusal") else None
+        return refused or HaltError("structured_output_missing", missing_message(state.budget.turns, state.prose))
 
     def _reminders(self) -> list[ToolChoice]:
         """The second chances of a model that answers in prose: a word, then where possible a forced call."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dovetail.agent.endings import HaltError
+from dovetail.agent.endings import BudgetError, HaltError
 from dovetail.agent.loop.conversation import Conversation, settled
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
@@ -83,6 +83,8 @@ class RunTasks:
         if not request.background:
             try:
                 return await agent.conversation.ask(request.prompt)
+            except BudgetError:
+                raise
             except (HaltError, ProviderError) as error:
                 raise ToolError(f"the subagent failed: {error}") from error
         self._agents[agent.id] = agent
@@ -111,6 +113,9 @@ class RunTasks:
         except asyncio.CancelledError:
             agent.status = "cancelled"
             agent.answer = "cancelled"
+        except BudgetError as error:
+            agent.status, agent.answer = "failed", error.message
+            self._state.abort(error.reason, error.message)
         except Exception as error:
             agent.status = "failed"
             agent.answer = f"{type(error).__name__}: {error}"

@@ -157,6 +157,10 @@ def result_of(session_id: str, ending: Ending, figures: Mapping[str, Any], with_
         "termination_reason": ending.reason,
         "suppressed_tool_calls": _list(figures.get("suppressed_tool_calls")),
     }
+    if figures.get("cost_usd") is not None:
+        message["total_cost_usd"] = round(figures["cost_usd"], 6)
+    if figures.get("is_estimated"):
+        message["usage"]["is_estimated"] = True
     if ending.is_error:
         message["error"] = {"message": ending.message}
     if captured:

@@ -2,6 +2,8 @@
 
 ProviderOptions --connect--> Provider --stream(Request)--> deltas
 
+catalog.py     what is known about models: context windows, longest replies, prices
+fallback.py    a second model for when the first one fails
 retrying.py    attempts one after the other, with pauses between them
 chat.py        a run's turns as chat messages
 strict.py      which schemas a service can enforce by itself
@@ -92,7 +94,15 @@ def _is_ready(name: str, environ: Mapping[str, str]) -> bool:
 
 def connect(options: ProviderOptions) -> Provider:
     """The provider that the options and the environment name; nothing is sent yet."""
-    options = configured(options)
+    first = _connected(configured(options))
+    if not options.fallback_model:
+        return first
+    from dovetail.agent.providers.fallback import Fallback
+
+    return Fallback(first, _connected(configured(replace(options, model=options.fallback_model))))
+
+
+def _connected(options: ProviderOptions) -> Provider:
     match options.name:
         case "openai":
             from dovetail.agent.providers.openai import OpenAIProvider

@@ -49,6 +49,7 @@ _SLIPS = frozenset(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORME
 # The client leaves a broken stream in a cycle of references. Once it is found, the event loop closes it, with a round
 # for each of the generators inside each other; left until the loop ends, it would complain on stderr.
 _CLOSING_ROUNDS = 20
+_THINKING = {"low": 1024, "medium": 8192, "high": 24_576}  # tokens that the model may think
 _DELAY = re.compile(r'"retryDelay": "(\d+(?:\.\d+)?)s"')
 # A history that another model wrote has no signatures; this one makes the interface do without.
 _NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
@@ -65,7 +66,10 @@ class GeminiProvider:
             raise AuthenticationError("there is no key for Gemini: set GEMINI_API_KEY")
         self.model = options.model
         self._extra, self._retries = settings_of(options)
-        self._seed = options.seed
+        self._timeout_s = options.timeout_s
+        self._options = options
+        if options.effort and "thinking_config" not in self._extra:
+            self._extra |= {"thinking_config": {"thinking_budget": _THINKING[options.effort]}}
         self._broken = False
         http = types.HttpOptions(
             base_url=options.base_url or None,
@@ -76,7 +80,7 @@ class GeminiProvider:
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries)
+        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -105,12 +109,13 @@ class GeminiProvider:
             yield delta
 
     def _config(self, request: Request) -> types.GenerateContentConfig:
+        options = self._options
         fields: dict[str, Any] = {
             "automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True),
             "system_instruction": request.system or None,
-            "max_output_tokens": request.max_output_tokens,
-            "temperature": request.temperature,
-            "seed": self._seed,
+            "max_output_tokens": request.max_output_tokens or options.max_output_tokens,
+            "temperature": options.temperature if request.temperature is None else request.temperature,
+            "seed": options.seed,
         }
         if request.tools:
             functions = [

@@ -54,7 +54,8 @@ class OpenAIProvider:
         if self._is_openai and not options.api_key:
             raise AuthenticationError("there is no key for OpenAI: set OPENAI_API_KEY")
         self._extra, self._retries = settings_of(options)
-        self._seed = options.seed
+        self._timeout_s = options.timeout_s
+        self._options = options
         self._client = openai.AsyncOpenAI(
             api_key=options.api_key or "none",  # servers of one's own mostly want no key, but the client does
             base_url=options.base_url or None,
@@ -64,7 +65,7 @@ class OpenAIProvider:
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries)
+        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -96,13 +97,20 @@ class OpenAIProvider:
                 chat_tool(tool, strict=tool.strict and fits(tool.parameters, "openai")) for tool in request.tools
             ]
             body["tool_choice"] = chat_choice(request.tool_choice)
-        if request.max_output_tokens is not None:
-            body["max_completion_tokens" if self._is_openai else "max_tokens"] = request.max_output_tokens
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if self._seed is not None:
-            body["seed"] = self._seed
-        return body
+        options = self._options
+        asked: dict[str, Any] = {
+            "max_completion_tokens" if self._is_openai else "max_tokens": _first(
+                request.max_output_tokens, options.max_output_tokens
+            ),
+            "temperature": _first(request.temperature, options.temperature),
+            "reasoning_effort": options.effort,
+            "seed": options.seed,
+        }
+        return body | {name: value for name, value in asked.items() if value is not None}
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
 
 
 @dataclass(slots=True)
