@@ -213,6 +213,7 @@ class _Assembly:
             append_system_prompt=self.flags.append_system_prompt,
             history=tuple(history),
             catalog=self.catalog,
+            context_window=self.settings.model.context_window,
             init={"mcp_servers": state_messages(servers.states)},
         )
         return Run(plan, parts, [*builtin_tools(self.limits.max_subagent_depth), *servers.tools])

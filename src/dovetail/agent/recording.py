@@ -294,6 +294,9 @@ def _turns(records: Sequence[dict[str, Any]]) -> list[Turn]:
         kind = record.get("type")
         if kind == "tool_result":
             results += [found for found in _results(record) if open_calls.pop(found.tool_use_id, None) is not None]
+        elif record.get("subtype") == "chat_compression":
+            answer()
+            turns[:] = _summed_up(turns, record.get("systemPayload"))
         elif kind in ("user", "assistant"):
             answer()
             turn: Turn = UserTurn(_text(record)) if kind == "user" else AssistantTurn(_blocks(record))
@@ -302,6 +305,15 @@ def _turns(records: Sequence[dict[str, Any]]) -> list[Turn]:
                 open_calls.update({use.id: use for use in turn.tool_uses})
     answer()
     return turns
+
+
+def _summed_up(turns: Sequence[Turn], payload: Any) -> list[Turn]:
+    """The turns after a summary took the place of all but the latest; unchanged where the record is no summary."""
+    match payload:
+        case {"text": str(text), "keptTurns": int(kept)} if 0 <= kept <= len(turns):
+            return [UserTurn(text), *turns[len(turns) - kept :]]
+        case _:
+            return list(turns)
 
 
 def _parts(record: Mapping[str, Any]) -> list[dict[str, Any]]:

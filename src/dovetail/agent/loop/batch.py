@@ -72,7 +72,7 @@ class Batch:
         state, pending = self._state, []
         state.given_ids |= set(filter(None, self._reply.provider_ids))
         for index, (use, given) in enumerate(zip(self._uses, self._reply.provider_ids, strict=True)):
-            if not given or not state.is_replay(given, fingerprint(use)):
+            if not given or not state.is_replay(given, fingerprint(use), self._reads(index)):
                 pending.append(index)
                 continue
             if given in state.replayed:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from dovetail.agent.endings import MAX_TURNS, MAX_TURNS_NOTE, BudgetError, HaltError
-from dovetail.agent.providers.catalog import Catalog
+from dovetail.agent.providers.catalog import Catalog, Known
 from dovetail.agent.types import LoopLimits, Usage
 from dovetail.errors import InputError
 
@@ -98,6 +98,10 @@ class Budget:
             self.subagent_turns += 1
         else:
             self.turns += 1
+
+    def known(self, model: str) -> Known:
+        """What is known about a model."""
+        return self._catalog.find(model)
 
     def spend(self, model: str, usage: Usage, is_estimated: bool = False) -> None:
         """Count the tokens of a call of the model, whether it came to its end or not."""

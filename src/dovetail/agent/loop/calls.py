@@ -14,6 +14,7 @@ from dovetail.agent.contract.validation import MAX_SHOWN, Checked, Finding, chec
 from dovetail.agent.endings import Captured, HaltError
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
+from dovetail.agent.output import bounded
 from dovetail.agent.protocols import Tasks, Tool, ToolContext
 from dovetail.agent.types import Decision, ToolCallEvent, ToolError, ToolResult, ToolUse
 from dovetail.messages import to_json
@@ -80,19 +81,27 @@ class Caller:
             text = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
             after = await hooks.post_failure(use, args, text)
             self._warn(after.warnings)
-            return _plain(_failed(use, "error", _with_context(text, context, after.context)))
+            return self._error(use, _with_context(text, context, after.context))
         if output.is_error:
             after = await hooks.post_failure(use, args, output.content)
             self._warn(after.warnings)
-            return _plain(_failed(use, "error", _with_context(output.content, context, after.context)))
+            return self._error(use, _with_context(output.content, context, after.context))
         after = await hooks.post(use, args, output)
         self._warn(after.warnings)
         if after.blocked:
             return self._denied(use, after.reason or "A PostToolUse hook rejected this result.")
-        content = _with_context(output.content, context, after.context)
-        result = ToolResult(use.id, use.name, content, display=output.display)
+        content, display = self._shown(use, _with_context(output.content, context, after.context))
+        result = ToolResult(use.id, use.name, content, display=output.display or display)
         captured = Captured(checked.value, checked.repairs) if self._terminal(use) else None
         return Called(result, result, captured)
+
+    def _error(self, use: ToolUse, text: str) -> Called:
+        return _plain(_failed(use, "error", self._shown(use, text)[0]))
+
+    def _shown(self, use: ToolUse, text: str) -> tuple[str, str | None]:
+        """What the model is shown of an output, and what people are shown where that is not all of it."""
+        shown = self._state.outputs.shown(use.id, text)
+        return shown, None if shown is text else bounded(text)
 
     def _terminal(self, use: ToolUse) -> bool:
         return self._state.is_terminal(use, self._depth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing
 from dovetail.agent.loop.budget import Budget, Limits, wall_time_message
 from dovetail.agent.loop.conversation import Conversation
 from dovetail.agent.loop.guards import fingerprint
+from dovetail.agent.loop.outputs import Outputs, WithOutputs
 from dovetail.agent.loop.registry import Registry, Terminal
 from dovetail.agent.loop.state import Parts, State
 from dovetail.agent.loop.tasks import RunTasks
@@ -57,6 +58,7 @@ class Plan:
     append_system_prompt: str = ""
     history: tuple[Turn, ...] = ()
     init: Mapping[str, Any] = field(default_factory=dict)
+    context_window: int | None = None
     catalog: Catalog = field(default_factory=Catalog)
 
 
@@ -64,6 +66,9 @@ class Run:
     """One run. `abort` may be called at any time from the loop's thread; the first cause wins."""
 
     def __init__(self, plan: Plan, parts: Parts, tools: Sequence[Tool]) -> None:
+        recorded = parts.recorder.path
+        outputs = Outputs(plan.tool_limits.max_output_chars, recorded and recorded.with_suffix(".outputs"))
+        parts = replace(parts, permissions=WithOutputs(parts.permissions, outputs, plan.workspace))
         self._plan = plan
         self._parts = parts
         contract = plan.contract
@@ -77,6 +82,8 @@ class Run:
             Budget(plan.limits, contract is not None, plan.catalog),
             _system(plan),
             abort=self.abort,
+            outputs=outputs,
+            context_window=plan.context_window,
         )
         self._state.tool_limits = plan.tool_limits
         self._state.handled = _handled(plan.history)
@@ -119,6 +126,7 @@ class Run:
                 timer.cancel()
             self._state.cancel.set()
         await tasks.close()
+        self._state.outputs.close()
         return self._close(ending, parts)
 
     def interrupt(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from dovetail.agent.contract import Contract
 from dovetail.agent.endings import Captured, Reason
 from dovetail.agent.loop.budget import Budget, Limits
+from dovetail.agent.loop.outputs import Outputs
 from dovetail.agent.output import Output
 from dovetail.agent.protocols import Hooks, Permissions, Provider, Recorder, Telemetry
 from dovetail.agent.types import REDACTED_ARGUMENTS, STRUCTURED_OUTPUT, ToolLimits, ToolUse
@@ -41,6 +42,8 @@ class State:
     budget: Budget
     system: str = ""
     tool_limits: ToolLimits = field(default_factory=ToolLimits)
+    outputs: Outputs = field(default_factory=lambda: Outputs(-1, None))
+    context_window: int | None = None  # in tokens, where the user says it
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     captured: Captured | None = None
     abort: Callable[[Reason, str], None] = lambda _reason, _message: None  # ends the run, from anywhere in it
@@ -61,15 +64,21 @@ class State:
         """Whether a call is one of the terminal tool of this run."""
         return self.contract is not None and depth == 0 and use.name == STRUCTURED_OUTPUT
 
-    def is_replay(self, given_id: str, mark: str) -> bool:
+    @property
+    def window(self) -> int | None:
+        """How many tokens the context of the model holds, where that is known."""
+        return self.context_window or self.budget.known(self.parts.provider.model).context
+
+    def is_replay(self, given_id: str, mark: str, reads: bool) -> bool:
         """Whether a provider repeats a call that was handled.
 
-        Ids that mean nothing show no replay: those of a provider that gives one id to different calls, or to all.
+        Ids that mean nothing show no replay: those of a provider that gives one id to different calls, or to all. As
+        long as there was only one id, a call that only `reads` can be taken for a replay: nothing else came between.
         """
         before = self.handled.get(given_id)
         self.handled[given_id] = mark
         self.ids_repeat |= before is not None and before != mark
-        return before == mark and not self.ids_repeat and len(self.given_ids) > 1
+        return before == mark and not self.ids_repeat and (reads or len(self.given_ids) > 1)
 
     def public_arguments(self, use: ToolUse) -> Mapping[str, Any]:
         """The arguments of a call as they may be kept: never those of the terminal tool."""

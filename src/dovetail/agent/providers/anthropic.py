@@ -67,11 +67,14 @@ class AnthropicProvider:
         self.model = options.model
         self._extra, self._retries = settings_of(options)
         self._timeout_s = options.timeout_s
-        self._max_tokens = options.max_output_tokens or Catalog().find(options.model).output or _MAX_OUTPUT_TOKENS
+        known = Catalog().find(options.model)
+        self._max_tokens = options.max_output_tokens or known.output or _MAX_OUTPUT_TOKENS
         self._temperature = options.temperature
-        if options.effort and "thinking" not in self._extra:
+        if options.effort and known.thinking == "level":
+            self._extra.setdefault("output_config", {"effort": options.effort})
+        elif options.effort:
             budget = min(_THINKING[options.effort], self._max_tokens - 1024)
-            self._extra |= {"thinking": {"type": "enabled", "budget_tokens": max(1024, budget)}}
+            self._extra.setdefault("thinking", {"type": "enabled", "budget_tokens": max(1024, budget)})
         self._client = anthropic.AsyncAnthropic(
             api_key=options.api_key or "none",
             base_url=options.base_url or None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +15,8 @@ from dovetail.agent.types import Usage
 from dovetail.errors import InputError
 
 _PER = 1_000_000
+# What a name may end in beside the name of the model: a date, or a word for the newest one.
+_VERSION = re.compile(r"([-@](\d{4}-\d{2}-\d{2}|\d{8}|latest|\d{3}))?")
 
 
 class Prices(BaseModel):
@@ -36,7 +39,10 @@ class Prices(BaseModel):
 
 
 class Known(BaseModel):
-    """One row: what holds for the models whose names begin with `name`."""
+    """One row: what holds for the model of this name and its dated versions, or with a final `*` for all that begin so.
+
+    `thinking` tells how the model is told its effort: as a budget of tokens, or by the level itself.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,10 +50,17 @@ class Known(BaseModel):
     context: int | None = Field(default=None, gt=0)
     output: int | None = Field(default=None, gt=0)
     usd: Prices | None = None
+    thinking: Literal["budget", "level"] = "level"
+
+    def means(self, model: str) -> bool:
+        """Whether the row is about a model."""
+        if self.name.endswith("*"):
+            return model.startswith(self.name[:-1])
+        return model.startswith(self.name) and _VERSION.fullmatch(model[len(self.name) :]) is not None
 
 
 class Catalog:
-    """Rows by the beginnings of names; of several that fit, the longest tells, and of equal ones the user's."""
+    """Rows by names; of several that fit, whole names tell before beginnings, then the longest, then the user's."""
 
     def __init__(self, rows: Iterable[Known] = ()) -> None:
         self._rows = [*rows, *_shipped()]
@@ -55,8 +68,8 @@ class Catalog:
     def find(self, model: str) -> Known:
         """What is known about a model; an empty row where that is nothing."""
         name = model.rpartition("/")[2]
-        fitting = [row for row in self._rows if name.startswith(row.name) or model.startswith(row.name)]
-        return max(fitting, key=lambda row: len(row.name), default=Known(name=model))
+        fitting = [row for row in self._rows if row.means(name) or row.means(model)]
+        return max(fitting, key=lambda row: (not row.name.endswith("*"), len(row.name)), default=Known(name=model))
 
 
 def read_rows(text: str, place: str = "--prices") -> list[Known]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
+from dovetail.agent.providers.catalog import Catalog
 from dovetail.agent.providers.chat import arguments_of
 from dovetail.agent.providers.retrying import retried, retry_after_s, settings_of, status_error
 from dovetail.agent.types import (
@@ -68,8 +69,11 @@ class GeminiProvider:
         self._extra, self._retries = settings_of(options)
         self._timeout_s = options.timeout_s
         self._options = options
-        if options.effort and "thinking_config" not in self._extra:
-            self._extra |= {"thinking_config": {"thinking_budget": _THINKING[options.effort]}}
+        if options.effort:
+            budget = {"thinking_budget": _THINKING[options.effort]}
+            by_level = Catalog().find(options.model).thinking == "level"
+            thinking = {"thinking_level": options.effort.upper()} if by_level else budget
+            self._extra.setdefault("thinking_config", thinking)
         self._broken = False
         http = types.HttpOptions(
             base_url=options.base_url or None,
