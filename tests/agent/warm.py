@@ -23,8 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
+
+from dovetail.agent.output import event_schema
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 _ZYGOTE = "from tests.agent.warm import serve; serve()"
+_EVENTS = jsonschema_rs.validator_for(event_schema())
 _MAIN = "from dovetail.cli import main; main(prog_name='dovetail')"
 
 
@@ -40,10 +45,12 @@ class Finished:
     def messages(self) -> list[dict[str, Any]]:
         """The messages of json or stream-json output."""
         text = self.stdout.strip()
-        if text.startswith("["):
-            messages: list[dict[str, Any]] = json.loads(text)
-            return messages
-        return [json.loads(line) for line in text.splitlines()]
+        whole = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+        messages: list[dict[str, Any]] = whole
+        for message in messages:
+            if not _EVENTS.is_valid(message):
+                raise AssertionError(f"no such event is documented: {message}")
+        return messages
 
     @property
     def result(self) -> dict[str, Any]:
@@ -97,6 +104,13 @@ class Running:
         end = time.monotonic() + limit_s
         while text not in self.output():
             assert time.monotonic() < end, f"{text!r} did not come: {self.output()}"
+            time.sleep(0.01)
+
+    def wait_for_stderr(self, text: str, limit_s: float = 30.0) -> None:
+        """Wait until it has said this on standard error."""
+        end = time.monotonic() + limit_s
+        while text not in (said := Path(self._files[1].name).read_text()):
+            assert time.monotonic() < end, f"{text!r} was not said: {said}"
             time.sleep(0.01)
 
     def finish(self) -> Finished:

@@ -6,10 +6,12 @@ import asyncio
 import json
 import sys
 import uuid
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from dovetail.agent.context_files import context_files, instructions
 from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
 from dovetail.agent.flags import ConflictError, Flags
@@ -21,18 +23,19 @@ from dovetail.agent.loop.run import unexpected
 from dovetail.agent.mcp import Servers, connect_servers, state_messages
 from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.options import catalog_of, check_prices, limits_of, provider_options
-from dovetail.agent.output import Output, Sink
+from dovetail.agent.output import Output, Sink, answer_of
 from dovetail.agent.output.writers import Format
 from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.prompt import Prompt, read_prompt
 from dovetail.agent.protocols import Recorder
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
-from dovetail.agent.settings import load_settings, read_mcp_config
+from dovetail.agent.settings import Settings, dovetail_home, load_settings, read_mcp_config
 from dovetail.agent.stopping import Stop
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
-from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ToolLimits, Turn
+from dovetail.agent.tools.text import write_whole
+from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ToolError, ToolLimits, Turn
 from dovetail.errors import DovetailError, InputError
 
 CLOSING_S = 1.0
@@ -54,10 +57,11 @@ async def execute(flags: Flags) -> int:
 async def _ended(flags: Flags, told: _Told, stop: Stop, stack: AsyncExitStack) -> Ending:
     """Run to the one ending."""
     try:
+        told.prepare()
         plan = _Assembly(flags)
         told.form = plan.form
         stop.limit(plan.limits.max_wall_time_s)
-        prompt = await read_prompt(flags, sys.stdin, warn)
+        prompt = await read_prompt(flags, sys.stdin, plan.warn)
         run = await plan.assemble(prompt, stack, told.sink)
         told.run = run
         stop.begin(run)
@@ -85,6 +89,16 @@ class _Told:
         self.form: Format = flags.output_format or "text"
         self.sink = Sink(sys.stdout.buffer)
         self.run: Run | None = None
+        self._file = None if flags.output_file is None else Path.cwd() / Path(flags.output_file).expanduser()
+
+    def prepare(self) -> None:
+        """Make sure that the answer can be written, and that what an earlier run wrote is not taken for it."""
+        if self._file is None:
+            return
+        if self._file.is_dir() or not self._file.parent.is_dir():
+            raise InputError(f"--output-file: {self._file} cannot be a file", "", "name a file in a folder that exists")
+        if self._file.is_file():
+            self._file.unlink()
 
     def tell(self, ending: Ending) -> int:
         """Tell how it ended, and return the exit code; what never began has its one result all the same."""
@@ -92,11 +106,26 @@ class _Told:
             Output(self.form, self.sink, str(uuid.uuid4()), "").result(ending, {})
         else:
             ending = self.run.cut_short(ending)
-        if self.sink.problem and not ending.is_error:
-            ending = Ending("output_error", f"The answer could not be written: {self.sink.problem}.")
+        problem = "" if ending.is_error else self.sink.problem or self._keep(ending)
+        if problem:
+            ending = Ending("output_error", f"The answer could not be written: {problem}.")
         if ending.is_error:
             self._explain(ending)
         return ending.kind.exit_code
+
+    def _keep(self, ending: Ending) -> str:
+        """Write the answer to the file that it shall be in; the problem in words."""
+        if self._file is None:
+            return ""
+        try:
+            data = f"{answer_of(ending)}\n".encode("utf-8", "replace")
+            if self._file.exists():  # a pipe or a device
+                self._file.write_bytes(data)
+            else:
+                write_whole(self._file, data)
+        except (OSError, ToolError) as error:
+            return f"{self._file}: {getattr(error, 'strerror', None) or error}"
+        return ""
 
     def _explain(self, ending: Ending) -> None:
         if self.form == "json":
@@ -132,6 +161,7 @@ class _Assembly:
 
     def __init__(self, flags: Flags) -> None:
         self.flags = flags
+        self.warn = _say_nothing if flags.quiet else warn
         launch = Path.cwd()
         self.contract = self._contract(launch)
         self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
@@ -141,6 +171,10 @@ class _Assembly:
         if flags.mcp_config is not None:
             servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
             self.settings = self.settings.model_copy(update={"mcp_servers": servers})
+        if flags.add_dir:
+            self.settings = _with_folders(self.settings, launch, flags.add_dir)
+        if flags.add_dir:
+            self.settings = _with_folders(self.settings, launch, flags.add_dir)
         self.form: Format = flags.output_format or self.settings.output.format
         self.limits = limits_of(flags, self.settings)
         self.catalog = catalog_of(flags, self.settings)
@@ -155,7 +189,7 @@ class _Assembly:
         )
         self.rules = Rules.of(self.settings, tool_flags, self.workspace)
         for note in self.rules.notes:
-            warn(note)
+            self.warn(note)
         self._check_terminal()
 
     def _contract(self, launch: Path) -> Contract | None:
@@ -166,7 +200,7 @@ class _Assembly:
             flags.json_schema, launch, wrap_root=flags.wrap_root, allow_unknown=flags.allow_unknown_keywords
         )
         for warning in contract.warnings:
-            warn(f"Warning: {warning}")
+            self.warn(f"Warning: {warning}")
         return contract
 
     def _check_terminal(self) -> None:
@@ -185,7 +219,7 @@ class _Assembly:
 
     async def assemble(self, given: Prompt, stack: AsyncExitStack, sink: Sink) -> Run:
         """Connect to the model and to servers, open the transcript, and make the run."""
-        prompt = given.with_typed(expand_mentions(given.typed, self.workspace, self.rules))
+        typed, images = expand_mentions(given.typed, self.workspace, self.rules)
         options = provider_options(self.flags, self.settings)
         provider = connect(options)
         stack.push_async_callback(provider.close)
@@ -201,22 +235,31 @@ class _Assembly:
             recorder=recorder,
             telemetry=telemetry_of(self.settings, recorder.session_id, provider.model),
             output=Output(self.form, sink, recorder.session_id, provider.model, self.flags.include_partial_messages),
-            warn=warn,
+            warn=self.warn,
+            note=warn if self.flags.verbose or (sys.stderr.isatty() and not self.flags.quiet) else _say_nothing,
         )
+        files = self._context_files()
         plan = Plan(
-            prompt=prompt,
+            prompt=given.with_typed(typed),
+            images=images,
             workspace=self.workspace,
             contract=self.contract,
             limits=replace(self.limits, max_wall_time_s=UNLIMITED),  # the whole command is timed, not only its run
             tool_limits=self._tool_limits(),
             system_prompt=self.flags.system_prompt,
-            append_system_prompt=self.flags.append_system_prompt,
+            append_system_prompt="\n\n".join(filter(None, (instructions(files), self.flags.append_system_prompt))),
             history=tuple(history),
             catalog=self.catalog,
             context_window=self.settings.model.context_window,
-            init={"mcp_servers": state_messages(servers.states)},
+            init={"mcp_servers": state_messages(servers.states), "context_files": list(files)},
         )
         return Run(plan, parts, [*builtin_tools(self.limits.max_subagent_depth), *servers.tools])
+
+    def _context_files(self) -> dict[str, str]:
+        flags, wanted = self.flags, self.settings.context.files
+        if flags.bare or flags.safe_mode or not (wanted if flags.context_files is None else flags.context_files):
+            return {}
+        return context_files(self.workspace, dovetail_home(), self.rules)
 
     async def _servers(self, stack: AsyncExitStack) -> Servers:
         """The tool servers of settings and flags; one that fails is a warning."""
@@ -226,15 +269,17 @@ class _Assembly:
             self.workspace,
             allowed=named or self.settings.mcp.allowed,
             excluded=self.settings.mcp.excluded,
+            warn=self.warn,
         )
         servers = await stack.enter_async_context(connected)
         for warning in servers.warnings:
-            warn(f"Warning: {warning}")
+            self.warn(f"Warning: {warning}")
         return servers
 
     def _session(self) -> tuple[Recorder, list[Turn]]:
         """The transcript to write, and the turns of the session that goes on."""
-        flags, sessions, redacts = self.flags, Sessions(self.workspace), self.contract is not None
+        flags, sessions = self.flags, Sessions(self.workspace)
+        redacts, keeps = self.contract is not None, self.flags.keep_answer or self.settings.general.keep_answers
         records = self.settings.general.chat_recording if flags.chat_recording is None else flags.chat_recording
         known = sessions.find(flags.resume) if flags.resume is not None else None
         if flags.continue_:
@@ -244,11 +289,26 @@ class _Assembly:
         if not records:
             return NoRecorder(flags.session_id or str(uuid.uuid4())), []
         if known is None:
-            return sessions.new(flags.session_id, redacts=redacts), []
+            return sessions.new(flags.session_id, redacts=redacts, keeps_answers=keeps), []
         copy = (flags.session_id or str(uuid.uuid4())) if flags.fork_session else None
-        return sessions.resume(known, redacts=redacts, fork=copy)
+        return sessions.resume(known, redacts=redacts, keeps_answers=keeps, fork=copy)
 
     def _tool_limits(self) -> ToolLimits:
         tools = self.settings.tools
         limits = ToolLimits(max_output_chars=tools.max_output_chars)
         return limits if tools.shell_timeout_seconds is None else replace(limits, timeout_s=tools.shell_timeout_seconds)
+
+
+def _with_folders(settings: Settings, launch: Path, names: Sequence[str]) -> Settings:
+    """The settings with more folders to work in, named from the launch directory."""
+    folders = [(launch / Path(name).expanduser()).resolve() for name in names]
+    absent = next((folder for folder in folders if not folder.is_dir()), None)
+    if absent is not None:
+        raise InputError(f"--add-dir: there is no directory {absent}")
+    known = settings.context.include_directories
+    context = settings.context.model_copy(update={"include_directories": (*known, *map(str, folders))})
+    return settings.model_copy(update={"context": context})
+
+
+def _say_nothing(_: str) -> None:
+    """Keep quiet."""

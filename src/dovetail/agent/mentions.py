@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 from dovetail.agent.endings import HaltError
+from dovetail.agent.images import media_type, read_image
 from dovetail.agent.protocols import Permissions
+from dovetail.agent.types import Image
 
 MAX_BYTES = 1 << 20
 _MENTION = re.compile(r"(?<!\S)@((?:\\ |\S)+)")
@@ -14,12 +16,12 @@ _MENTION = re.compile(r"(?<!\S)@((?:\\ |\S)+)")
 _PATH = re.compile(r"\.{0,2}/|~/")
 
 
-def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> str:
-    """What the user typed, followed by the files that it mentions.
+def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> tuple[str, tuple[Image, ...]]:
+    """What the user typed, followed by the text of the files that it mentions, and the images among them.
 
     A mention that is no file is text, unless it begins as a path does: then the run ends as an input error.
     """
-    parts = [prompt]
+    parts, images = [prompt], []
     for written in dict.fromkeys(found[1] for found in _MENTION.finditer(prompt)):
         name = written.replace("\\ ", " ").rstrip(".,;:!?")
         path = workspace / (Path(name).expanduser() if name.startswith("~/") else name)
@@ -27,8 +29,12 @@ def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> s
             if _PATH.match(name):
                 raise HaltError("input_error", f"The prompt mentions @{name}, but there is no such file.")
             continue
-        parts.append(f"--- {name} ---\n{_text(name, path, permissions)}")
-    return "\n\n".join(parts)
+        content = _content(name, path, permissions)
+        if isinstance(content, Image):
+            images.append(content)
+        else:
+            parts.append(f"--- {name} ---\n{content}")
+    return "\n\n".join(parts), tuple(images)
 
 
 def _exists(path: Path) -> bool:
@@ -38,7 +44,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _text(name: str, path: Path, permissions: Permissions) -> str:
+def _content(name: str, path: Path, permissions: Permissions) -> str | Image:
     decision = permissions.allows_path(path, write=False)
     if decision.verdict != "allow":
         raise HaltError("input_error", f"The prompt mentions @{name}, but {decision.reason or 'it may not be read'}.")
@@ -48,7 +54,10 @@ def _text(name: str, path: Path, permissions: Permissions) -> str:
         if not path.is_file():
             raise HaltError("input_error", f"The prompt mentions @{name}, which is no regular file.")
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            head = file.read(16)
+            if media_type(head):
+                return read_image(path)
+            data = head + file.read(MAX_BYTES + 1 - len(head))
     except OSError as error:
         raise HaltError("input_error", f"The prompt mentions @{name}, but: {error.strerror}.") from None
     cut = "\n[... the rest of the file is left out ...]" if len(data) > MAX_BYTES else ""

@@ -211,6 +211,11 @@ def load_settings(workspace: Path, home: Path | None = None, *, bare: bool = Fal
     return cast(Settings, _validated(Settings, merged, "settings.json"))
 
 
+def settings_of(value: Mapping[str, Any]) -> Settings:
+    """The settings that an object says, as a file of settings would."""
+    return cast(Settings, _validated(Settings, {**value, "trusted": True}, "settings"))
+
+
 def is_trusted(workspace: Path, home: Path, user: Mapping[str, Any]) -> bool:
     """Whether the user trusts the folder; everything is trusted unless security.folderTrust.enabled says to ask.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,6 +16,15 @@ Schema = Mapping[str, Any]
 
 # The terminal tool: its parameters are the user's schema, and its first valid call ends the run.
 STRUCTURED_OUTPUT = "structured_output"
+
+
+def is_like_terminal(name: str) -> bool:
+    """Whether a name is that of the terminal tool or a misspelling of it: then its arguments are a payload."""
+    if name.startswith("mcp__"):
+        return False
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    return difflib.SequenceMatcher(None, letters, "structuredoutput").ratio() > 0.8
+
 
 # What stands in every durable record in place of the arguments of the terminal tool.
 REDACTED_ARGUMENTS: Mapping[str, Any] = {"__redacted": "structured_output payload (see stdout result)"}
@@ -80,10 +92,24 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, as the bytes of a file of its media type."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+    @property
+    def base64(self) -> str:
+        """The bytes as services take them."""
+        return base64.b64encode(self.data).decode()
+
+
+@dataclass(frozen=True, slots=True)
 class UserTurn:
     """What the user said, or what the run says in the user's place (a reminder, a notification)."""
 
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

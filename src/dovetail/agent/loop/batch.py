@@ -125,10 +125,10 @@ class Batch:
             raise halts[0]
 
     def _groups(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Neighbours that only read run together, everything else by itself."""
+        """Neighbours that may run side by side are one group, everything else is by itself."""
         group: list[int] = []
         for index in order:
-            if self._reads(index):
+            if self._runs_beside(index):
                 group.append(index)
                 continue
             if group:
@@ -137,6 +137,11 @@ class Batch:
             group = []
         if group:
             yield group
+
+    def _runs_beside(self, index: int) -> bool:
+        """Whether a call may run beside others: it changes nothing, or is a function whose author says so."""
+        tool = self._registry.get(self._uses[index].name)
+        return self._reads(index) or getattr(tool, "parallel", False) is True
 
     def _reads(self, index: int) -> bool:
         tool = self._registry.get(self._uses[index].name)

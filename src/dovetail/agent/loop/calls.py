@@ -16,7 +16,15 @@ from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
 from dovetail.agent.output import bounded
 from dovetail.agent.protocols import Tasks, Tool, ToolContext
-from dovetail.agent.types import Decision, ToolCallEvent, ToolError, ToolResult, ToolUse
+from dovetail.agent.types import (
+    STRUCTURED_OUTPUT,
+    Decision,
+    ToolCallEvent,
+    ToolError,
+    ToolResult,
+    ToolUse,
+    is_like_terminal,
+)
 from dovetail.messages import to_json
 
 _CUT = "\nThe reply was cut off by its token limit. Make the arguments shorter, or split the work over several calls."
@@ -57,7 +65,8 @@ class Caller:
         tool = self._registry.get(use.name)
         if tool is None:
             known = ", ".join(self._registry.names)
-            return _plain(_failed(use, "not_found", f'Tool "{use.name}" not found. Available tools: {known}'))
+            meant = f' Did you mean "{STRUCTURED_OUTPUT}"?' if self._is_misspelt(use) else ""
+            return _plain(_failed(use, "not_found", f'Tool "{use.name}" not found.{meant} Available tools: {known}'))
         checked = self._checked(use, tool)
         if checked.findings:
             return self._invalid(use, checked, cut)
@@ -102,6 +111,9 @@ class Caller:
         """What the model is shown of an output, and what people are shown where that is not all of it."""
         shown = self._state.outputs.shown(use.id, text)
         return shown, None if shown is text else bounded(text)
+
+    def _is_misspelt(self, use: ToolUse) -> bool:
+        return self._state.contract is not None and self._depth == 0 and is_like_terminal(use.name)
 
     def _terminal(self, use: ToolUse) -> bool:
         return self._state.is_terminal(use, self._depth)
@@ -163,6 +175,9 @@ class Caller:
         used["count"] += 1
         used["failed"] += result.is_error
         used["duration_ms"] = round(used["duration_ms"] + duration_ms, 3)
+        shown = "" if is_like_terminal(use.name) else short(use.arguments)
+        outcome = "" if result.status == "ok" else f"  {result.status}: {short(result.content)}"
+        state.note(f"{use.name} {shown}  {duration_ms / 1000:.1f} s{outcome}", self._depth)
         tool = self._registry.get(use.name)
         state.parts.telemetry.tool_call(
             ToolCallEvent(
@@ -180,6 +195,12 @@ class Caller:
     def _warn(self, warnings: tuple[str, ...]) -> None:
         for warning in warnings:
             self._state.parts.warn(warning)
+
+
+def short(text: str, most: int = 100) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[:most]}..."
 
 
 def _no_object(arguments: str) -> str:

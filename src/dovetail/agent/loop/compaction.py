@@ -42,13 +42,14 @@ _ASK = (
 class Cut:
     """Where a history is cut: `middle` is summed up, `tail` stays."""
 
-    task: str
+    task: UserTurn
     middle: tuple[Turn, ...]
     tail: tuple[Turn, ...]
 
     def joined(self, summary: str) -> list[Turn]:
         """The history with the summary in place of the middle."""
-        return [UserTurn(f"{self.task}\n\n[Your earlier work on this, summed up:]\n{summary}"), *self.tail]
+        text = f"{self.task.text[:_MAX_TASK]}\n\n[Your earlier work on this, summed up:]\n{summary}"
+        return [UserTurn(text, self.task.images), *self.tail]
 
 
 def is_overflow(error: ProviderError) -> bool:
@@ -67,7 +68,7 @@ def cut(history: Sequence[Turn], window: int) -> Cut | None:
         if not isinstance(history[index], ToolTurn):  # results stay with their calls
             start = index
     first = history[0] if history else None
-    task = first.text[:_MAX_TASK] if isinstance(first, UserTurn) else ""
+    task = first if isinstance(first, UserTurn) else UserTurn("")
     begin = 1 if isinstance(first, UserTurn) else 0
     if start <= begin:
         return None

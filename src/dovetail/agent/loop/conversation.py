@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.agent.endings import PREVIEW, HaltError
 from dovetail.agent.loop.batch import Batch, Done
-from dovetail.agent.loop.calls import Caller
+from dovetail.agent.loop.calls import Caller, short
 from dovetail.agent.loop.compaction import FULL, cut, digest, is_overflow, summary_request
 from dovetail.agent.loop.guards import LoopGuard
 from dovetail.agent.loop.registry import Registry
@@ -17,6 +17,7 @@ from dovetail.agent.loop.reply import CHARS_PER_TOKEN, Reply, chars_of, read_rep
 from dovetail.agent.loop.state import State
 from dovetail.agent.protocols import Tasks
 from dovetail.agent.types import (
+    Image,
     ProviderError,
     Request,
     Restarted,
@@ -61,9 +62,11 @@ class Conversation:
         self._measured = 0  # how many turns the last request had, and how many tokens
         self._measured_tokens = 0
 
-    async def ask(self, text: str, choice: ToolChoice = "auto", subtype: str = "") -> str:
+    async def ask(
+        self, text: str, choice: ToolChoice = "auto", subtype: str = "", images: tuple[Image, ...] = ()
+    ) -> str:
         """Say something and go on until the model stops calling tools, or has delivered; its last prose."""
-        self._say(text, subtype)
+        self._say(text, subtype, images)
         guard = LoopGuard(self._state.limits.loop, self._state.limits.max_calls_per_prompt)
         while True:
             if self._state.cancel.is_set():  # a tool may have swallowed the cancellation of its task
@@ -92,8 +95,8 @@ class Conversation:
         waiting, self.inbox = self.inbox, []
         return waiting
 
-    def _say(self, text: str, subtype: str) -> None:
-        turn = UserTurn(text)
+    def _say(self, text: str, subtype: str, images: tuple[Image, ...] = ()) -> None:
+        turn = UserTurn(text, images)
         self.history.append(turn)
         if self._depth == 0:
             self._state.parts.recorder.record(turn, subtype=subtype)
@@ -171,6 +174,8 @@ class Conversation:
 
     def _keep(self, reply: Reply) -> None:
         state, parts = self._state, self._state.parts
+        usage = f"{reply.usage.input_tokens} in, {reply.usage.output_tokens} out"
+        state.note(f"{parts.provider.model}  {usage}  {short(reply.turn.text)}".rstrip(), self._depth)
         if not reply.turn.blocks:
             return
         self.history.append(reply.turn)

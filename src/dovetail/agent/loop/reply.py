@@ -37,6 +37,7 @@ Show = Callable[[Mapping[str, Any]], None]
 MAX_REPLY_CHARS = 64 << 20
 # Of English and of code about so many make a token.
 CHARS_PER_TOKEN = 3.5
+IMAGE_CHARS = 5000  # an image counts about as much as so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +222,8 @@ def chars_of(request: Request) -> int:
 def turn_chars(turn: Turn) -> int:
     """How many characters a turn is made of."""
     match turn:
-        case UserTurn(text):
-            return len(text)
+        case UserTurn(text, images):
+            return len(text) + IMAGE_CHARS * len(images)
         case ToolTurn(results):
             return sum(len(result.content) for result in results)
         case AssistantTurn(blocks):

@@ -24,6 +24,7 @@ from dovetail.agent.types import (
     STRUCTURED_OUTPUT,
     AssistantTurn,
     AuthenticationError,
+    Image,
     Named,
     ProviderError,
     ToolChoice,
@@ -56,6 +57,7 @@ class Plan:
     tool_limits: ToolLimits = field(default_factory=ToolLimits)
     system_prompt: str | None = None
     append_system_prompt: str = ""
+    images: tuple[Image, ...] = ()
     history: tuple[Turn, ...] = ()
     init: Mapping[str, Any] = field(default_factory=dict)
     context_window: int | None = None
@@ -178,7 +180,7 @@ class Run:
         state, plan = self._state, self._plan
         self._parts.output.init(self._init())
         main = Conversation(state, self._registry, tasks.at(0), history=plan.history)
-        text = await main.ask(plan.prompt)
+        text = await main.ask(plan.prompt, images=plan.images)
         answer, finish = text, main.finish
         reminders = self._reminders()
         while state.captured is None:

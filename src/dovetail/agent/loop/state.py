@@ -15,7 +15,7 @@ from dovetail.agent.loop.budget import Budget, Limits
 from dovetail.agent.loop.outputs import Outputs
 from dovetail.agent.output import Output
 from dovetail.agent.protocols import Hooks, Permissions, Provider, Recorder, Telemetry
-from dovetail.agent.types import REDACTED_ARGUMENTS, STRUCTURED_OUTPUT, ToolLimits, ToolUse
+from dovetail.agent.types import REDACTED_ARGUMENTS, STRUCTURED_OUTPUT, ToolLimits, ToolUse, is_like_terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Parts:
     telemetry: Telemetry
     output: Output
     warn: Callable[[str], None] = lambda _: None
+    note: Callable[[str], None] = lambda _: None  # what the run is doing, for whoever wants to see it
 
 
 @dataclass(slots=True)
@@ -81,10 +82,14 @@ class State:
         return before == mark and not self.ids_repeat and (reads or len(self.given_ids) > 1)
 
     def public_arguments(self, use: ToolUse) -> Mapping[str, Any]:
-        """The arguments of a call as they may be kept: never those of the terminal tool."""
-        if self.contract is not None and use.name == STRUCTURED_OUTPUT:
+        """The arguments of a call as they may be kept: never those of the terminal tool, however it is spelled."""
+        if self.contract is not None and is_like_terminal(use.name):
             return REDACTED_ARGUMENTS
         return use.value if use.value is not None else {"__unparsed": use.arguments[:1000]}
+
+    def note(self, text: str, depth: int) -> None:
+        """Tell who watches what happened, and when."""
+        self.parts.note(f"{time.monotonic() - self.started:8.1f} s  {'  ' * depth}{text}")
 
     def deny(self, use: ToolUse) -> None:
         """Note a call that was not permitted."""

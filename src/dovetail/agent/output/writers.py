@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Literal
 
 from dovetail.agent.endings import CUT_OFF, Ending
@@ -53,9 +53,18 @@ class Sink:
 class Output:
     """The event stream of one run in one format; exactly one result closes it."""
 
-    def __init__(self, form: Format, sink: Sink, session_id: str, model: str, partial: bool = False) -> None:
+    def __init__(
+        self,
+        form: Format,
+        sink: Sink,
+        session_id: str,
+        model: str,
+        partial: bool = False,
+        listener: Callable[[Wire], None] = lambda _: None,
+    ) -> None:
         self.form = form
-        self.partial = partial and form == "stream-json"
+        self.partial = partial
+        self._listener = listener
         self._sink = sink
         self._envelopes = Envelopes(session_id, model)
         self.messages: list[Wire] = []  # kept for json and for callers in Python
@@ -130,6 +139,7 @@ class Output:
     def _put(self, message: Wire) -> None:
         if self._closed:
             return
+        self._listener(message)
         if self.form == "json":
             self.messages.append(message)
         elif self.form == "stream-json":
@@ -150,7 +160,7 @@ def result_of(session_id: str, ending: Ending, figures: Mapping[str, Any], with_
     }
     captured = None if ending.is_error else ending.captured
     if not ending.is_error:
-        message["result"] = line(captured.value) if captured else ending.text
+        message["result"] = answer_of(ending)
     message |= {
         "usage": usage_of(figures.get("usage", Usage())),
         "permission_denials": _list(figures.get("permission_denials")),
@@ -172,6 +182,11 @@ def result_of(session_id: str, ending: Ending, figures: Mapping[str, Any], with_
     if with_stats and not ending.is_error and "stats" in figures:
         message["stats"] = figures["stats"]
     return message
+
+
+def answer_of(ending: Ending) -> str:
+    """The answer of a run that succeeded, as text output has it."""
+    return line(ending.captured.value) if ending.captured else ending.text
 
 
 def _list(values: Sequence[Any] | None) -> list[Any]:

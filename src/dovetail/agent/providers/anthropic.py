@@ -160,8 +160,10 @@ def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:
     match turn:
-        case UserTurn(text):
-            return [{"type": "text", "text": text}] if text.strip() else []
+        case UserTurn(text, images):
+            sources = ({"type": "base64", "media_type": i.media_type, "data": i.base64} for i in images)
+            pictures = [{"type": "image", "source": source} for source in sources]
+            return [*pictures, *([{"type": "text", "text": text}] if text.strip() else [])]
         case ToolTurn(results):
             return [
                 {

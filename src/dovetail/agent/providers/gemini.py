@@ -163,8 +163,9 @@ def _contents(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:
     match turn:
-        case UserTurn(text):
-            return [{"text": text}] if text else []
+        case UserTurn(text, images):
+            pictures = [{"inline_data": {"mime_type": image.media_type, "data": image.data}} for image in images]
+            return [*pictures, *([{"text": text}] if text else [])]
         case ToolTurn(results):
             return [
                 {
