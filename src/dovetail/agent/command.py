@@ -14,6 +14,7 @@ from pathlib import Path
 from dovetail.agent.context_files import context_files, instructions
 from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
+from dovetail.agent.exporting import close_in_time, export
 from dovetail.agent.flags import ConflictError, Flags
 from dovetail.agent.hooks import CommandHooks, HookSession
 from dovetail.agent.loop import Parts, Plan, Run
@@ -38,7 +39,7 @@ from dovetail.agent.tools.text import write_whole
 from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ToolError, ToolLimits, Turn
 from dovetail.errors import DovetailError, InputError
 
-CLOSING_S = 1.0
+CLOSING_S = 2.0
 
 
 async def execute(flags: Flags) -> int:
@@ -224,6 +225,8 @@ class _Assembly:
         provider = connect(options)
         stack.push_async_callback(provider.close)
         check_prices(self.limits, self.catalog, provider.model, options.fallback_model)
+        if self.settings.telemetry.enabled:
+            stack.push_async_callback(close_in_time, export(self.warn))
         recorder, history = self._session()
         servers = await self._servers(stack)
         stack.callback(recorder.close)
