@@ -119,10 +119,13 @@ def run(context: click.Context, /, **options: Any) -> None:
     \b
     Exit codes
       0    the answer is on standard output
-      1    prose instead of an answer, a loop, a failed model call, or a wrong command line
+      1    prose instead of an answer, a loop, no valid key, or a wrong command line
       42   the prompt names a file that cannot be read
-      52   the schema or the configuration is wrong
+      52   no model is named, or the schema or the configuration is wrong
       53   --max-session-turns    55  --max-wall-time or --max-tool-calls    56  --max-structured-retries
+      57   --max-tokens-total     58  --max-cost
+      61   the reply was cut off  62  the model refused                      63  it said nothing
+      69   the model could not be asked    70  a mistake of ours    74  the answer could not be written
       130  SIGINT or SIGTERM
     """
     for name in ("core_tools", "allowed_tools", "exclude_tools", "allowed_mcp_server_names"):
