@@ -32,7 +32,7 @@ from dovetail.messages import to_json
 if TYPE_CHECKING:
     from mcp import Client, Tool
 
-CONNECT_S = 10.0
+CONNECT_S = 20.0
 # How long a server may take before the user is told what the run waits for, and how long to end by itself.
 PATIENCE_S = 2.0
 CLOSE_S = 0.5
@@ -134,8 +134,9 @@ async def connect_servers(
         _require_sdk()
 
     def tell() -> None:
-        waiting = ", ".join(repr(connection.name) for connection in connections if not connection.is_open)
-        warn(f"Waiting for the MCP server {waiting}, up to {CONNECT_S:g} s.")
+        for connection in connections:
+            if not connection.is_open:
+                warn(f"Waiting for the MCP server {connection.name!r}, up to {connection.limit_s:g} s.")
 
     notice = asyncio.get_running_loop().call_later(PATIENCE_S, tell)
     try:
@@ -160,6 +161,11 @@ class _Connection:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def limit_s(self) -> float:
+        """How long the server may take to answer."""
+        return CONNECT_S if self._config.connect_timeout is None else self._config.connect_timeout / 1000
+
     async def open(self) -> ServerState:
         ready: asyncio.Future[ServerState] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._own(ready))
@@ -183,14 +189,15 @@ class _Connection:
         with _errors_file() as errors:
             try:
                 async with AsyncExitStack() as stack:
-                    async with asyncio.timeout(CONNECT_S):
+                    async with asyncio.timeout(self.limit_s):
                         client = await _open_client(self._config, self._workspace, errors, self._mark, stack)
                         state = await self._state(client)
                     ready.set_result(state)
                     await self._stop.wait()
             except Exception as error:  # a server that fails is told about and done without
                 if not ready.done():
-                    problem = f"no answer within {CONNECT_S:g} s" if isinstance(error, TimeoutError) else _leaf(error)
+                    late = isinstance(error, TimeoutError)
+                    problem = f"no answer within {self.limit_s:g} s" if late else _leaf(error)
                     ready.set_result(ServerState(self.name, "failed", problem + _tail(errors)))
             finally:
                 await kill_marked(self._mark)  # the SDK ends the server and its group, but not who left it

@@ -142,6 +142,7 @@ class ServerSettings(_Model):
     http_url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     timeout: float = Field(default=600_000, gt=0)  # milliseconds, as in the reference
+    connect_timeout: float | None = Field(default=None, gt=0)  # milliseconds, too
     trust: bool = False
     include_tools: tuple[str, ...] | None = None
     exclude_tools: tuple[str, ...] = ()
