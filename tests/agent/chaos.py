@@ -95,6 +95,7 @@ def hooks(chance: random.Random) -> dict[str, Any]:
 class Ended:
     """How a run ended, and how many seconds after the moment at which it had to."""
 
+    seed: int
     reason: str
     late_s: float
 
@@ -176,7 +177,7 @@ def one(warm: Warm, seed: int) -> Ended:
             reason = check_full(finished, seed) if is_full else check(bench, finished, form, seed)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}\n{finished}") from error
-        return Ended(reason, late_s)
+        return Ended(seed, reason, late_s)
 
 
 def check_full(finished: Finished, seed: int) -> str:
@@ -263,7 +264,8 @@ if __name__ == "__main__":
     endings = run(size, *map(int, sys.argv[2:4]))
     for reason, times in Counter(ended.reason for ended in endings).most_common():
         print(f"{times:6} {reason}")
-    late = sorted(ended.late_s for ended in endings)
-    share = sum(seconds <= 2 for seconds in late) / size
+    share = sum(ended.late_s <= 2 for ended in endings) / size
     print(f"{size} runs in {time.monotonic() - began:.0f} s")
-    print(f"{share:.1%} ended within 2 s of their limit or signal; the latest after {late[-1]:.2f} s")
+    print(f"{share:.1%} ended within 2 s of their limit or signal; the latest:")
+    for ended in sorted(endings, key=lambda ended: -ended.late_s)[:5]:
+        print(f"{ended.late_s:6.2f} s  seed {ended.seed}  {ended.reason}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import threading
 import uuid
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
@@ -45,7 +46,7 @@ CLOSING_S = 2.0
 async def execute(flags: Flags) -> int:
     """Do what the flags say, print it, and return the exit code; ConflictError where there is nothing to do."""
     told = _Told(flags)
-    stop = Stop(told.tell)
+    stop = Stop(told.tell, told.lock.locked)
     with stop.listening():
         async with AsyncExitStack() as stack:
             ending = await _ended(flags, told, stop, stack)
@@ -90,6 +91,8 @@ class _Told:
         self.form: Format = flags.output_format or "text"
         self.sink = Sink(sys.stdout.buffer)
         self.run: Run | None = None
+        self.lock = threading.Lock()
+        self._code: int | None = None
         self._file = None if flags.output_file is None else Path.cwd() / Path(flags.output_file).expanduser()
 
     def prepare(self) -> None:
@@ -102,7 +105,15 @@ class _Told:
             self._file.unlink()
 
     def tell(self, ending: Ending) -> int:
-        """Tell how it ended, and return the exit code; what never began has its one result all the same."""
+        """Tell how it ended, and return the exit code; what never began has its one result all the same.
+
+        The first ending is the one that counts: whoever comes later, from another thread, waits for it to be told.
+        """
+        with self.lock:
+            self._code = self._tell(ending) if self._code is None else self._code
+            return self._code
+
+    def _tell(self, ending: Ending) -> int:
         if self.run is None:
             Output(self.form, self.sink, str(uuid.uuid4()), "").result(ending, {})
         else:

@@ -21,17 +21,22 @@ from dovetail.agent.loop.budget import wall_time_message
 from dovetail.agent.tools.processes import kill_everything
 
 # How long a run may take to end once it is asked to; beyond it the process ends as it is.
-GRACE_S = 1.5
+GRACE_S = 1.0
 # How long a reader of standard output may take for the result of a run that is ended by force.
 _LAST_WORDS_S = 0.4
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """The end of one command from outside; `force` tells an ending that nothing else told, and gives its exit code."""
+    """The end of one command from outside.
 
-    def __init__(self, force: Callable[[Ending], int]) -> None:
+    `force` tells an ending, unless one was told already, and gives its exit code; `is_telling` says that one is just
+    being told.
+    """
+
+    def __init__(self, force: Callable[[Ending], int], is_telling: Callable[[], bool]) -> None:
         self._force = force
+        self._is_telling = is_telling
         self._run: Run | None = None
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
@@ -108,7 +113,6 @@ class Stop:
         ending = Ending(reason, message)
         if self._cause is None:
             self._cause = ending
-            self._watch(GRACE_S, ending)
             if self._run is None and self._task is not None:
                 self._task.cancel()
         if self._run is not None:
@@ -116,8 +120,11 @@ class Stop:
 
     def _arrived(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
-        if self._signals > 1:
-            self._end(Ending("cancelled", CANCELLED))
+        ending = Ending("cancelled", CANCELLED)
+        if self._signals == 1:
+            self._watch(GRACE_S, ending)
+        elif not self._is_telling():  # a result is not broken off; if nobody takes it, the moment of grace ends it
+            self._end(ending)
 
     def _watch(self, seconds: float, ending: Ending) -> None:
         def wait() -> None:
