@@ -16,9 +16,10 @@ from dovetail.errors import DovetailError, InputError
 if TYPE_CHECKING:
     from dovetail.agent.contract import Contract
     from dovetail.agent.loop import Limits, Run
-    from dovetail.agent.permissions import ToolFlags
+    from dovetail.agent.permissions import Rules, ToolFlags
     from dovetail.agent.protocols import Hooks, Provider, Recorder, Tool
     from dovetail.agent.providers.catalog import Catalog
+    from dovetail.agent.sandbox import SandboxChoice
     from dovetail.agent.settings import Settings
     from dovetail.agent.types import ApprovalMode, Effort, Turn
 
@@ -79,6 +80,8 @@ class RunOptions(TypedDict, total=False):
     approval_mode: ApprovalMode
     allowed_tools: Sequence[str]
     exclude_tools: Sequence[str]
+    sandbox: SandboxChoice
+    sandbox_network: bool
     max_turns: int
     max_wall_time_s: float
     max_tool_calls: int
@@ -269,7 +272,6 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
     from dovetail.agent.output import Output, Sink
     from dovetail.agent.permissions import Rules
     from dovetail.agent.settings import dovetail_home
-    from dovetail.agent.tools import builtin_tools
 
     unknown = options.keys() - RunOptions.__optional_keys__
     if unknown:
@@ -287,6 +289,9 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
     stack.callback(recorder.close)
     session = HookSession(recorder.session_id, recorder.path, workspace, rules.mode)
     servers = await _servers(settings, workspace, stack)
+    built_in = _builtin(options, rules, stack) if options.get("builtin_tools", True) else []
+    tools = [*given, *built_in, *servers]
+    rules.check_names([tool.name for tool in tools])
     files = context_files(workspace, dovetail_home(), rules) if options.get("context_files") else {}
     parts = Parts(
         provider=provider,
@@ -314,8 +319,7 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
         history=history,
         catalog=catalog,
     )
-    tools = builtin_tools() if options.get("builtin_tools", True) else []
-    return Run(plan, parts, [*given, *tools, *servers])
+    return Run(plan, parts, tools)
 
 
 def _settings(options: RunOptions) -> Settings:
@@ -366,6 +370,16 @@ def _catalog(options: RunOptions) -> Catalog:
     from dovetail.agent.providers.catalog import Catalog, rows_of
 
     return Catalog(rows_of(options.get("prices", {}), "prices"))
+
+
+def _builtin(options: RunOptions, rules: Rules, stack: AsyncExitStack) -> list[Tool]:
+    from dovetail.agent.sandbox import open_sandbox
+    from dovetail.agent.tools import builtin_tools
+
+    choice = options.get("sandbox", "auto")
+    sandbox, _ = open_sandbox(choice, rules, network=options.get("sandbox_network", False))
+    stack.callback(sandbox.close)
+    return builtin_tools(sandbox=sandbox)
 
 
 def _tools(options: RunOptions) -> list[Tool]:

