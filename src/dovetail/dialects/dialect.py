@@ -52,6 +52,7 @@ class Dialect:
     turn: Turn = _BARE
     special_tokens: tuple[str, ...] = ()  # markers that the family's vocabulary holds as single tokens
     excludes: tuple[str, ...] = ()  # what free text may not hold beside the reasoning markers
+    optional_space: bool = False  # beside markers formats allow any white space, little or none, for what is written
 
     def format(
         self,

@@ -29,6 +29,7 @@ def assemble(
         excludes=(content.begin,)
         if reasoning.end and content.mode == "ALWAYS_WRAPPED" and not reasoning.between
         else (),
+        optional_space=True,
     )
 
 
