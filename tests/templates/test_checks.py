@@ -63,7 +63,7 @@ def with_reasoning(**changes: Any) -> Callable[[Dialect], Dialect]:
 WRONG = [
     # what is wrong with the dialect, a feature that must fail for it
     (with_reasoning(end="</pondered>"), "reasoning"),
-    (with_reasoning(after="\n\n\n"), "constraint"),
+    (with_reasoning(after="</hm>"), "constraint"),
     (lambda dialect: replace(dialect, content=Content(("<text>",), ("</text>",))), "content"),
     (with_calls(call_end="</acted>"), "call"),
     (with_calls(call_begin='<do to="', trigger='<do to="'), "call"),

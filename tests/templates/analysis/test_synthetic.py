@@ -6,10 +6,8 @@ import pytest
 
 from dovetail.parsing.layouts import ID, PYTHON_DICT, JsonCall, KeyedCall, Literals, TaggedCall
 from dovetail.templates.analysis import analyse_template
-from dovetail.templates.analysis.frame import call_shape, frame
 from dovetail.templates.analysis.probes import Prober
-from dovetail.templates.analysis.source import read_source
-from dovetail.templates.analysis.verify import PROBES, Verifier
+from dovetail.templates.analysis.verify import PROBES, verifier_of
 from tests.templates.synthetic import Spec, spec
 
 MODES = {
@@ -56,12 +54,7 @@ def check(made: Spec) -> None:
         assert way.begin.startswith(made.opening[0])
         assert way.end.endswith(made.opening[1])
     check_call(made, way.call)
-    prober = Prober(source)
-    turn = frame(prober, read_source(source), call_shape(prober))
-    assert turn is not None
-    rows = list(
-        Verifier(prober, turn, dialect, analysis.shape, analysis.capabilities.content_with_calls).verify(PROBES)
-    )
+    rows = list(verifier_of(analysis, Prober(source)).verify(PROBES))
     assert [(row.feature, row.problem) for row in rows if not row.passed] == []
     assert {"content", "one call", "parallel calls", "content and calls"} <= {row.feature for row in rows}
 

@@ -7,16 +7,17 @@ be read back as the same message without a diagnostic.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dovetail.dialects import Dialect
 from dovetail.engine import accepts
 from dovetail.errors import DovetailError
 from dovetail.messages import Message
-from dovetail.templates.analysis.evidence import Verification
-from dovetail.templates.analysis.frame import Frame, Settings
+from dovetail.templates.analysis.evidence import Analysis, Verification
+from dovetail.templates.analysis.frame import Frame, Settings, call_shapes, frame
 from dovetail.templates.analysis.probes import Call, Prober, Shape, Wire, assistant
+from dovetail.templates.analysis.source import read_source
 
 _PARAMETERS: Wire = {
     "type": "object",
@@ -86,8 +87,8 @@ class Verifier:
         for probe in probes:
             rendered = self.rendered(probe)
             if rendered is not None:
-                problem = self._problem(probe, rendered)
-                yield Verification(probe.feature, not problem, rendered.output, problem)
+                problem, misread = self._problem(probe, rendered)
+                yield Verification(probe.feature, not problem, rendered.output, problem, misread)
 
     def rendered(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
         """The output that says the probe, or None where the template does not carry all of it."""
@@ -135,17 +136,19 @@ class Verifier:
         ends = [way.call_end for way in self.dialect.calls] if probe.calls else self.dialect.content.ends
         return bool(self.dialect.turn.between) and end.strip() in ends
 
-    def _problem(self, probe: Probe, rendered: Rendered) -> str:
-        """What is wrong with a probe, or nothing."""
+    def _problem(self, probe: Probe, rendered: Rendered) -> tuple[str, bool]:
+        """What is wrong with a probe, or nothing; and whether it is misread."""
         tools = TOOLS if probe.calls else None
         try:
-            made = self.dialect.format(tools, reasoning=rendered.reasoning)
-            if not accepts(made.format, rendered.output):
-                return "the format refuses what the template renders"
             message = self.dialect.parse(rendered.output, tools, prompt=rendered.prompt)
+            problem = _difference(probe, message)
+            if problem:
+                return problem, not message.diagnostics
+            made = self.dialect.format(tools, reasoning=rendered.reasoning)
+            accepted = accepts(made.format, rendered.output)
+            return ("" if accepted else "the format refuses what the template renders"), False
         except DovetailError as error:
-            return f"{type(error).__name__}: {error}"
-        return _difference(probe, message)
+            return f"{type(error).__name__}: {error}", False
 
 
 def _carried(turn: str, probe: Probe) -> bool:
@@ -167,3 +170,14 @@ def _difference(probe: Probe, message: Message) -> str:
     if message.diagnostics:
         return f"diagnostic: {message.diagnostics[0].problem}"
     return ""
+
+
+def verifier_of(analysis: Analysis, prober: Prober, with_content: bool | None = None) -> Verifier:
+    """The verifier of a template whose analysis is known; `with_content` where content may stand beside calls."""
+    prober = replace(prober, view=analysis.view)
+    shapes = call_shapes(prober)
+    shape = analysis.shape if any(analysis.shape.arguments == shape.arguments for shape in shapes) else None
+    turn = frame(prober, read_source(prober.source), shape)
+    assert turn is not None  # or there would be no analysis
+    able = analysis.capabilities.content_with_calls if with_content is None else with_content
+    return Verifier(prober, turn, analysis.dialect, analysis.shape, able)
