@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dovetail import formats as f
 from dovetail.dialects.literals import literal_arguments
 from dovetail.dialects.requests import Request, Tool
+from dovetail.dialects.separated import json_arguments, quoted_arguments
 from dovetail.errors import DialectError
 from dovetail.parsing.layouts import (
     ARGUMENTS,
@@ -21,6 +22,7 @@ from dovetail.parsing.layouts import (
     JsonCall,
     KeyedCall,
     Literals,
+    Quoted,
     TaggedCall,
     ToolCalls,
 )
@@ -270,7 +272,10 @@ class _Maker:
             return [way.opens_with]
         head = way.begin + way.call_begin + _split(call_pieces(way.call))[0]
         style = way.call.arguments if isinstance(way.call, TaggedCall) else ""
-        return [head + tool.name + (style.begin if isinstance(style, Literals) else "") for tool in self._tools(way)]
+        return [
+            head + tool.name + (style.begin if isinstance(style, Literals | Quoted) else "")
+            for tool in self._tools(way)
+        ]
 
     def _calls_between_texts(self, blocks: list[Block], excludes: tuple[str, ...], at_least_one: bool) -> f.Format:
         """Calls between texts that hold no beginning of one."""
@@ -344,6 +349,10 @@ class _Maker:
 
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
+        if isinstance(style, Quoted):
+            return quoted_arguments(tool.parameters, style, way.value_ends, tool.path)
+        if isinstance(style, Literals) and style.json_values:
+            return json_arguments(tool.parameters, style, tool.path)
         if isinstance(style, Literals):
             return literal_arguments(tool.parameters, style, tool.path)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dovetail.parsing import json_text, literals, tagged
+from dovetail.parsing import json_text, literals, quoted, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
 from dovetail.parsing.signs import PLAIN, SIGN_CLASS
@@ -193,7 +193,7 @@ class _Reader:
             self.teller.diagnose("call", "the object of the call is not closed")
         return True
 
-    def arguments(self, style: tagged.Tags | literals.Syntax | None, after: Phrase) -> Steps[None]:
+    def arguments(self, style: tagged.Tags | literals.Syntax | quoted.Quotes | None, after: Phrase) -> Steps[None]:
         """The arguments of the open call, up to `after`."""
         teller, call = self.teller, self.teller.call
         assert call is not None
@@ -203,6 +203,8 @@ class _Reader:
                 whole = yield from tagged.arguments(teller, style, self.plan.declared(call.name), ends)
             case literals.Syntax():
                 whole = yield from literals.arguments(teller, style)
+            case quoted.Quotes():
+                whole = yield from quoted.arguments(teller, style, self.plan.declared(call.name))
             case _:
                 whole = yield from self._json(after)
         call.whole = whole

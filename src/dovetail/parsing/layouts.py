@@ -42,6 +42,7 @@ class Literals:
     Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
     Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
     Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, strings hold line breaks.
+    Where `json_values`, values are JSON, whose own separators may be written otherwise than `separator`.
     """
 
     begin: str
@@ -57,13 +58,30 @@ class Literals:
     sorted_keys: bool = False
     quoted_keys: bool = False
     raw_lines: bool = False
+    json_values: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A call syntax: `begin`, `key` `assign` value joined by `separator`, `end`; values are between quotes as they are.
+
+    A value ends at the first quote behind which the separator or the end of the arguments stands. Values of the kinds
+    `python` are spelled as Python spells them.
+    """
+
+    begin: str
+    end: str
+    assign: str
+    separator: str
+    quote: str
+    python: tuple[str, ...] = ()
 
 
 PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")
 PYTHON_DICT = Literals("{", "}", ": ", ", ", ("'", '"'), True, False, "True", "False", "None", quoted_keys=True)
 GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True, sorted_keys=True)
 
-ArgumentStyle = Literal["json"] | TaggedStyle | Layout | Literals
+ArgumentStyle = Literal["json"] | TaggedStyle | Layout | Literals | Quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +152,17 @@ class ToolCalls:
     def opens_with(self) -> str:
         """The text at which free text has become a call."""
         return self.trigger or self.begin or self.call_begin
+
+    @property
+    def value_ends(self) -> tuple[str, ...]:
+        """The texts that end a quoted value: its quote with the separator, or with what closes arguments and call."""
+        style = self.call.arguments if isinstance(self.call, TaggedCall) else None
+        if not isinstance(style, Quoted):
+            return ()
+        behind = self.call_end.strip()
+        rests = [behind] if behind else [text.strip() for text in (self.separator, self.end)]
+        closed = [style.quote + style.end + rest for rest in rests if rest] or [style.quote + style.end]
+        return tuple(dict.fromkeys((style.quote + style.separator.strip(), *closed)))
 
 
 @dataclass(frozen=True, slots=True)

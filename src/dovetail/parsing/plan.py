@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from dovetail.parsing import json_text, literals, tagged
+from dovetail.parsing import json_text, literals, quoted, tagged
 from dovetail.parsing.channels import Channels
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.layouts import (
@@ -20,6 +20,7 @@ from dovetail.parsing.layouts import (
     JsonCall,
     KeyedCall,
     Literals,
+    Quoted,
     Reasoning,
     TaggedCall,
     ToolCalls,
@@ -62,7 +63,7 @@ class Head:
     parts: tuple[Phrase | Field, ...]
     after: Phrase  # what stands behind the arguments, the end of the call included
     id_after: tuple[Phrase, ...]  # what stands before and behind an id that follows the arguments
-    style: tagged.Tags | literals.Syntax | None  # None for JSON
+    style: tagged.Tags | literals.Syntax | quoted.Quotes | None  # None for JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,7 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         call_begin = call_begin if begin else call_begin[-1:]
         begin = ()
     call = calls.call
-    head = _head(call, call_end) if isinstance(call, TaggedCall) else call
+    head = _head(call, call_end, calls.value_ends) if isinstance(call, TaggedCall) else call
     ends = [_words(other) for other in (layout.turn.end, *layout.turn.other_ends)]
     marks = [words[0] for words in (call_end, end, *ends) if words]
     return Way(
@@ -237,13 +238,16 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
     )
 
 
-def _head(call: TaggedCall, call_end: Phrase) -> Head:
+def _head(call: TaggedCall, call_end: Phrase, value_ends: tuple[str, ...]) -> Head:
     at = call.parts.index(ARGUMENTS)
     before, after = call.parts[:at], call.parts[at + 1 :]
-    style: tagged.Tags | literals.Syntax | None = None
+    style: tagged.Tags | literals.Syntax | quoted.Quotes | None = None
     parts: list[Phrase | Field] = [_words(part) if isinstance(part, str) else part for part in before]
     if isinstance(call.arguments, Literals):
         style = literals.syntax(call.arguments)
+        parts.append((style.begin,))
+    elif isinstance(call.arguments, Quoted):
+        style = quoted.quotes(call.arguments, value_ends)
         parts.append((style.begin,))
     elif call.arguments != "json":
         style = tagged.tags(call.arguments, call.pad)

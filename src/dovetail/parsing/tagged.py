@@ -207,7 +207,7 @@ class _Reader:
         """A value in brackets that may be spelled as Python spells it: told when all of it is known."""
         teller, tape = self.teller, self.tape
         start = tape.look - tape.at
-        closed = yield from _brackets(tape, self.tags.stops)
+        closed = yield from brackets(tape, self.tags.stops)
         raw = teller.decode(tape.data[tape.at + start : tape.look])
         told, as_declared = declared.as_json(raw, kinds, self.tags.python)
         if not as_declared or not closed:
@@ -252,7 +252,7 @@ class _Reader:
         return False
 
 
-def _brackets(tape: Tape, stops: Stops) -> Steps[bool]:
+def brackets(tape: Tape, stops: Stops) -> Steps[bool]:
     """Look at a value in brackets, whatever its strings hold; False where a stop comes before it is closed."""
     depth, quote = 0, 0
     while True:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dovetail.dialects import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, TaggedCall
 from dovetail.dialects.making import call_pieces
 from dovetail.formats.styles import Layout
-from dovetail.parsing.layouts import PYTHON_DICT, ArgumentStyle, CallLayout, Field, Literals
+from dovetail.parsing.layouts import PYTHON_DICT, ArgumentStyle, CallLayout, Field, Literals, Quoted
 from dovetail.templates.analysis.arguments import find_arguments
 from dovetail.templates.analysis.content import FoundContent
 from dovetail.templates.analysis.cores import FIRST, INDEX, SECOND, cut, marked, with_index
@@ -86,6 +86,9 @@ class FoundCalls:
         elif isinstance(style, Literals):
             found += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
             found += [("arguments.quote", style.quotes[0])]
+        elif isinstance(style, Quoted):
+            found += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
+            found += [("arguments.quote", style.quote)]
         return [(what, value, self.evidence) for what, value in found]
 
 
