@@ -388,7 +388,7 @@ class _Maker:
     def _text(self, name: str, excludes: tuple[str, ...], *ends: str) -> f.Format:
         """Free text under a name up to and with one of its ends."""
         if self.dialect.optional_space:
-            ends = tuple(dict.fromkeys(end.strip() for end in ends))  # the text holds what stands before its end
+            ends = tuple(dict.fromkeys(end.strip() or end for end in ends))  # the text holds what stands before its end
         last = [self._literal(end) for end in ends]
         text = f.CaptureFormat(name=name, content=f.AnyTextFormat(excludes=excludes))
         if all(parts[0].type == "token" for parts in last):

@@ -20,7 +20,7 @@ from dovetail.templates.analysis.kinship import adopted, kin
 from dovetail.templates.analysis.probes import CONTENT, PLAIN_VIEW, Prober, Shape, View, assistant, user
 from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning
 from dovetail.templates.analysis.source import Source, read_source
-from dovetail.templates.analysis.verify import PROBES, Verifier
+from dovetail.templates.analysis.verify import Verifier
 
 
 @lru_cache(maxsize=256)
@@ -150,10 +150,10 @@ def _modes(found: _Found, dialect: Dialect) -> Modes:
 
 def _proved(verifier: Verifier) -> tuple[Dialect, tuple[Verification, ...]]:
     """The dialect, repaired where that helps, and the verdict on the probes."""
-    best, verdict = verifier.dialect, tuple(verifier.verify(PROBES))
+    best, verdict = verifier.dialect, verifier.proof()
     for other in () if _holds(verdict) else _repairs(best):
         verifier.dialect = other
-        repaired = tuple(verifier.verify(PROBES))
+        repaired = verifier.proof()
         if faults(repaired) < faults(verdict):
             best, verdict = other, repaired
         if _holds(verdict):

@@ -103,10 +103,15 @@ def switches(prober: Prober, source: Source) -> tuple[Settings, ...]:
             if probes > _MAX_PROBES:
                 return tuple(found)
             look = _looks(prober, ((name, value),))
-            if look not in seen and look[0] is not None:
+            if look not in seen and look[0] is not None and not _printed(value, look[0]):
                 seen.add(look)
                 found.append(((name, value),))
     return tuple(found)
+
+
+def _printed(value: Any, prompt: str) -> bool:
+    """Whether a prompt only writes the value of the variable out."""
+    return isinstance(value, bool) and str(value) in prompt
 
 
 def _looks(prober: Prober, settings: Settings) -> tuple[str | None, str | None]:
@@ -137,7 +142,8 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
     start = _start(prober, [text for text in prompts.values() if text], bodies)
     if not start.strip() and not any(prompts.values()):
         user_ends, start = _split_header(user_ends)
-    rests = tuple((setting, text.removeprefix(start)) for setting, text in prompts.items())
+    in_prompts = any(text.startswith(start) for text in prompts.values())  # or else it is behind what prompts write
+    rests = tuple((setting, text.removeprefix(start) if in_prompts else "") for setting, text in prompts.items())
     return Frame(tuple(user_ends.items()), start, after, rests, settings, appended)
 
 

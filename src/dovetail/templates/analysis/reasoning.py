@@ -181,6 +181,8 @@ def _block(source: Source, texts: list[str]) -> tuple[str, str]:
     alone = [markers(text)[0] for text in texts]
     closers = [mark for mark in alone if _opening(source, mark)]
     openers = [mark for mark in alone if mark not in closers]
+    # A marker that only closes may close anything, unless another prompt opens it or its name says what it is.
+    closers = [mark for mark in closers if _opening(source, mark) in openers or _THOUGHT.search(mark)]
     return "".join(openers[:1]), "".join(closers[:1])
 
 

@@ -90,33 +90,76 @@ class Verifier:
                 problem, misread = self._problem(probe, rendered)
                 yield Verification(probe.feature, not problem, rendered.output, problem, misread)
 
+    def proof(self) -> tuple[Verification, ...]:
+        """The verdict on all probes, and on an answer behind each generation prompt."""
+        return (*self.verify(PROBES), *(row for _, row in self.answers()))
+
     def rendered(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
         """The output that says the probe, or None where the template does not carry all of it."""
+        body = self._body(probe, tools)
+        if body is None or self._header_in(body):
+            return None
+        return self._cut(body, probe, self._settings(probe))
+
+    def behind_prompt(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
+        """The same output as far as a generation prompt has not written it; None where the prompt has nothing of it."""
+        body = self._body(probe, tools)
+        if body is None or self._header_in(body):
+            return None
+        begun = [text for _, text in self.frame.prompts if text and body.startswith(text)]
+        if not begun:
+            return None
+        opened = max(begun, key=len)
+        start = self.frame.user_end + self.dialect.turn.start
+        mode = True if _opens(self.dialect, opened) else "auto"
+        return Rendered(start + opened, self._without_end(body, probe)[len(opened) :], mode)
+
+    def splits(self, probe: Probe, tools: Any = TOOLS) -> bool:
+        """Whether the template makes two turns of what the probe says."""
+        body = self._body(probe, tools)
+        return body is not None and self._header_in(body)
+
+    def answers(self) -> Iterator[tuple[str, Verification]]:
+        """A plain answer behind each generation prompt, with the settings of the prompt."""
+        for settings, text in self.frame.prompts:
+            user_end = dict(self.frame.user_ends).get(settings, self.frame.user_end)
+            prompt = user_end + self.dialect.turn.start + text
+            probe, output, mode = answer_behind(self.dialect, text)
+            problem, misread = self._problem(probe, Rendered(prompt, output, mode))
+            yield str(dict(settings) or "no settings"), Verification("prompt", not problem, output, problem, misread)
+
+    def _settings(self, probe: Probe) -> Settings:
+        return self.shape.settings if probe.reasoning else ()
+
+    def _body(self, probe: Probe, tools: Any) -> str | None:
+        """The turn behind its header, or None where the template does not carry all of the probe."""
         if (probe.reasoning and not self.shape.reasoning) or (probe.calls and not self.dialect.calls):
             return None
         if probe.content and probe.calls and not self.with_content:
             return None
-        settings = self.shape.settings if probe.reasoning else ()
+        settings = self._settings(probe)
         message = assistant(probe.content, probe.reasoning, probe.calls, self.shape)
         turn = self.prober.turn(message, settings=settings, tools=tools)
-        if turn is None or not _carried(turn, probe):
-            return None
-        body = self.frame.body(turn, settings)
-        start = self.dialect.turn.start.strip()
-        if start and start in body and not self.dialect.turn.between:
-            return None  # the template makes two turns of it
-        return self._cut(body, probe, settings)
+        return self.frame.body(turn, settings) if turn is not None and _carried(turn, probe) else None
 
-    def _cut(self, body: str, probe: Probe, settings: Settings) -> Rendered:
-        """A body without the end of the turn, and without what the prompt has written of it."""
+    def _header_in(self, body: str) -> bool:
+        start = self.dialect.turn.start.strip()
+        return bool(start) and start in body and not self.dialect.turn.between
+
+    def _without_end(self, body: str, probe: Probe) -> str:
         turn = self.dialect.turn
         for end in (turn.end, *turn.other_ends):
             tail = body.rstrip()
             if end.strip() and tail.endswith(end.strip()) and not self._closes_block(end, probe):
                 body = tail[: -len(end.strip())]
                 lead = end[: len(end) - len(end.lstrip())]
-                body = body.removesuffix(lead) if lead else body
-                break
+                return body.removesuffix(lead) if lead else body
+        return body
+
+    def _cut(self, body: str, probe: Probe, settings: Settings) -> Rendered:
+        """A body without the end of the turn, and without what the prompt has written of it."""
+        turn = self.dialect.turn
+        body = self._without_end(body, probe)
         start = self.frame.user_end + turn.start
         block = self.dialect.reasoning
         if turn.opened and body.startswith(turn.opened):
@@ -149,6 +192,36 @@ class Verifier:
             return ("" if accepted else "the format refuses what the template renders"), False
         except DovetailError as error:
             return f"{type(error).__name__}: {error}", False
+
+
+def _opens(dialect: Dialect, text: str) -> bool:
+    """Whether a prompt ends inside a block of reasoning."""
+    block = dialect.reasoning
+    return bool(block and block.start.strip() and text.rstrip().endswith(block.start.strip()))
+
+
+def _said(dialect: Dialect, text: str) -> str:
+    """The reasoning that a prompt has written itself and closed."""
+    block = dialect.reasoning
+    if block is None or block.end not in text:
+        return ""
+    return text.partition(block.end)[0].strip().removeprefix(block.start.strip())
+
+
+def answer_behind(dialect: Dialect, opened: str) -> tuple[Probe, str, Any]:
+    """A plain answer that goes on behind what a prompt has written of the turn: what it says, how, and the mode."""
+    block, content, turn = dialect.reasoning, dialect.content, dialect.turn
+    begin, end, closing = content.begins[0], content.ends[0], "" if turn.between else turn.closing
+    begin = "" if begin.strip() and opened.rstrip().endswith(begin.strip()) else begin
+    probe = Probe("prompt", _CONTENT, _said(dialect, opened))
+    if turn.opened and opened.startswith(turn.opened) and begin.startswith(turn.opened):
+        begin = begin.removeprefix(turn.opened)
+    if block and (_opens(dialect, opened) or (not block.start and opened.strip())):
+        thought = _REASONING + block.pad + block.end + block.after + turn.between
+        said = "" if block.start else opened.lstrip()
+        return replace(probe, reasoning=said + _REASONING), thought + begin + _CONTENT + end + closing, True
+    inside = bool(content.begins[0].strip()) and not begin.strip()  # the prompt has opened the content
+    return probe, begin + _CONTENT + end + closing, False if inside else "auto"
 
 
 def _carried(turn: str, probe: Probe) -> bool:
