@@ -213,8 +213,12 @@ class _Maker:
             if self._several() and block.separator is not None:
                 gap = _optional(self._literal(block.separator))
                 one = _sequence([one, f.StarFormat(content=_sequence([*gap, one]))])
-            ways.append(_sequence([*self._lead(block), one]))
+            ways.append(_sequence([*self._lead(block), one, *self._trail()]))
         return _either(ways)
+
+    def _trail(self) -> list[f.Format]:
+        """White space behind the last call, where no text may follow."""
+        return [_SPACE] if self.dialect.optional_space else []
 
     def _calls_in_text(self, at_least_one: bool) -> f.Format:
         blocks = self._call_blocks(one=not self._several())

@@ -20,6 +20,7 @@ _BRACKETS = frozenset(b"{[")
 MAX_KEY = 4096  # bytes
 
 _KEY = re.compile(rb"[^\s=:,(){}\[\]\"'<>" + SIGN_CLASS + b"]*+")
+_NO_STOPS = Stops([])
 
 
 class Quotes:
@@ -66,8 +67,10 @@ def _value(teller: Teller, quotes: Quotes, declared: Declared) -> Steps[str | No
     """A value as JSON, up to and with its quote; None where it is cut off."""
     tape = teller.tape
     start = tape.look - tape.at
-    if declared.kinds <= _COMPOSITE and (yield from peek(tape)) in _BRACKETS:
-        yield from brackets(tape, quotes.stops)  # whose own strings may hold what ends a value
+    # The strings inside of brackets may hold what ends a value.
+    nested = declared.kinds <= _COMPOSITE and (yield from peek(tape)) in _BRACKETS
+    if nested and not (yield from brackets(tape, _NO_STOPS)):
+        tape.look = tape.at + start
     size = yield from look_for(tape, quotes.stops)
     if not size:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,10 +18,12 @@ from dovetail.templates.analysis.corrections import Correction, corrected
 from dovetail.templates.analysis.evidence import Analysis, Evidence, Finding, Modes, Verification, faults
 from dovetail.templates.analysis.frame import ONE_CALL, Frame, call_shapes, frame
 from dovetail.templates.analysis.kinship import adopted, kin
-from dovetail.templates.analysis.probes import CONTENT, PLAIN_VIEW, Prober, Shape, View, assistant, user
+from dovetail.templates.analysis.probes import CONTENT, NAMES, PLAIN_VIEW, Prober, Shape, View, assistant, user
 from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning
 from dovetail.templates.analysis.source import Source, read_source
-from dovetail.templates.analysis.verify import Verifier
+from dovetail.templates.analysis.verify import CALLING, Verifier
+
+_CALLING = re.compile(r"(?i)(tool|function)[ _]?call|call(ing)? (a |the )?(tool|function)|func_name|functools")
 
 
 @lru_cache(maxsize=256)
@@ -39,18 +42,27 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     if best is None:
         problem = "the chat template renders no turn of an assistant"
         raise TemplateError(problem, "", "write messages with the roles user and assistant, and their content")
-    rows = best.verifications
+    rows = [row for row in best.verifications if row.feature != "prompt"]
     if rows and not any(row.passed for row in rows):
         problem = f"nothing that the chat template renders is read back: {rows[0].problem}"
         raise TemplateError(problem, "", "write its dialect by hand, and register it")
-    return best
+    return _without_misread_calls(best)
+
+
+def _without_misread_calls(analysis: Analysis) -> Analysis:
+    """The analysis without calls where they would be read as something else, with the reason."""
+    rows = [row for row in analysis.verifications if row.misread and row.feature in CALLING]
+    if not rows or not analysis.dialect.calls:
+        return analysis
+    reason = f"calls are refused, because they would be misread: {rows[0].problem}"
+    return replace(analysis, dialect=replace(analysis.dialect, calls=()), notes=(*analysis.notes, reason))
 
 
 def _attempts(facts: Source, first: Prober) -> Iterator[Analysis]:
     """The template as it is read in each view and with each shape of calls."""
     seen = False
     for view in _views(facts):
-        if seen and not view.whole_header:
+        if seen and not (view.whole_header or view.prompt_header):
             return  # other conversations are for templates that refuse the usual one
         prober = first if view == PLAIN_VIEW else replace(first, view=view, refusals={}, _memo={})
         shapes: list[Shape | None] = [*call_shapes(prober)]
@@ -64,6 +76,7 @@ def _attempts(facts: Source, first: Prober) -> Iterator[Analysis]:
 def _views(facts: Source) -> Iterator[View]:
     yield PLAIN_VIEW
     yield View(whole_header=True)
+    yield View(prompt_header=True)
     if "documents" in facts.names:
         yield View(documents=True)
     yield View(parts=True)
@@ -95,8 +108,15 @@ def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> An
         family.name if family else "",
         shown,
         prober.view,
+        _speaks_of_calls(prober, facts),
         turn.prompts,
     )
+
+
+def _speaks_of_calls(prober: Prober, facts: Source) -> bool:
+    """Whether a template reads calls, or writes tools and how to call them."""
+    tools = prober.render([user()]) or ""
+    return "tool_calls" in facts.names or (NAMES[0] in tools and bool(_CALLING.search(facts.texts)))
 
 
 @dataclass(frozen=True, slots=True)

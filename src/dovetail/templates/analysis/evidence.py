@@ -97,6 +97,7 @@ class Analysis:
     same_as: str = ""  # the built-in dialect that the result equals, or ""
     shape: Shape = PLAIN  # how messages must be passed so that the template renders all of them
     view: View = PLAIN_VIEW  # how the template was shown conversations
+    speaks_of_calls: bool = False  # the template reads tool_calls, or tells the model how to call the tools it is given
     prompts: tuple[tuple[tuple[tuple[str, Any], ...], str], ...] = ()  # the generation prompt by settings
 
     @property

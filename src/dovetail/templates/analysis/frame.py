@@ -40,6 +40,7 @@ class Frame:
     prompts: tuple[tuple[Settings, str], ...]  # what the generation prompt writes behind `start`, by settings
     switches: tuple[Settings, ...]  # settings that change the prompt or show reasoning, the default first
     appended: str = ""  # a prompt that the template writes behind everything, asked or not
+    history_start: str = ""  # what turns of history have instead of `start`
 
     @property
     def user_end(self) -> str:
@@ -51,8 +52,9 @@ class Frame:
         user_end = dict(self.user_ends).get(settings, self.user_end)
         if self.appended and turn.endswith(self.appended) and len(turn) > len(user_end + self.appended):
             turn = turn[: -len(self.appended)]
-        if turn.startswith(user_end + self.start):
-            return turn[len(user_end + self.start) :]
+        for start in (self.start, self.history_start):
+            if start and turn.startswith(user_end + start):
+                return turn[len(user_end + start) :]
         return behind_header(user_end + self.start, turn.removeprefix(user_end).removeprefix(self.start), turn)
 
 
@@ -144,6 +146,9 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
         user_ends, start = _split_header(user_ends)
     in_prompts = any(text.startswith(start) for text in prompts.values())  # or else it is behind what prompts write
     rests = tuple((setting, text.removeprefix(start) if in_prompts else "") for setting, text in prompts.items())
+    if prober.view.prompt_header and rests[0][1].strip():
+        whole = tuple((setting, "") for setting, _ in rests)
+        return Frame(tuple(user_ends.items()), start + rests[0][1], after, whole, settings, appended, start)
     return Frame(tuple(user_ends.items()), start, after, rests, settings, appended)
 
 

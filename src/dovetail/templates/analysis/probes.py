@@ -63,6 +63,7 @@ class View:
     later: bool = False  # the turn is history: another user speaks after it
     documents: bool = False  # an empty list of documents is passed
     whole_header: bool = False  # what all turns begin with is their header, also beyond that of the user's turn
+    prompt_header: bool = False  # all that the prompt writes is the header, also what history leaves out
 
 
 PLAIN_VIEW = View()

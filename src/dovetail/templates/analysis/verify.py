@@ -40,6 +40,7 @@ _FIRST = Call("lookup_weather", {"city": "São Paulo, north", "days": 3}, "qwert
 _SECOND = Call("find_places", {"city": "Kyōto\nEast", "filter": {"tags": ["a b", "c"], "limit": 2}}, "qwert1235")
 _CONTENT = 'Well, 5 is more than 4.\nLet me see: "naïve" is it?'
 _REASONING = "They ask about two places.\n\nFirst the one, then the other."
+_REMARK = "diagnostic: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Probe:
     calls: tuple[Call, ...] = ()
 
 
+CALLING = ("one call", "parallel calls", "reasoning and calls", "content and calls", "everything")
 PROBES = (
     Probe("content", _CONTENT),
     Probe("reasoning", _CONTENT, _REASONING),
@@ -143,8 +145,9 @@ class Verifier:
         return self.frame.body(turn, settings) if turn is not None and _carried(turn, probe) else None
 
     def _header_in(self, body: str) -> bool:
-        start = self.dialect.turn.start.strip()
-        return bool(start) and start in body and not self.dialect.turn.between
+        turn = self.dialect.turn
+        start = turn.start.strip()
+        return bool(start) and start in body and start != turn.end.strip() and not turn.between
 
     def _without_end(self, body: str, probe: Probe) -> str:
         turn = self.dialect.turn
@@ -186,7 +189,7 @@ class Verifier:
             message = self.dialect.parse(rendered.output, tools, prompt=rendered.prompt)
             problem = _difference(probe, message)
             if problem:
-                return problem, not message.diagnostics
+                return problem, not problem.startswith(_REMARK)
             made = self.dialect.format(tools, reasoning=rendered.reasoning)
             accepted = accepts(made.format, rendered.output)
             return ("" if accepted else "the format refuses what the template renders"), False
@@ -241,7 +244,7 @@ def _difference(probe: Probe, message: Message) -> str:
     if not all(call.complete for call in message.tool_calls):
         return "a call is read as incomplete"
     if message.diagnostics:
-        return f"diagnostic: {message.diagnostics[0].problem}"
+        return _REMARK + message.diagnostics[0].problem
     return ""
 
 
