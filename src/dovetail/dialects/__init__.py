@@ -4,7 +4,7 @@ Dialect --format(request)--> StructuralTag
 Dialect --render(message)--> the text of an assistant turn
 """
 
-from dovetail.dialects.dialect import Dialect
+from dovetail.dialects.dialect import Dialect, Proof, UnprovenWarning
 from dovetail.dialects.registry import get, names, register
 from dovetail.parsing.layouts import (
     ARGUMENTS,
@@ -16,6 +16,7 @@ from dovetail.parsing.layouts import (
     JsonCall,
     KeyedCall,
     Literals,
+    Quoted,
     Reasoning,
     TaggedCall,
     ToolCalls,
@@ -33,10 +34,13 @@ __all__ = [
     "JsonCall",
     "KeyedCall",
     "Literals",
+    "Proof",
+    "Quoted",
     "Reasoning",
     "TaggedCall",
     "ToolCalls",
     "Turn",
+    "UnprovenWarning",
     "get",
     "names",
     "register",

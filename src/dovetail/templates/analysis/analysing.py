@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from dovetail.dialects import Dialect
+from dovetail.dialects import Dialect, Proof
 from dovetail.errors import TemplateError
 from dovetail.templates.analysis.assemble import assemble
 from dovetail.templates.analysis.calls import FoundCalls, find_calls
@@ -46,7 +46,18 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     if rows and not any(row.passed for row in rows):
         problem = f"nothing that the chat template renders is read back: {rows[0].problem}"
         raise TemplateError(problem, "", "write its dialect by hand, and register it")
-    return _without_misread_calls(best)
+    return _proved_by(_without_misread_calls(best))
+
+
+def _proved_by(analysis: Analysis) -> Analysis:
+    """The analysis with a dialect that carries its notes and its proof."""
+    proof = tuple(Proof(_part(row.feature), row.feature, row.problem) for row in analysis.verifications)
+    return replace(analysis, dialect=replace(analysis.dialect, notes=analysis.notes, proof=proof))
+
+
+def _part(feature: str) -> str:
+    """The part of a dialect that a probe is about."""
+    return "calls" if feature in CALLING else feature
 
 
 def _without_misread_calls(analysis: Analysis) -> Analysis:

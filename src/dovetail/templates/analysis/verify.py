@@ -256,4 +256,4 @@ def verifier_of(analysis: Analysis, prober: Prober, with_content: bool | None = 
     turn = frame(prober, read_source(prober.source), shape)
     assert turn is not None  # or there would be no analysis
     able = analysis.capabilities.content_with_calls if with_content is None else with_content
-    return Verifier(prober, turn, analysis.dialect, analysis.shape, able)
+    return Verifier(prober, turn, replace(analysis.dialect, proof=()), analysis.shape, able)

@@ -42,7 +42,10 @@ _REMARKS = {
 def check_template(text: str, bos_token: str = "", eos_token: str = "") -> Report:
     """The report on a template that is given as text."""
     analysis = analyse_template(text, bos_token, eos_token)
-    return _Checker(analysis, Turns(text, analysis, bos_token, eos_token)).report()
+    # What was not proved is told in the report; a warning of its use would say it again.
+    tried = replace(analysis, dialect=replace(analysis.dialect, proof=()))
+    checks = _Checker(tried, Turns(text, tried, bos_token, eos_token)).checks()
+    return Report(analysis, checks)
 
 
 class _LossError(Exception):
@@ -64,10 +67,11 @@ class _Checker:
     turns: Turns
     samples: list[_Sample] = field(default_factory=list)
 
-    def report(self) -> Report:
+    def checks(self) -> tuple[Check, ...]:
+        """The check of each feature."""
         checks = [self._feature(feature) for feature in FEATURES if feature in PROBES]
         checks += [self._prompt(), self._streaming(), self._constraint_or_error()]
-        return Report(self.analysis, tuple(checks))
+        return tuple(checks)
 
     def _feature(self, feature: str) -> Check:
         absent = self._absence(feature)
