@@ -122,7 +122,10 @@ class _Maker:
         content = self.dialect.content
         if not content.wrapped:
             return self._plain()
-        if content.always:
+        if content.always and content.optional and self.ways:
+            calls = _sequence([self._content_block(content, None), self._calls()])
+            return calls if self.request.choice != "auto" else _either([calls, self._plain()])
+        if content.always and not content.optional:
             return self._blocks(content)
         ways: list[f.Format] = []
         if self.request.choice == "auto":

@@ -58,7 +58,7 @@ def _content(dialect: Dialect, message: Message, opened: bool) -> list[str]:
     if dialect.reasoning:
         marks += [dialect.reasoning.start, dialect.reasoning.end]
     _check_free(text, [*marks, *filter(None, content.ends)], "/content")
-    if not content.wrapped:
+    if not content.wrapped or (content.always and content.optional and not message.tool_calls):
         return [text]
     on_the_way = bool(message.tool_calls and content.notes)
     begin = content.notes[0] if on_the_way else content.begins[0]
