@@ -1,4 +1,4 @@
-"""The chat templates inside of wheels that the tests have anyway: those of Transformers, and all that mistral-common makes."""
+"""The chat templates in wheels that the tests have anyway: those of Transformers, and all that mistral-common makes."""
 
 from __future__ import annotations
 

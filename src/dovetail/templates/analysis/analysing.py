@@ -127,7 +127,9 @@ def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> An
 def _speaks_of_calls(prober: Prober, facts: Source) -> bool:
     """Whether a template reads calls, or writes tools and how to call them."""
     tools = prober.render([user()]) or ""
-    return "tool_calls" in facts.names or (NAMES[0] in tools and bool(_CALLING.search(facts.texts)))
+    refusal = prober.refusal([user(), assistant(calls=ONE_CALL)])
+    reads = "tool_calls" in facts.names and not re.search(r"(?i)refuses.*(tool|call|function)", refusal)
+    return reads or (NAMES[0] in tools and bool(_CALLING.search(facts.texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ def _modes(found: _Found, dialect: Dialect) -> Modes:
     )
     if dialect.reasoning and modes.reasoning == "NONE":
         modes = replace(modes, reasoning="TAG_BASED")
-    if dialect.content.wrapped and modes.content == "PLAIN":
+    if dialect.content.wrapped and not dialect.content.always and modes.content == "PLAIN":
         modes = replace(modes, content="WRAPPED_WITH_REASONING")
     return modes
 

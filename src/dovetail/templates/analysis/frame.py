@@ -26,6 +26,7 @@ from dovetail.templates.analysis.source import Source
 Settings = tuple[tuple[str, Any], ...]
 
 ONE_CALL = (Call(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}),)
+_SPOILED = re.compile(r"\bNone\b|\bnull\b|&#3[49];")  # what is missing written out, quotes escaped as HTML
 _SENTINEL = re.compile(r"[Zz]q")
 _MAX_PROBES = 48  # of switches, however many variables a template has
 
@@ -89,7 +90,7 @@ def _shape(prober: Prober, shape: Shape) -> Shape | None:
     for place, no_content in enumerate(("empty", "none", "absent")):
         own = replace(shape, no_content=no_content)
         turn = prober.turn(assistant(calls=ONE_CALL, shape=own))
-        if turn and NAMES[0] in turn and VALUES[0] in turn and not re.search(r"\bNone\b|\bnull\b", turn):
+        if turn and NAMES[0] in turn and VALUES[0] in turn and not _SPOILED.search(turn):
             found.append((len(turn), place, own))
     return min(found, key=lambda row: row[:2])[2] if found else None
 
