@@ -119,17 +119,15 @@ def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> An
         family.name if family else "",
         shown,
         prober.view,
-        _speaks_of_calls(prober, facts),
+        _speaks_of_calls(prober, facts, shape),
         turn.prompts,
     )
 
 
-def _speaks_of_calls(prober: Prober, facts: Source) -> bool:
-    """Whether a template reads calls, or writes tools and how to call them."""
-    tools = prober.render([user()]) or ""
-    refusal = prober.refusal([user(), assistant(calls=ONE_CALL)])
-    reads = "tool_calls" in facts.names and not re.search(r"(?i)refuses.*(tool|call|function)", refusal)
-    return reads or (NAMES[0] in tools and bool(_CALLING.search(facts.texts)))
+def _speaks_of_calls(prober: Prober, facts: Source, shape: Shape | None) -> bool:
+    """Whether a template renders calls, or takes tools and reads calls or tells the model how to call."""
+    takes_tools = NAMES[0] in (prober.render([user()]) or "")
+    return shape is not None or (takes_tools and ("tool_calls" in facts.names or bool(_CALLING.search(facts.texts))))
 
 
 @dataclass(frozen=True, slots=True)

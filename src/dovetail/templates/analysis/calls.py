@@ -140,8 +140,9 @@ class _Calls:
         """The markers around content beside calls, which are there too where the content is empty."""
         before, _, behind = self._turn(FIRST, content=CONTENT).partition(CONTENT)
         begin, end = "".join(markers(before)[:1]), "".join(markers(behind)[:1])
-        alone = bool(begin and end) and before == begin and behind.startswith(end) and self.one.startswith(begin + end)
-        return (begin, end) if alone else ("", "")
+        both = bool(begin and end) and before == begin and behind.startswith(end) and self.one.startswith(begin + end)
+        once = both and (self.two or self.one).count(end) == 1  # or else it begins each call
+        return (begin, end) if once and begin != self.reasoning.end else ("", "")
 
     def _turn(self, *calls: Call, content: str = "") -> str:
         turn = self.prober.turn(assistant(content, "", calls, self.shape))
