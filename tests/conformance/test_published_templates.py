@@ -18,10 +18,8 @@ UNSAID = {"state-model-in--chat_template"}  # blocks of a turn end where the nex
 
 # They hold what models write; what they write themselves only partly shows it, and the check says which part.
 DOUBTFUL = {
-    "axolotl--command_a",  # calls are told to the model in words, and never rendered
-    "axolotl--falcon_h1",
+    "axolotl--falcon_h1",  # calls are told to the model in words, and never rendered
     "hfjs--MadeAgents_Hammer2.1",
-    "ov--CohereLabs_c4ai-command-r7b-12-2024-default",
     "vllm--tool_chat_template_glm4",
     "hf-chat---command-r-v01-rag",  # instructions stand behind every conversation
     "hfjs--CohereForAI_c4ai-command-r-v01_JSON_Schema_",
