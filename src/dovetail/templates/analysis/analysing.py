@@ -62,7 +62,7 @@ def _part(feature: str) -> str:
 
 def _without_misread_calls(analysis: Analysis) -> Analysis:
     """The analysis without calls where they would be read as something else, with the reason."""
-    rows = [row for row in analysis.verifications if row.misread and row.feature in CALLING]
+    rows = [row for row in analysis.verifications if row.misread and row.feature in CALLING[:2]]
     if not rows or not analysis.dialect.calls:
         return analysis
     reason = f"calls are refused, because they would be misread: {rows[0].problem}"

@@ -53,6 +53,7 @@ class Probe:
     calls: tuple[Call, ...] = ()
 
 
+# The probes of calls, those that say nothing else first.
 CALLING = ("one call", "parallel calls", "reasoning and calls", "content and calls", "everything")
 PROBES = (
     Probe("content", _CONTENT),
