@@ -7,7 +7,6 @@ void Ast::assign(std::string_view code) {
     kids_.clear();
     open_.clear();
     ranges_.clear();
-    letters_.clear();
     lists_.clear();
     counts_for_callers = false;
     CodeReader in(code);
@@ -34,17 +33,6 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     case Code::Lit:
     case Code::Special: n.text = in.text(); break;
     case Code::NewKey: n.flag = in.byte() != 0; break;
-    case Code::Spelled:
-        n.text = in.text();
-        n.slot = in.byte();
-        n.first = static_cast<uint32_t>(letters_.size());
-        n.count = in.count();
-        if (letters_.empty()) letters_.reserve(nodes.capacity());
-        for (uint32_t k = 0; k < n.count; ++k) {
-            const uint8_t raw = in.byte();
-            letters_.push_back({raw, in.number32()});
-        }
-        break;
     case Code::Chars:
     case Code::Bytes:
         n.first = static_cast<uint32_t>(ranges_.size());
@@ -96,11 +84,6 @@ uint32_t Ast::read(CodeReader &in, size_t depth) {
     case Code::Branch:
     case Code::Tokens:
     case Code::Text: read_lists(n, in, depth); break;
-    case Code::Unlisted:
-        n.slot = in.byte();
-        read_trie(n, in);
-        children(2);
-        break;
     case Code::Measured: read_stages(n, in, depth); break;
     case Code::Without:
         read_lists(n, in, depth);
@@ -143,40 +126,6 @@ void Ast::read_stages(Node &n, CodeReader &in, size_t depth) {
     }
     keep(n, std::move(lists));
     adopt(n, base);
-}
-
-bool Ast::leaves_plainly(const Node &n, const Place &place) const {
-    for (const auto &[low, high] : lists(n).plain) {
-        if (high >= 0x80 && (std::max(low, 0x80u) < 0xD800 || high > 0xDFFF)) return true;
-        for (uint32_t c = low; c <= std::min(high, 0x7Fu); ++c) {
-            const auto is_fork = [&](const Fork &fork) { return fork.letter.raw && fork.letter.raw == c; };
-            const std::span<const Fork> forks = lists(n).forks(place);
-            if (c != n.slot && std::none_of(forks.begin(), forks.end(), is_fork)) return true;
-        }
-    }
-    return false;
-}
-
-void Ast::read_trie(Node &n, CodeReader &in) {
-    Lists lists;
-    for (uint32_t k = in.count(); k > 0; --k) {
-        const uint32_t low = in.number32(), high = in.number32();
-        lists.plain.emplace_back(low, high);
-    }
-    lists.trie.resize(in.count());
-    lists.all_forks.reserve(lists.trie.size());
-    for (Place &place : lists.trie) {
-        place.listed = in.byte() != 0;
-        place.first = static_cast<uint32_t>(lists.all_forks.size());
-        place.count = in.count();
-        for (uint32_t k = 0; k < place.count; ++k) {
-            const uint8_t raw = in.byte();
-            const uint32_t slot = in.number32();
-            lists.all_forks.push_back({{raw, slot}, in.number32()});
-        }
-        place.others = in.number32();
-    }
-    keep(n, std::move(lists));
 }
 
 void Ast::read_lists(Node &n, CodeReader &in, size_t depth) {

@@ -21,48 +21,29 @@ struct Ast {
         uint32_t trailing;  // bytes at the end of the call that its captures leave out
     };
     using Range = std::pair<uint32_t, uint32_t>;
-    struct Letter {
-        uint8_t raw;    // 0: never written as it is
-        uint32_t slot;  // what follows the lead byte otherwise
-    };
-    struct Fork {
-        Letter letter;
-        uint32_t place;
-    };
-    /// One place in a trie of listed texts, with what goes on from there.
-    struct Place {
-        bool listed;
-        uint32_t others;        // the slot for the spellings of all other characters
-        uint32_t first, count;  // forks
-    };
     /// One state of a measured text.
     struct Stage {
         bool ends;
         std::vector<uint32_t> to;  // by edge; the characters are kids, those of earlier stages first
     };
     struct Lists {
-        std::span<const Fork> forks(const Place &place) const { return {all_forks.data() + place.first, place.count}; }
-
         std::vector<std::string_view> names;  // Branch: captures; Without, Text: excludes
         std::vector<std::string_view> stops;  // Text
         std::vector<Arm> arms;                // Branch
         std::vector<TokenName> tokens;        // Tokens
         std::vector<bool> required;           // AnyOrder
-        std::vector<Range> plain;             // Unlisted: what may stand raw
-        std::vector<Place> trie;              // Unlisted: children first
         std::vector<Stage> stages;            // Measured
-        std::vector<Fork> all_forks;          // Unlisted
     };
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
         Code op = Code::Seq;
         bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads; NewKey: grows
-        uint32_t slot = 0;        // Call, Branch; Text: flags; Spelled, Unlisted: lead byte; AnyOrder: number of members
-        uint32_t first = 0;       // into the pool of kids, ranges or letters
+        uint32_t slot = 0;        // Call, Branch; Text: flags; AnyOrder: number of members
+        uint32_t first = 0;       // into the pool of kids or ranges
         uint32_t count = 0;       // Tokens: 0 where the vocabulary has none of them
         uint32_t list = 0;        // into the pool of lists
         Counter bounds;           // Loop, Unroll, Count, Call, Branch
-        std::string_view text;    // Lit, Special; Spelled: quote; Measured: end
+        std::string_view text;    // Lit, Special; Measured: end
     };
 
     std::vector<Node> nodes;
@@ -75,17 +56,13 @@ struct Ast {
     /// Becomes the tree of other code, in the memory that it has.
     void assign(std::string_view code);
 
-    /// Seq, Alt, the single child of loops and Without; of AnyOrder its members, perhaps an extra, separator, close;
-    /// of Unlisted what follows outside the trie and at an end inside it; of Measured the characters.
+    /// Seq, Alt, the single child of loops and Without; of AnyOrder its members, perhaps an extra, separator, close; of Measured
+    /// the characters.
     std::span<const uint32_t> kids(const Node &n) const { return {kids_.data() + n.first, n.count}; }
     /// Chars, Bytes.
     std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
-    /// Spelled.
-    std::span<const Letter> letters(const Node &n) const { return {letters_.data() + n.first, n.count}; }
-    /// Branch, Tokens, Without, Text, AnyOrder, Unlisted, Measured.
+    /// Branch, Tokens, Without, Text, AnyOrder, Measured.
     const Lists &lists(const Node &n) const { return lists_[n.list]; }
-    /// Unlisted: may a character stand as it is that is no fork of this place?
-    bool leaves_plainly(const Node &n, const Place &place) const;
     /// The node behind the plain exit of a Branch.
     uint32_t first_arm(const Node &n) const {
         const std::vector<Arm> &arms = lists(n).arms;
@@ -97,12 +74,10 @@ struct Ast {
     void adopt(Node &n, size_t base);
     void keep(Node &n, Lists lists);
     void read_lists(Node &n, CodeReader &in, size_t depth);
-    void read_trie(Node &n, CodeReader &in);
     void read_stages(Node &n, CodeReader &in, size_t depth);
 
     std::vector<uint32_t> kids_, open_;
     std::vector<Range> ranges_;
-    std::vector<Letter> letters_;
     std::vector<Lists> lists_;
 };
 
@@ -150,8 +125,6 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
     switch (n.op) {
     case Code::Lit:
     case Code::Special: return n.text.empty();
-    case Code::Spelled: return n.text.empty() && n.count == 0;
-    case Code::Unlisted: return !ast.lists(n).trie.back().listed && is_nullable(ast, ast.kids(n)[1], need, callee);
     case Code::Seq:
         for (uint32_t k : ast.kids(n))
             if (!is_nullable(ast, k, need, callee)) return false;
@@ -188,21 +161,6 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
             if (low < 0xD800 || high > 0xDFFF) return true;
         return false;
     case Code::Bytes: return n.count > 0;
-    case Code::Spelled:
-        for (const Ast::Letter &letter : ast.letters(n))
-            if (!letter.raw && !callee(letter.slot, Counter{}).productive) return false;
-        return true;
-    case Code::Unlisted: {
-        const bool tail = is_productive(ast, ast.kids(n)[0], need, callee), end = is_productive(ast, ast.kids(n)[1], need, callee);
-        std::vector<bool> places;
-        for (const Ast::Place &at : ast.lists(n).trie) {
-            bool found = (end && !at.listed) || (tail && (ast.leaves_plainly(n, at) || callee(at.others, Counter{}).productive));
-            for (const auto &[letter, place] : ast.lists(n).forks(at))
-                found = found || (places[place] && (letter.raw || callee(letter.slot, Counter{}).productive));
-            places.push_back(found);
-        }
-        return places.back();
-    }
     case Code::Tokens: return n.count > 0;
     case Code::Seq:
         for (uint32_t k : ast.kids(n))
@@ -260,9 +218,6 @@ void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<u
         return;
     case Code::AnyOrder:
         for (uint32_t k : ast.kids(n)) left_calls(ast, k, callee, out);
-        return;
-    case Code::Unlisted:
-        if (!ast.lists(n).trie.back().listed) left_calls(ast, ast.kids(n)[1], callee, out);
         return;
     case Code::Call: out.push_back(n.slot); return;
     case Code::Branch:

@@ -142,12 +142,10 @@ DState *Automaton::intern(std::vector<uint32_t> &set, bool entry) {
         interned_.add({&d, hash});
         account(2 * sizeof(Known));
     }
-    d.respelled = true;
     if (!nfa_.measures.empty()) take_measures(d);
     for (uint32_t i = 0; i < d.set_size; ++i) {
         d.counter_live = d.counter_live || nfa_.counter_live[d.set[i]];
         const Nfa::Kind kind = nfa_.states[d.set[i]].kind;
-        d.respelled = d.respelled && kind == Nfa::Spell;
         d.has_steps = d.has_steps || is_step(kind);
     }
     return &d;
@@ -188,9 +186,7 @@ void Automaton::expand_now(DState &d) {
         d.expanded = true;
         return;
     }
-    if (is_escape(d) && expand_escape(d)) return;
-    if (expand_place(d)) return;
-    std::vector<ByteEdge> &edges = work_.edges;  // what came before may have expanded others
+    std::vector<ByteEdge> &edges = work_.edges;
     edges.clear();
     work_.calls.clear();
     work_.behind_key.clear();
@@ -199,10 +195,7 @@ void Automaton::expand_now(DState &d) {
         switch (s.kind) {
         case Nfa::Range: edges.push_back({static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a}); break;
         case Nfa::Bytes: edges.insert(edges.end(), nfa_.edges.begin() + s.a, nfa_.edges.begin() + s.a + s.b); break;
-        case Nfa::Place: nfa_.each_plain(nfa_.places[s.a], [&](const ByteEdge &e) { edges.push_back(e); }); break;
-        case Nfa::Call:
-        case Nfa::Escape:
-        case Nfa::Spell: work_.calls.push_back(d.set[i]); break;
+        case Nfa::Call: work_.calls.push_back(d.set[i]); break;
         case Nfa::Token: extra(d).tokens.push_back({&nfa_.token_sets[s.a], closed(s.b)}); break;
         case Nfa::NewKey:
             work_.behind_key.push_back(s.a);
@@ -244,20 +237,12 @@ void Automaton::expand_calls(DState &d) {
         at->second = std::max(at->second, exits);
         return static_cast<uint32_t>(at - sites.begin());
     };
-    const auto spell = [&](uint32_t speller, uint32_t to) { returns.push_back({site(nfa_.spellers[speller], 1), 0, to}); };
     for (uint32_t state : work_.calls) {
-        const Nfa::State &s = nfa_.states[state];
-        if (s.kind == Nfa::Spell) {
-            spell(s.a, s.b);
-        } else if (s.kind == Nfa::Escape) {
-            nfa_.each_spelling(nfa_.places[s.a], spell);
-        } else {
-            const NfaCall &call = nfa_.calls[s.a];
-            const std::span<const NfaCall::Arm> arms = nfa_.arms(call);
-            const uint32_t at = site(call, arms.size());
-            for (uint32_t i = 0; i < arms.size(); ++i)
-                if (arms[i].to != kNone) returns.push_back({at, i, arms[i].to});
-        }
+        const NfaCall &call = nfa_.calls[nfa_.states[state].a];
+        const std::span<const NfaCall::Arm> arms = nfa_.arms(call);
+        const uint32_t at = site(call, arms.size());
+        for (uint32_t i = 0; i < arms.size(); ++i)
+            if (arms[i].to != kNone) returns.push_back({at, i, arms[i].to});
     }
     std::sort(returns.begin(), returns.end());
     make_room_for_sites(d, sites.size());
@@ -284,12 +269,11 @@ void Automaton::make_room_for_sites(DState &d, size_t count) {
 }
 
 /// There must be room for it.
-void Automaton::add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from) {
+void Automaton::add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns) {
     auto &calls = d.extra->calls;
     CallSite *site = new (calls.data() + calls.size()) CallSite{};
     site->id = store_.next_id();
     site->callee = &store_.automaton(*call.callee);
-    site->from = from;
     site->keeps_set = rule_.keeps_set;
     site->measured = d.measured;
     site->room = nfa_.room;

@@ -31,7 +31,6 @@ struct CallSite {
     };
     uint64_t id;
     Automaton *callee;
-    DState *from = nullptr;  // where the callee begins, if its first byte was read already
     Counter init;
     bool keeps_set;  // the caller does
     bool measured;   // the caller is, see DState
@@ -58,16 +57,8 @@ struct Resolved {
     Counter apply(Counter c) const;
 };
 
-/// Which characters lead from a state back to itself: whole subtrees of the trie are taken by them.
-struct Loops : HoledSet {
-    bool ticks = false;          // each of them counts one repetition
-    bool alone = true;           // they lead nowhere else besides
-    bool crosses = false;        // the state takes them too once the lower bound has been met
-    bool met = false;            // the lower bound makes no difference to the state: it is met
-};
-
-/// A state that takes exactly what a state of another rule takes behind the calls at `sites`, outermost first; or none.
-struct Lift {
+/// A state that takes exactly what a state of another rule takes after the calls at `sites`, outermost first; or none.
+struct Counterpart {
     DState *state = nullptr;
     std::vector<const CallSite *> sites;
     int tries = 0;
@@ -90,9 +81,8 @@ struct DState {
         using ByCounterClass = std::array<std::unique_ptr<std::vector<Resolved>>, 9>;
         std::unique_ptr<ByCounterClass> resolved;  // most states have no counter steps
         std::unique_ptr<std::unordered_map<uint32_t, std::vector<Resolved>>> by_set;
-        std::unique_ptr<Loops> loops;
-        std::unique_ptr<CharSet> wide;  // see Automaton::wide_loops
-        std::unique_ptr<Lift> lift;
+        std::vector<std::unique_ptr<std::pair<const DState *, CharSet>>> chars_to;  // see Automaton::chars_to
+        std::unique_ptr<Counterpart> counterpart;
     };
     struct Dense {
         uint8_t index[256];
@@ -110,7 +100,6 @@ struct DState {
     bool has_bytes = false;
     bool plain = false;     // nothing but bytes: no exit, call, token or counter step
     bool counter_live = false;
-    bool respelled = false;  // what follows is another spelling of a character that has a plain one
     bool counts_tokens = false;  // of free text with a token budget
     bool keeps_set = false;      // of members in any order
     bool measured = false;       // of measured text: `left` of the counter is one more than the characters that may come
@@ -200,18 +189,15 @@ class Automaton {
     const std::vector<Resolved> &resolve(DState &d, Counter c);
     /// The only call of a state that does nothing else; or null.
     const CallSite *lone_call(DState &d);
-    /// How the state loops on itself, for states that are worth asking.
-    const Loops &loops(DState &d);
-    /// The characters after which the state takes all of them again, however many have come.
-    const CharSet &wide_loops(DState &d);
+    /// The characters that lead from a state to another or to itself; null says that they lead nowhere.
+    const CharSet &chars_to(DState &d, const DState *to);
     /// For states inside a character that a call follows; the bytes lead to the state in some walk.
-    const Lift &lift(DState &d, std::string_view bytes);
-    /// A state with a large mask that loops on itself: other walks come to it and need not go on.
-    DState *home() const { return home_; }
-    /// Of measured text: the most characters that it needs from anywhere, and the byte that begins its end.
+    const Counterpart &counterpart(DState &d, std::string_view bytes);
+    /// A state with a large mask that loops on itself: other walks come to its suffixes and need not go on.
+    DState *loop_state() const { return loop_state_; }
+    /// Of measured text: the most characters that it needs from anywhere.
     uint32_t room() const { return nfa_.room; }
-    uint8_t end() const { return nfa_.end; }
-    void offer_home(DState &d);
+    void offer_loop_state(DState &d);
 
   private:
     /// A state by its set.
@@ -235,25 +221,17 @@ class Automaton {
     DState *closed(const std::vector<uint32_t> &targets);
     void take_measures(DState &d);
     void expand_now(DState &d);
-    bool expand_place(DState &d);
-    const DState::Dense &place_row(uint32_t trie);
     void expand_row(DState &d, std::vector<ByteEdge> &edges);
     void store_row(DState &d, const std::vector<DState::Range> &ranges);
     void expand_calls(DState &d);
-    bool is_escape(const DState &d) const { return d.set_size == 1 && nfa_.states[d.set[0]].kind == Nfa::Escape; }
-    bool expand_escape(DState &d);
     void make_room_for_sites(DState &d, size_t count);
-    void add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns, DState *from = nullptr);
+    void add_site(DState &d, const NfaCall &call, std::span<const CallSite::Return> returns);
     DState &add_state();
     void own_row(DState &d, std::unique_ptr<DState::Dense> row);
     void set_row(DState &d, std::span<const DState::Range> row);
     std::vector<Resolved> resolve_now(DState &d, Counter c);
     void follow_steps(const DState &d, Counter c, std::vector<Resolved> &ways);
     DState::Extra &extra(DState &d);
-    bool spread_wide(DState &d, CharSet &set, std::vector<DState *> &round);
-    void look_beyond_lower_bound(DState &d, Loops &loops);
-    /// Does arriving at `to` come back to `home`, with one repetition counted where the loops tick?
-    bool arrives(DState *to, const DState &home, const Loops &loops);
     bool takes_the_same(DState &d, DState &other, const CallSite &site, DState &entered, int depth);
     void account(size_t bytes);
 
@@ -266,9 +244,9 @@ class Automaton {
     std::vector<DState *> states_;
     Table<Known> interned_;
     std::vector<uint32_t> by_target_;  // what moving to an NFA state comes to, as the place of a state
-    std::vector<std::unique_ptr<DState::Dense>> rows_;  // first those of `place_row`
+    std::vector<std::unique_ptr<DState::Dense>> rows_;
     std::unique_ptr<MemberSets> members_;
-    DState *start_ = nullptr, *entry_ = nullptr, *home_ = nullptr;
+    DState *start_ = nullptr, *entry_ = nullptr, *loop_state_ = nullptr;
     size_t bytes_ = 0;
 };
 
@@ -276,7 +254,7 @@ inline constexpr uint32_t kMaxStates = 1u << 18;  // deterministic states of one
 
 inline uint64_t DState::id() const { return uint64_t{1} << 63 | owner->id() * kMaxStates | place; }
 
-inline DState *CallSite::entry() const { return from ? from : callee->entry(); }
+inline DState *CallSite::entry() const { return callee->entry(); }
 
 template <class Visit> void DState::each_range(Visit visit) const {
     if (!dense) {

@@ -47,7 +47,7 @@ Base *Bases::find(const RankMask &mask, std::span<Base *const> likely, std::vect
     Base *best = nullptr;
     size_t limit = kMaxFlips;
     auto attempt = [&](Base *base) {
-        if ((best && limit <= kGoodFlips) || !differ(mask, base, limit, tried_)) return;
+        if (!shared_ || (best && limit <= kGoodFlips) || !differ(mask, base, limit, tried_)) return;
         best = base;
         limit = tried_.size();
         flips.swap(tried_);

@@ -50,7 +50,7 @@ struct Base {
 
 class Bases {
   public:
-    explicit Bases(const Vocab &vocab) : vocab_(vocab) {}
+    Bases(const Vocab &vocab, bool shared) : vocab_(vocab), shared_(shared) {}
 
     /// Fills `flips` with the ranks in which `mask` differs from the base that is returned, which the caller must
     /// release; a null base stands for the empty set. The bases in `likely` are tried first.
@@ -65,6 +65,7 @@ class Bases {
     Base *make(const RankMask &mask);
 
     const Vocab &vocab_;
+    const bool shared_;
     std::vector<std::unique_ptr<Base>> bases_;  // the newest last
     std::vector<uint32_t> tried_;
 };

@@ -1,13 +1,7 @@
 // The compact form of a rule: one byte string that crosses from Python, is hashed for interning and is saved to disk.
 //
 // A node is an opcode followed by its fields; integers are LEB128, strings a length and bytes:
-//   Lit s | Special s | Spelled quote-s lead n (raw slot)*
-//                          one character after another, each as its raw byte (0: never) or as the lead byte and what
-//                          calls[slot] matches, between two quotes
-//   Unlisted lead ranges-n (lo hi)* trie-n (listed forks-n (raw slot place)* slot)* node node
-//                          a text that is not listed: the characters that may stand raw, then the trie of what is listed,
-//                          children first, with a spelling for each fork and one for all other characters; where the
-//                          text leaves the trie the first node follows, where it ends inside, the second
+//   Lit s | Special s
 //   Chars n (lo hi)* | Bytes n (lo hi)*
 //   Seq n node* | Alt n node*
 //   Loop low node          low or more times, unrolled up to low
@@ -42,8 +36,8 @@
 namespace dovetail {
 
 enum class Code : uint8_t {
-    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, Spelled, AnyOrder, Unlisted,
-    NewKey, Measured,
+    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, AnyOrder, NewKey,
+    Measured,
 };
 
 enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4, kTextNeedsChars = 8, kTextNone = 16 };
@@ -61,8 +55,7 @@ struct RuleCode {
     std::string code;
     std::vector<uint32_t> calls;
     Rule *known = nullptr;
-    uint32_t held = kNone;  // the place of its unit in Program::held, unless the unit lasts
-    bool lasts = false;     // see Unit
+    uint32_t held = kNone;  // the place of its unit in Program::held
 };
 
 /// A whole grammar; rule 0 is the root and `init` are the bounds for its CountParam.
@@ -92,6 +85,13 @@ class CodeWriter {
     void text(std::string_view s) {
         number(s.size());
         out.append(s);
+    }
+    void ranges(const Ranges &ranges) {
+        number(ranges.size());
+        for (const auto &[low, high] : ranges) {
+            number(low);
+            number(high);
+        }
     }
 
   private:

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace dovetail {
 
@@ -22,6 +24,8 @@ struct InputError : std::runtime_error {
 struct MisuseError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;  // inclusive
 
 inline constexpr uint32_t kUnbounded = UINT32_MAX;
 inline constexpr uint32_t kNone = UINT32_MAX;

@@ -2,15 +2,6 @@
 
 namespace dovetail {
 
-namespace {
-
-struct TextSink {
-    std::string text;
-    void operator()(uint8_t byte) { text.push_back(static_cast<char>(byte)); }
-};
-
-}  // namespace
-
 void Keys::follow(uint8_t byte) {
     if (now_.where == kInKey || now_.where == kInString) {
         const bool key = now_.where == kInKey;
@@ -85,12 +76,6 @@ bool Keys::ended(bool grows) {
     keys_.push_back(key);
     ++brackets_[key.object].keys;
     return true;
-}
-
-std::string Keys::text(size_t begin, size_t end) const {
-    Unescaped<TextSink> reader;
-    for (size_t i = begin; i < end; ++i) reader.feed(static_cast<uint8_t>(output_[i]));
-    return reader.done().text;
 }
 
 void Keys::add_beginning(const KeyHash &key, bool doubtful) {

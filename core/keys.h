@@ -10,73 +10,18 @@
 
 namespace dovetail {
 
-/// The text that the inside of a JSON string denotes, byte for byte into `Sink`; half of a surrogate pair alone stands
-/// for itself.
-template <class Sink> class Unescaped {
-  public:
+/// The beginning of a key. Keys are told apart by their text: each has one spelling.
+struct KeyHash {
+    uint64_t hash = 0x9ae16a3b2f90404full;
+    bool escaped = false;  // a backslash takes the next byte
+
     void feed(uint8_t byte) {
-        if (digits_ > 0) {
-            code_ = static_cast<uint16_t>(code_ << 4 | ((byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10) & 15));
-            if (--digits_ == 0) take(code_);
-        } else if (escaped_) {
-            escaped_ = false;
-            if (byte == 'u') digits_ = 4, code_ = 0;
-            else take(plain(byte));
-        } else if (byte == '\\') {
-            escaped_ = true;
-        } else {
-            if (high_) put(sink_, high_), high_ = 0;
-            sink_(byte);
-        }
+        hash = mix(hash, byte);
+        escaped = !escaped && byte == '\\';
     }
-    /// What was denoted so far; an escape under way is no part of it.
-    Sink done() const {
-        Sink all = sink_;
-        if (high_) put(all, high_);
-        return all;
-    }
-    /// Between two characters, as far as escapes go.
-    bool is_whole() const { return !escaped_ && digits_ == 0 && high_ == 0; }
-
-  private:
-    static uint16_t plain(uint8_t letter) {
-        switch (letter) {
-        case 'b': return '\b';
-        case 'f': return '\f';
-        case 'n': return '\n';
-        case 'r': return '\r';
-        case 't': return '\t';
-        default: return letter;
-        }
-    }
-    void take(uint16_t unit) {
-        const bool pair = high_ && unit >= 0xDC00 && unit < 0xE000;
-        if (high_ && !pair) put(sink_, high_);
-        if (pair) put(sink_, 0x10000 + ((high_ - 0xD800u) << 10) + (unit - 0xDC00));
-        high_ = unit >= 0xD800 && unit < 0xDC00 ? unit : 0;
-        if (!pair && !high_) put(sink_, unit);
-    }
-    static void put(Sink &sink, uint32_t code) {
-        const auto rest = [&](int shift) { sink(static_cast<uint8_t>(0x80 | (code >> shift & 0x3F))); };
-        if (code < 0x80) return sink(static_cast<uint8_t>(code));
-        if (code < 0x800) return sink(static_cast<uint8_t>(0xC0 | code >> 6)), rest(0);
-        if (code < 0x10000) return sink(static_cast<uint8_t>(0xE0 | code >> 12)), rest(6), rest(0);
-        sink(static_cast<uint8_t>(0xF0 | code >> 18)), rest(12), rest(6), rest(0);
-    }
-
-    Sink sink_;
-    uint16_t code_ = 0, high_ = 0;  // of an escape; the first half of a pair
-    uint8_t digits_ = 0;            // that are due
-    bool escaped_ = false;
 };
 
 inline bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
-
-struct HashSink {
-    uint64_t hash = 0x9ae16a3b2f90404full;
-    void operator()(uint8_t byte) { hash = mix(hash, byte); }
-};
-using KeyHash = Unescaped<HashSink>;
 
 /// Reads the output beside the automaton, from the first key on that a grammar asks about.
 ///
@@ -138,7 +83,7 @@ class Keys {
     /// Does the output break off where it may be that only keys go on that are there?
     bool may_be_stuck() const {
         if (!has_doubt()) return false;
-        if (now_.where == kInKey) return !now_.key.is_whole() || is_doubtful(now_.key);
+        if (now_.where == kInKey) return is_doubtful(now_.key);
         return now_.where == kBeforeKey && is_doubtful({});
     }
     std::string_view output() const { return output_; }
@@ -179,9 +124,9 @@ class Keys {
     void open(bool is_object);
     bool begin_anew();
     bool is_quote(size_t at) const;
-    std::string text(size_t begin, size_t end) const;
+    std::string text(size_t begin, size_t end) const { return output_.substr(begin, end - begin); }
     /// A text in the innermost object.
-    uint64_t place(const KeyHash &key) const { return mix(key.done().hash, now_.open); }
+    uint64_t place(const KeyHash &key) const { return mix(key.hash, now_.open); }
 
     std::string output_;
     std::vector<Bracket> brackets_;

@@ -10,30 +10,13 @@ namespace dovetail {
 
 namespace {
 
-constexpr size_t kMaxMaking = 4;     // masks that are made for the sake of each other
-constexpr uint64_t kLongWalk = 2000;  // steps; shorter walks are not worth another one that helps them
-constexpr uint32_t kManyLeft = 12;    // repetitions; where fewer are left, most tokens come near the limit
+constexpr size_t kMaxMaking = 4;  // masks that are made for the sake of each other
 
 }  // namespace
 
-MaskMap::MaskMap() = default;
-MaskMap::~MaskMap() = default;
-
-MaskNode *MaskMap::find_in(Table<Slot> &table, const MaskKey &key, uint64_t hash) {
-    const Slot *found = table.find(hash, [&](const Slot &slot) { return slot.key == key; });
-    return found ? found->node.get() : nullptr;
-}
-
 MaskNode *MaskMap::find(const MaskKey &key) {
-    const uint64_t hash = key.hash();
-    if (MaskNode *found = many_ ? find_in((*many_)[place(hash)], key, hash) : nullptr) return found;
-    return find_in(few_, key, hash);
-}
-
-MaskNode *MaskMap::add(const MaskKey &key, std::unique_ptr<MaskNode> node) {
-    if (!many_ && few_.size() >= kFew) many_ = std::make_unique<std::array<Table<Slot>, kTables>>();
-    Table<Slot> &table = many_ ? (*many_)[place(key.hash())] : few_;
-    return table.add({key, std::move(node)}).node.get();
+    const Slot *found = table_.find(key.hash(), [&](const Slot &slot) { return slot.key == key; });
+    return found ? found->node.get() : nullptr;
 }
 
 MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.first_) {
@@ -43,18 +26,20 @@ MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.firs
 
 MaskRoots::~MaskRoots() {
     each([&](MaskNode &node) { cache.drop(node); });
-    if (profile) cache.bytes_ -= profile->memory();
     (before ? before->after : cache.first_) = after;
     if (after) after->before = before;
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), bases_(store.vocab()), runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
+    : store_(store), limit_(limit), bases_(store.vocab(), store.shortcuts.has(Shortcut::SharedBases)),
+      runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
 
 MaskCache::~MaskCache() = default;
 
+MaskCache::Tools::Tools(const Store &store, MaskCache &cache) : walker(store.vocab(), cache, store.shortcuts) {}
+
 MaskCache::Turn::Turn(MaskCache &cache) : cache_(cache), place_(cache.walking_) {
-    if (place_ == cache.turns_.size()) cache.turns_.push_back(std::make_unique<Tools>(cache.store_.vocab(), cache));
+    if (place_ == cache.turns_.size()) cache.turns_.push_back(std::make_unique<Tools>(cache.store_, cache));
     tools().parts.clear();
     ++cache.walking_;
 }
@@ -94,7 +79,7 @@ void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
     for (const Config &top : stacks.tops) {
         MaskNode *node = &root(top);
         nodes_.push_back(node);
-        for (const Frame *f = top.parent; f && node->has_rest; f = f->parent) {
+        for (const Frame *f = top.parent; f && node->continues; f = f->parent) {
             node = &below(*node, *f);
             nodes_.push_back(node);
         }
@@ -128,67 +113,41 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     Turn walker(*this);
     MaskParts &parts = walker.parts();
     const Config top{&d, counter, nullptr, nullptr};
-    if (!walk_profiled(top, parts)) {
-        parts.clear();
-        MaskNode *all = without_limits(d, counter);
-        if (all) walker->walk_limited(top, *all, parts);
-        else walker->walk_all(top, parts);
-        if (d.counter_live) d.masks->long_walks = d.masks->long_walks || walker->steps() > kLongWalk;
-    }
+    walker->walk_all(top, parts);
     if (d.extra)
         for (const TokenEdge &e : d.extra->tokens)
             for (uint32_t t = 0; t < store_.vocab().size(); ++t)
                 if (e.set->has(t, store_.vocab())) parts.tokens.push_back(t);
     std::unique_ptr<MaskNode> node = finished(parts);
-    if (node->base && counter == Counter{}) d.owner->offer_home(d);
+    if (node->base && counter == Counter{}) d.owner->offer_loop_state(d);
     return node;
 }
 
-/// The mask for a counter without limits, of which a mask with limits is mostly a copy; null where that does not pay.
-MaskNode *MaskCache::without_limits(DState &d, Counter counter) {
-    if (d.measured) return counter.left ? &root({&d, {}, nullptr, nullptr}) : nullptr;
-    if (!d.counter_live || d.counts_tokens || d.keeps_set || !d.masks->long_walks) return nullptr;
-    const Counter all = clamp(Counter{kUnbounded, 0}, false);
-    if (counter == all || counter.need > 0 || counter.left < kManyLeft) return nullptr;
-    return &root({&d, all, nullptr, nullptr});
-}
-
-bool MaskCache::walk_profiled(const Config &top, MaskParts &parts) {
-    if (!top.d->counter_live || top.d->counts_tokens || top.d->keeps_set) return false;
-    Turn walker(*this);
-    std::unique_ptr<LoopProfile> &profile = top.d->masks->profile;
-    if (!profile) {
-        profile = std::make_unique<LoopProfile>(walker->profile(*top.d));
-        bytes_ += profile->memory();
-    }
-    return profile->usable && walker->walk_loop(top, *profile, parts);
-}
-
-bool MaskCache::chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, bool make,
+bool MaskCache::chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers,
                       std::vector<MaskNode *> &out) {
-    MaskNode *node = home.plain_mask;
+    MaskNode *node = loop.plain_mask;
     node->used = fills_;
     out.push_back(node);
     auto add = [&](const Frame &frame) {
-        if (!node->has_rest) return true;
-        node = find_below(*node, frame, make);
+        if (!node->continues) return true;
+        node = try_below(*node, frame);
         if (node) out.push_back(node);
         return node != nullptr;
     };
-    if (lift)
-        for (auto site = lift->sites.rbegin(); site != lift->sites.rend(); ++site)
+    if (counterpart)
+        for (auto site = counterpart->sites.rbegin(); site != counterpart->sites.rend(); ++site)
             if (!(*site)->tail && !add(make_frame(nullptr, *site, {}))) return false;
     return std::all_of(callers.begin(), callers.end(), add);
 }
 
-/// Null where it is not known and `make` is false, or where making it has led here.
-MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
+/// Null where making it has led here.
+MaskNode *MaskCache::try_below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
     if (MaskNode *known = node.find_below(key)) {
         known->used = fills_;
         return known;
     }
-    if (!make || making_.size() >= kMaxMaking) return nullptr;
+    if (making_.size() >= kMaxMaking) return nullptr;
     if (std::find(making_.begin(), making_.end(), std::pair<const MaskNode *, MaskKey>{&node, key}) != making_.end())
         return nullptr;
     return &below(node, frame);
@@ -196,71 +155,34 @@ MaskNode *MaskCache::find_below(MaskNode &node, const Frame &frame, bool make) {
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
-    if (!(node.last && node.last_site == key.id && node.last_counter == key.counter)) {
-        MaskNode *found = node.find_below(key);
-        if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
-        node.last_site = key.id;
-        node.last_counter = key.counter;
-        node.last = found;
-    }
-    node.last->used = fills_;
-    return *node.last;
+    MaskNode *found = node.find_below(key);
+    if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
+    found->used = fills_;
+    return *found;
 }
 
 std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &frame, Counter counter) {
     making_.emplace_back(&node, MaskKey{frame.site_id, counter});
     Turn walker(*this);
     MaskParts &parts = walker.parts();
-    auto whole = [&](MaskNode &known) {
-        // Every token of the trie; those outside it come last in the list.
-        parts.slices.push_back({static_cast<uint32_t>(parts.chains.size()), {0, store_.vocab().nodes()[0].end}});
-        parts.chains.push_back({&known});
-        for (uint32_t i = known.token_count; i-- > 0 && !store_.vocab().in_trie(known.tokens[i]);)
-            parts.tokens.push_back(known.tokens[i]);
-    };
-    for (const Rest &rest : node.rest) {
+    for (const Continuation &rest : node.rest) {
         const std::span<const CallSite::Return> returns = frame.site->returns;
         if (rest.exit >= returns.size() || !returns[rest.exit].state) continue;
-        DState *state = returns[rest.exit].state;
-        auto &[stacks, exits] = walker->arrive(state, counter);
+        const auto &[stacks, exits] = walker->arrive(returns[rest.exit].state, counter);
         for (uint32_t exit : exits) {
-            std::vector<Rest::Node> &to = parts.rest_of(exit);
+            std::vector<Continuation::Node> &to = parts.continuation_of(exit);
             to.insert(to.end(), rest.nodes.begin(), rest.nodes.end());
         }
-        const auto foreign = std::stable_partition(stacks.tops.begin(), stacks.tops.end(),
-                                                   [&](const Config &c) { return c.d->owner == state->owner; });
-        walker->walk_rest(rest.nodes, {stacks.tops.begin(), foreign}, parts);
-        for (auto top = foreign; top != stacks.tops.end(); ++top) {
-            MaskNode *at = &go_on(node, rest, *top);
-            const Frame *f = top->parent;
-            for (whole(*at); f && at->has_rest; f = f->parent) {
-                at = &below(*at, *f);
-                whole(*at);
-            }
-            if (!f) parts.add_rest(at->rest);
-        }
+        walker->walk_continuation(rest.nodes, stacks.tops, parts);
     }
     std::unique_ptr<MaskNode> made = finished(parts);
     making_.pop_back();
     return made;
 }
 
-MaskNode &MaskCache::go_on(MaskNode &node, const Rest &rest, const Config &top) {
-    const MaskKey key{top.d->id(), clamp(top), rest.exit};
-    MaskNode *found = node.find_below(key);
-    if (!found) {
-        Turn walker(*this);
-        const Config alone{top.d, key.counter, nullptr, nullptr};
-        walker->walk_rest(rest.nodes, {&alone, 1}, walker.parts());
-        found = node.add_below(key, finished(walker.parts()));
-    }
-    found->used = fills_;
-    return *found;
-}
-
 std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     const Vocab &vocab = store_.vocab();
-    add_rest_of_slices(parts);
+    add_continuations_of_slices(parts);
     auto node = std::make_unique<MaskNode>();
     others_.clear();
     for (uint32_t t : parts.tokens)
@@ -274,33 +196,32 @@ std::unique_ptr<MaskNode> MaskCache::finished(MaskParts &parts) {
     auto end = std::transform(ranks_.begin(), ranks_.end(), node->tokens.get(), [&](uint32_t r) { return vocab.order()[r]; });
     std::copy(others_.begin(), others_.end(), end);
     node->bytes = static_cast<uint32_t>(sizeof(MaskNode) + 64 + node->token_count * 4);
-    for (Rest &r : parts.rest) {
+    for (Continuation &r : parts.rest) {
         std::sort(r.nodes.begin(), r.nodes.end());
         r.nodes.erase(std::unique(r.nodes.begin(), r.nodes.end()), r.nodes.end());
         r.nodes.shrink_to_fit();
-        node->bytes += static_cast<uint32_t>(sizeof(r) + r.nodes.size() * sizeof(Rest::Node));
+        node->bytes += static_cast<uint32_t>(sizeof(r) + r.nodes.size() * sizeof(Continuation::Node));
     }
-    std::erase_if(parts.rest, [](const Rest &r) { return r.nodes.empty(); });
+    std::erase_if(parts.rest, [](const Continuation &r) { return r.nodes.empty(); });
     node->rest = std::move(parts.rest);
-    node->has_rest = !node->rest.empty();
+    node->continues = !node->rest.empty();
     bytes_ += node->bytes;
     return node;
 }
 
 /// What leaves the lowest frame below the trie nodes of the slices.
-void MaskCache::add_rest_of_slices(MaskParts &parts) {
+void MaskCache::add_continuations_of_slices(MaskParts &parts) {
     for (uint32_t chain = 0; chain < parts.chains.size(); ++chain) {
-        const std::vector<Rest> &rests = parts.chains[chain].back()->rest;
+        const std::vector<Continuation> &rests = parts.chains[chain].back()->rest;
         if (rests.empty()) continue;
         spans_.clear();
         for (const MaskParts::Slice &slice : parts.slices)
-            // A whole mask is no part of a walk; its rest was looked after.
-            if (slice.chain == chain && slice.nodes.first != 0) spans_.push_back(slice.nodes);
+            if (slice.chain == chain) spans_.push_back(slice.nodes);
         if (spans_.empty()) continue;
         std::sort(spans_.begin(), spans_.end(), [](const Span &a, const Span &b) { return a.first < b.first; });
-        for (const Rest &rest : rests) {
-            std::vector<Rest::Node> &to = parts.rest_of(rest.exit);
-            for (const Rest::Node &n : rest.nodes) {
+        for (const Continuation &rest : rests) {
+            std::vector<Continuation::Node> &to = parts.continuation_of(rest.exit);
+            for (const Continuation::Node &n : rest.nodes) {
                 auto after = std::upper_bound(spans_.begin(), spans_.end(), n.node, [](uint32_t at, const Span &s) { return at < s.first; });
                 if (after != spans_.begin() && n.node < std::prev(after)->last) to.push_back(n);
             }
@@ -309,7 +230,7 @@ void MaskCache::add_rest_of_slices(MaskParts &parts) {
 }
 
 bool MaskCache::is_large(const MaskParts &parts) const {
-    if (!parts.dense.empty() || !parts.runs.empty()) return true;
+    if (!parts.runs.empty()) return true;
     size_t count = parts.tokens.size();
     for (const Span &span : parts.ranks) count += span.last - span.first;
     for (const MaskParts::Slice &slice : parts.slices)
@@ -348,12 +269,18 @@ void MaskCache::gather_few(const MaskParts &parts) {
 Base *MaskCache::gather_many(const MaskParts &parts) {
     const Vocab &vocab = store_.vocab();
     likely_.clear();
-    if (parts.dense.empty()) std::fill(mask_.begin(), mask_.end(), 0);
-    else mask_ = parts.dense;
+    std::fill(mask_.begin(), mask_.end(), 0);
     for (const Span &span : parts.ranks)
         each_word(span, [&](uint32_t word, uint64_t bits) { mask_[word] |= bits; });
-    for (const MaskParts::Run &run : parts.runs)
-        each_word(run.ranks, [&](uint32_t word, uint64_t bits) { mask_[word] |= run.runs->inside[word] & bits; });
+    for (const MaskParts::Run &part : parts.runs) {
+        const RankMask *inside = &part.run->inside;
+        if (part.most < vocab.longest()) {
+            short_ = *inside;
+            vocab.keep_short(part.most, short_.data());
+            inside = &short_;
+        }
+        each_word(part.ranks, [&](uint32_t word, uint64_t bits) { mask_[word] |= (*inside)[word] & bits; });
+    }
     for (uint32_t t : parts.tokens)
         if (vocab.in_trie(t)) set_rank(mask_, vocab.rank(t));
     for (const MaskParts::Slice &slice : parts.slices)
@@ -461,7 +388,6 @@ void MaskCache::make_room() {
     }
     gather();
     for (size_t i = 0; i < all.size(); ++i) {
-        all[i]->last = nullptr;
         if (!all[i]->below) continue;
         all[i]->below->erase_if(old);
         all[i]->below->each([&](MaskNode &child) { all.push_back(&child); });

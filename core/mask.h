@@ -1,7 +1,6 @@
 // Token masks: walked once, then remembered by exactly the frames that the walk looked at.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -16,32 +15,23 @@ class Store;
 struct MaskKey {
     uint64_t id = 0;  // of the call site or the state; 0 for the top of a stack
     Counter counter;
-    uint32_t exit = 0;
 
     bool operator==(const MaskKey &) const = default;
-    uint64_t hash() const { return mix(id + exit, static_cast<uint64_t>(counter.left) << 32 | counter.need); }
+    uint64_t hash() const { return mix(id, static_cast<uint64_t>(counter.left) << 32 | counter.need); }
 };
 
 struct MaskNode;
 
-/// Masks by what they are for. Thousands of call sites may share a string, and to grow a table of as many at once would
-/// take longer than any mask, so many entries are spread over several tables.
+/// Masks by what they are for.
 class MaskMap {
   public:
-    MaskMap();
-    ~MaskMap();
-
     MaskNode *find(const MaskKey &key);
-    MaskNode *add(const MaskKey &key, std::unique_ptr<MaskNode> node);
+    MaskNode *add(const MaskKey &key, std::unique_ptr<MaskNode> node) { return table_.add({key, std::move(node)}).node.get(); }
     template <class Visit> void each(Visit visit) const {
-        const auto look = [&](const Table<Slot> &table) { table.each([&](const Slot &slot) { visit(*slot.node); }); };
-        look(few_);
-        if (many_) std::for_each(many_->begin(), many_->end(), look);
+        table_.each([&](const Slot &slot) { visit(*slot.node); });
     }
     template <class Test> void erase_if(Test test) {
-        const auto erase = [&](Table<Slot> &table) { table.erase_if([&](const Slot &slot) { return test(*slot.node); }); };
-        erase(few_);
-        if (many_) std::for_each(many_->begin(), many_->end(), erase);
+        table_.erase_if([&](const Slot &slot) { return test(*slot.node); });
     }
 
   private:
@@ -52,34 +42,25 @@ class MaskMap {
         explicit operator bool() const { return node != nullptr; }
         uint64_t hash() const { return key.hash(); }
     };
-    static constexpr size_t kFew = 128, kTables = 64;
 
-    static size_t place(uint64_t hash) { return hash >> 58; }
-    static MaskNode *find_in(Table<Slot> &table, const MaskKey &key, uint64_t hash);
-
-    Table<Slot> few_;
-    std::unique_ptr<std::array<Table<Slot>, kTables>> many_;
+    Table<Slot> table_;
 };
 
 /// What one frame adds to a mask, given the frames above it.
 ///
-/// `base` and `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller: `rest` holds,
-/// by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site seen so far,
-/// and for states of other rules that a call site leads to at once: those are shared by all grammars, so that a new
-/// caller of free text or of a string has little to walk itself.
+/// `base` and `tokens` are those that end inside this frame. A token that leaves the frame is a matter of the caller:
+/// `rest` holds, by exit, the trie nodes that come next there, sorted by byte. `below` continues them for each call site
+/// seen so far.
 struct MaskNode {
-    // What filling a known mask reads comes first, but not aligned: that makes the masks that are new slower by a tenth.
+    // What filling a known mask reads comes first.
     Base *base = nullptr;                // where the tokens are many; released when the node is dropped
     std::unique_ptr<uint32_t[]> tokens;  // those that differ from it, by rank, those outside the trie last
     uint32_t token_count = 0;
     uint32_t bytes = 0;
     uint64_t used = 0;         // the fill that last looked at it
-    MaskNode *last = nullptr;  // of `below`
-    uint64_t last_site = 0;
-    Counter last_counter;
-    bool has_rest = false;
+    bool continues = false;
 
-    std::vector<Rest> rest;
+    std::vector<Continuation> rest;
     std::unique_ptr<MaskMap> below;  // or null; most nodes have no rest
 
     MaskNode *find_below(const MaskKey &key) { return below ? below->find(key) : nullptr; }
@@ -101,8 +82,6 @@ struct MaskRoots {
     MaskRoots *before = nullptr, *after = nullptr;
     std::unique_ptr<MaskNode> plain;  // for counter zero
     MaskMap counted;
-    std::unique_ptr<LoopProfile> profile;  // for all of `counted`
-    bool long_walks = false;               // of `counted`
 
     template <class Visit> void each(Visit visit) {
         if (plain) visit(*plain);
@@ -119,17 +98,19 @@ class MaskCache {
     /// Overwrites `out` with the tokens that some stack allows; stop tokens are the matcher's business.
     void fill(const Stacks &stacks, uint32_t *out);
     size_t bytes() const { return bytes_ + bases_.bytes() + runs_.bytes(); }
-    const Runs &runs(const HoledSet &chars, bool spaced) { return runs_.of(chars, spaced); }
-    /// The masks of a stack: its top in `home`, which has one, then perhaps lifted calls, then its callers, innermost first.
-    /// False where some are not known and may not, or cannot now, be made.
-    bool chain(DState &home, const Lift *lift, const std::vector<Frame> &callers, bool make, std::vector<MaskNode *> &out);
+    const CharRun &run(const CharSet &chars, bool spaced) { return runs_.of(chars, spaced); }
+    /// The masks of a stack: its top in a loop state that has one, the calls of a counterpart, then its callers, innermost
+    /// first.
+    /// False where some cannot be made now, because making them has led here.
+    bool chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers,
+               std::vector<MaskNode *> &out);
 
   private:
     friend struct MaskRoots;
 
     /// What making one mask takes.
     struct Tools {
-        Tools(const Vocab &vocab, MaskCache &cache) : walker(vocab, cache) {}
+        Tools(const Store &store, MaskCache &cache);
 
         Walker walker;
         MaskParts parts;
@@ -152,18 +133,15 @@ class MaskCache {
 
     MaskNode &root(const Config &top);
     std::unique_ptr<MaskNode> make_root(DState &d, Counter counter);
-    MaskNode *without_limits(DState &d, Counter counter);
-    bool walk_profiled(const Config &top, MaskParts &parts);
-    MaskNode *find_below(MaskNode &node, const Frame &frame, bool make);
+    MaskNode *try_below(MaskNode &node, const Frame &frame);
     MaskNode &below(MaskNode &node, const Frame &frame);
     std::unique_ptr<MaskNode> make_below(MaskNode &node, const Frame &frame, Counter counter);
-    MaskNode &go_on(MaskNode &node, const Rest &rest, const Config &top);
     Counter clamp(const Config &top) const;
     Counter clamp(const Frame &frame) const;
     Counter clamp(Counter c, bool counts_tokens) const;
     Counter clamp_measured(Counter c, uint32_t room) const;
     std::unique_ptr<MaskNode> finished(MaskParts &parts);
-    void add_rest_of_slices(MaskParts &parts);
+    void add_continuations_of_slices(MaskParts &parts);
     bool is_large(const MaskParts &parts) const;
     void gather_few(const MaskParts &parts);
     Base *gather_many(const MaskParts &parts);
@@ -179,13 +157,13 @@ class MaskCache {
     uint64_t fills_ = 0;
     MaskRoots *first_ = nullptr;
     Bases bases_;
-    RunCache runs_;
+    CharRuns runs_;
     std::vector<std::unique_ptr<Tools>> turns_;
     size_t walking_ = 0;
     std::vector<std::pair<const MaskNode *, MaskKey>> making_;  // of `below`
     std::vector<MaskNode *> nodes_;
     // Scratch of `finished` and `write`.
-    RankMask mask_;
+    RankMask mask_, short_;
     std::vector<uint32_t> ranks_, others_;
     std::vector<Span> spans_;
     std::vector<Base *> likely_;

@@ -183,13 +183,6 @@ void Matcher::reset() {
     start();
 }
 
-/// Whether some byte leads on to something else than another spelling.
-static bool has_plain(const DState &d) {
-    bool found = false;
-    d.each_range([&](uint8_t, uint8_t, const DState *to) { found = found || !to->respelled; });
-    return found;
-}
-
 std::string Matcher::forced() {
     const std::lock_guard guard(store_.lock());
     std::string bytes;
@@ -204,7 +197,6 @@ std::string Matcher::forced() {
         for (const Config &c : at.tops) {
             choice = choice || (c.d->extra && !c.d->extra->tokens.empty());
             c.d->each_range([&](uint8_t low, uint8_t high, const DState *to) {
-                if (to->respelled && has_plain(*c.d)) return;
                 Counter counter = c.counter;
                 if (c.d->measured && !c.d->measure(*to, counter)) return;
                 choice = choice || low != high || (found && only != static_cast<char>(low));

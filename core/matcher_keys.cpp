@@ -94,8 +94,7 @@ void Matcher::drop_doubtful(uint32_t *mask) {
     for (const uint32_t token : store_.key_tokens().begun_pairs())
         if (has(mask, token) && !allows(token)) clear(mask, token);
     if (!keys_->has_doubt()) return;
-    if (keys_->where() == Keys::kInKey && !keys_->key().is_whole()) drop_below(0, mask);
-    else if (keys_->where() == Keys::kInKey) drop_along(0, keys_->key(), mask);
+    if (keys_->where() == Keys::kInKey) drop_along(0, keys_->key(), mask);
     for (const uint32_t token : store_.key_tokens().beginning(keys_->where())) {
         if (!has(mask, token)) continue;
         if (may_be_stuck(vocab.bytes(token)) && !allows(token)) clear(mask, token);
@@ -107,10 +106,10 @@ void Matcher::drop_along(uint32_t node, const KeyHash &key, uint32_t *mask) {
     const auto &nodes = store_.vocab().nodes();
     for (uint32_t child = node + 1; child < nodes[node].end; child = nodes[child].end) {
         const uint8_t byte = nodes[child].byte;
-        if (byte == '"') continue;
+        if (byte == '"' && !key.escaped) continue;
         KeyHash longer = key;
         longer.feed(byte);
-        if (!longer.is_whole() || keys_->is_doubtful(longer)) drop_below(child, mask);
+        if (keys_->is_doubtful(longer)) drop_below(child, mask);
         else if (keys_->is_beginning(longer)) drop_along(child, longer, mask);
     }
 }
@@ -158,18 +157,17 @@ Stacks Matcher::stepped(const Stacks &from, uint8_t byte) {
 bool Matcher::has_other_key(const Stacks &at, const KeyHash &key, int &budget) {
     if (at.complete || takes_tokens(at) || --budget < 0) return true;
     const std::array<bool, 256> next = next_bytes(at);
-    if (key.is_whole() && next['"'] && !keys_->may_have(key)) return true;
+    const bool may_end = next['"'] && !key.escaped;
+    if (may_end && !keys_->may_have(key)) return true;
     std::vector<uint8_t> ways;  // that have to be followed
     for (int b = 0; b < 256; ++b) {
         const auto byte = static_cast<uint8_t>(b);
-        if (!next[byte] || (key.is_whole() && byte == '"')) continue;
+        if (!next[byte] || (may_end && byte == '"')) continue;
         KeyHash longer = key;
         longer.feed(byte);
-        if (longer.is_whole() && !keys_->is_doubtful(longer)) return true;
+        if (!keys_->is_doubtful(longer)) return true;
         ways.push_back(byte);
     }
-    // Escapes denote characters that mostly stand as they are, too, so they come last.
-    std::stable_partition(ways.begin(), ways.end(), [](uint8_t byte) { return byte != '\\'; });
     return std::any_of(ways.begin(), ways.end(), [&](uint8_t byte) {
         KeyHash longer = key;
         longer.feed(byte);
@@ -191,13 +189,13 @@ bool Matcher::has_undeclared_key(const Stacks &at, const KeyHash &key) {
         stepped(from, '"');
         return met_key_;
     };
-    if (next['"'] && !keys_->may_have(key) && ends_new(at)) return true;
+    if (next['"'] && !key.escaped && !keys_->may_have(key) && ends_new(at)) return true;
     int tried = 0;
     for (int b = 0; b < 256 && tried < kMaxLeaving; ++b) {
         const auto byte = static_cast<uint8_t>(b);
         KeyHash longer = key;
         longer.feed(byte);
-        if (!next[byte] || byte == '"' || !longer.is_whole() || keys_->is_beginning(longer)) continue;
+        if (!next[byte] || (byte == '"' && !key.escaped) || keys_->is_beginning(longer)) continue;
         ++tried;
         Stacks far = stepped(at, byte);
         for (int steps = 0; steps < kMaxFollowed; ++steps) {
@@ -242,27 +240,14 @@ Stacks Matcher::replayed(uint64_t to) {
     return at;
 }
 
-/// Goes over a key that has just ended, from the stacks at its first character, in its plain spelling: characters that
-/// were escaped are learned byte by byte as well.
+/// Goes over a key that has just ended, from the stacks at its first byte.
 void Matcher::learn_beginnings(Stacks at) {
-    const std::string text = keys_->pending();
-    std::vector<std::pair<Stacks, KeyHash>> places;
-    KeyHash key;
-    auto pass = [&](uint8_t byte) {
-        at = stepped(at, byte);
-        key.feed(byte);
-    };
-    places.emplace_back(at, key);
-    for (const char c : text) {
-        const auto byte = static_cast<uint8_t>(c);
-        if (byte >= 0x20 && byte != '"' && byte != '\\') {
-            pass(byte);
-        } else {
-            for (const uint8_t b : {'\\', 'u', '0', '0', byte < 0x10 ? '0' : byte < 0x20 ? '1' : byte == '"' ? '2' : '5'})
-                pass(static_cast<uint8_t>(b));
-            pass(static_cast<uint8_t>("0123456789abcdef"[byte & 15]));
-        }
-        if (at.dead()) return;  // spelled in a way that is not foreseen here
+    std::vector<std::pair<Stacks, KeyHash>> places{{at, {}}};
+    for (const char byte : keys_->pending()) {
+        KeyHash key = places.back().second;
+        key.feed(static_cast<uint8_t>(byte));
+        at = stepped(at, static_cast<uint8_t>(byte));
+        if (at.dead()) return;
         places.emplace_back(at, key);
     }
     bool doubtful = true;

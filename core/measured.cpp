@@ -91,7 +91,6 @@ uint32_t NfaBuilder::measured(const Rule &rule, const Ast &ast, const Ast::Node 
         }
         fill_split(starts[s], ways);
     }
-    nfa_.end = static_cast<uint8_t>(n.text[0]);
     return starts[0];
 }
 

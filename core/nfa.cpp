@@ -42,7 +42,6 @@ void Nfa::reserve(size_t code) {
     outs.reserve(kFew);
     calls.reserve(kFew);
     all_arms.reserve(kFew);
-    spellers.reserve(kFew);
 }
 
 void Nfa::shrink() {
@@ -51,15 +50,12 @@ void Nfa::shrink() {
     outs.shrink_to_fit();
     calls.shrink_to_fit();
     all_arms.shrink_to_fit();
-    spellers.shrink_to_fit();
 }
 
 size_t Nfa::memory() const {
     size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
                    bounds.size() * sizeof(Counter) + counter_live.size() / 8;
     for (const std::vector<bool> &set : sets) bytes += sizeof(set) + set.size() / 8;
-    bytes += spellers.size() * sizeof(NfaCall) + places.size() * sizeof(NfaPlace) + forks.size() * sizeof(NfaFork);
-    for (const NfaTrie &t : tries) bytes += sizeof(NfaTrie) + t.plain.size() * sizeof(ByteEdge);
     bytes += calls.size() * sizeof(NfaCall) + all_arms.size() * sizeof(NfaCall::Arm);
     bytes += measures.size() * sizeof(Measure);
     for (const TokenSet &t : token_sets) bytes += sizeof(TokenSet) + t.ids.size() * 4;
@@ -220,9 +216,6 @@ void trim(Nfa &nfa) {
         if (to != kNone && !live[to]) to = kNone;
     };
     for (NfaCall::Arm &arm : nfa.all_arms) cut(arm.to);
-    for (NfaFork &fork : nfa.forks) cut(fork.to);
-    for (NfaTrie &trie : nfa.tries) cut(trie.tail);
-    for (NfaPlace &place : nfa.places) cut(place.escape);
     for (Nfa::State &s : nfa.states) {
         if (s.kind == Nfa::Bytes) {
             uint32_t kept = s.a;

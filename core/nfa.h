@@ -1,7 +1,6 @@
 // The nondeterministic automaton of one rule: bytes, calls, tokens and counter steps.
 #pragma once
 
-#include <bitset>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,27 +38,6 @@ struct NfaCall {
     uint32_t first = 0, count = 0;  // arms, by exit of the callee
 };
 
-/// Listed words that a text may not be, see Unlisted. Most places among them are never visited, so what leads on from
-/// there is written out when they are.
-struct NfaTrie {
-    uint8_t lead;                 // begins other spellings than the plain ones
-    uint32_t tail;                // behind a character that leaves the words; kNone: none can
-    std::vector<ByteEdge> plain;  // to `tail` but for the bytes of forks, in order
-};
-
-struct NfaPlace {
-    uint32_t trie;
-    uint32_t first, count;  // forks
-    uint32_t others;        // index into spellers; kNone: the other characters have no other spelling
-    uint32_t escape;        // behind the lead byte; kNone: it cannot come
-};
-
-struct NfaFork {
-    uint8_t raw;       // 0: never
-    uint32_t speller;  // kNone: there is no other spelling
-    uint32_t to;       // kNone: cannot come
-};
-
 struct Nfa {
     enum Kind : uint8_t {
         Range,   // a: target, b: low byte | high byte << 8
@@ -76,9 +54,6 @@ struct Nfa {
         Room,    // a: target, b: index into sets; not all of them may have been there
         NewKey,  // a: target, b: 1 if such keys grow; a key ends that was not there before
         Call,    // a: index into calls
-        Spell,   // a: index into spellers, b: target; a call for another spelling than the plain one
-        Place,   // a: index into places
-        Escape,  // a: index into places; behind the byte there that begins other spellings than the plain ones
         Token,   // a: index into token_sets, b: target
         Accept,  // a: exit
     };
@@ -101,31 +76,18 @@ struct Nfa {
     std::vector<NfaCall> calls;
     std::vector<NfaCall::Arm> all_arms;
     std::vector<std::vector<std::string>> names;
-    std::vector<NfaCall> spellers;  // without arms
-    std::vector<NfaTrie> tries;
-    std::vector<NfaPlace> places;
-    std::vector<NfaFork> forks;
     std::vector<std::vector<bool>> sets;
     std::vector<TokenSet> token_sets;
     std::vector<bool> counter_live;  // a step but Enter can be reached before the next Enter
     uint32_t start = 0;
     std::vector<Measure> measures;  // by state; none where nothing is measured
     uint32_t room = 0;              // the most characters that a measured text needs from anywhere
-    uint8_t end = 0;                // the byte that begins its end
 
     size_t memory() const;
     /// For a rule whose code has that many bytes; and what is not needed any more, because it stays for long.
     void reserve(size_t code);
     void shrink();
     std::span<const NfaCall::Arm> arms(const NfaCall &call) const { return {all_arms.data() + call.first, call.count}; }
-    /// The edges of a place, none of which overlap.
-    template <class Visit> void each_plain(const NfaPlace &place, Visit visit) const;
-    /// Calls `visit(speller, target)` for what may come behind the lead byte of a place.
-    template <class Visit> void each_spelling(const NfaPlace &place, Visit visit) const {
-        for (uint32_t i = place.first; i < place.first + place.count; ++i)
-            if (forks[i].speller != kNone && forks[i].to != kNone) visit(forks[i].speller, forks[i].to);
-        if (place.others != kNone && tries[place.trie].tail != kNone) visit(place.others, tries[place.trie].tail);
-    }
     /// Calls `visit(target)` for every successor of a state.
     template <class Visit> void successors(uint32_t state, Visit visit) const {
         const State &s = states[state];
@@ -151,41 +113,11 @@ struct Nfa {
             for (const NfaCall::Arm &arm : arms(calls[s.a]))
                 if (arm.to != kNone) visit(arm.to);
             break;
-        case Place:
-            for (uint32_t i = places[s.a].first; i < places[s.a].first + places[s.a].count; ++i)
-                if (forks[i].to != kNone) visit(forks[i].to);
-            if (places[s.a].escape != kNone) visit(places[s.a].escape);
-            // What stands between there and the other characters leads nowhere else.
-            if (tries[places[s.a].trie].tail != kNone) visit(tries[places[s.a].trie].tail);
-            break;
-        case Escape: each_spelling(places[s.a], [&](uint32_t, uint32_t to) { visit(to); }); break;
-        case Spell:
         case Token: visit(s.b); break;
         case Accept: break;
         }
     }
 };
-
-template <class Visit> void Nfa::each_plain(const NfaPlace &place, Visit visit) const {
-    const NfaTrie &trie = tries[place.trie];
-    std::bitset<0x80> forked;
-    for (uint32_t i = place.first; i < place.first + place.count; ++i) {
-        if (!forks[i].raw) continue;
-        forked.set(forks[i].raw);
-        if (forks[i].to != kNone) visit(ByteEdge{forks[i].raw, forks[i].raw, forks[i].to});
-    }
-    if (place.escape != kNone) visit(ByteEdge{trie.lead, trie.lead, place.escape});
-    if (trie.tail == kNone) return;
-    for (const ByteEdge &edge : trie.plain) {
-        int low = edge.low;
-        for (int b = low; b <= edge.high && b < 0x80; ++b) {
-            if (!forked[static_cast<size_t>(b)]) continue;
-            if (low < b) visit(ByteEdge{static_cast<uint8_t>(low), static_cast<uint8_t>(b - 1), edge.to});
-            low = b + 1;
-        }
-        if (low <= edge.high) visit(ByteEdge{static_cast<uint8_t>(low), edge.high, edge.to});
-    }
-}
 
 /// Does a state look at the counter or change it, before any byte?
 inline bool is_step(Nfa::Kind kind) { return kind >= Nfa::Enter && kind <= Nfa::Room; }

@@ -1,7 +1,6 @@
 #include "nfa_builder.h"
 
 #include <algorithm>
-#include <array>
 
 namespace dovetail {
 
@@ -193,8 +192,6 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     switch (n.op) {
     case Code::Lit: return literal(n.text, next);
     case Code::Special: return special(n.text, next);
-    case Code::Spelled: return spelled(rule, ast, n, next);
-    case Code::Unlisted: return unlisted(rule, ast, n, next);
     case Code::NewKey: return add(Nfa::NewKey, next, n.flag);
     case Code::Chars: return chars(ast.ranges(n), next);
     case Code::Bytes: {
@@ -308,99 +305,6 @@ uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node
     may_dead_end_ = may_dead_end_ || end == kDead;
     fill_split(again, {end, more});
     return split({end, n.flag ? more : choice});
-}
-
-uint32_t NfaBuilder::spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
-    const auto lead = static_cast<uint8_t>(n.slot);
-    next = literal(n.text, next);
-    for (size_t i = n.count; i-- > 0;) {
-        const Ast::Letter &letter = ast.letters(n)[i];
-        Rule *callee = rule.calls[letter.slot];
-        uint32_t otherwise = kDead;
-        if (callee->productive[0] && !letter.raw) {
-            const NfaCall::Arm arm{next, 0};
-            otherwise = add_call(callee, Counter{kUnbounded, 0}, {&arm, 1});
-        } else if (callee->productive[0]) {
-            otherwise = add(Nfa::Spell, speller(rule, letter.slot), next);
-        }
-        if (otherwise != kDead && callee->nullable[0]) otherwise = split({otherwise, next});
-        if (otherwise == kDead && !letter.raw) return kDead;
-        if (otherwise == kDead) next = range(letter.raw, letter.raw, next);
-        else if (!letter.raw) next = range(lead, lead, otherwise);
-        else if (letter.raw == lead) next = split({range(lead, lead, next), range(lead, lead, otherwise)});
-        else next = bytes(std::array{ByteEdge{letter.raw, letter.raw, next}, ByteEdge{lead, lead, otherwise}});
-    }
-    return literal(n.text, next);
-}
-
-/// For another spelling by the rule in a slot; kNone where there is none.
-uint32_t NfaBuilder::speller(const Rule &rule, uint32_t slot) {
-    if (!rule.calls[slot]->productive[0]) return kNone;
-    if (spelling_ != &rule) {
-        spelling_ = &rule;
-        spellers_.assign(rule.calls.size(), kNone);
-    }
-    uint32_t &known = spellers_[slot];
-    if (known == kNone) {
-        known = static_cast<uint32_t>(nfa_.spellers.size());
-        nfa_.spellers.push_back({rule.calls[slot], Counter{kUnbounded, 0}});
-    }
-    return known;
-}
-
-uint32_t NfaBuilder::unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
-    const Ast::Lists &lists = ast.lists(n);
-    const uint32_t tail = node(rule, ast, ast.kids(n)[0], next), end = node(rule, ast, ast.kids(n)[1], next);
-    NfaTrie trie{static_cast<uint8_t>(n.slot), tail, {}};
-    if (tail != kDead) add_plain(lists.plain, trie);
-    // Characters beyond ASCII are no forks: where there are some, every place takes them.
-    const bool takes_wide = !trie.plain.empty() && trie.plain.back().high >= 0x80;
-    nfa_.tries.push_back(std::move(trie));
-    std::vector<uint32_t> begins;
-    begins.reserve(lists.trie.size());
-    nfa_.places.reserve(nfa_.places.size() + lists.trie.size());
-    nfa_.forks.reserve(nfa_.forks.size() + lists.all_forks.size());
-    nfa_.states.reserve(nfa_.states.size() + 4 * lists.trie.size());
-    for (const Ast::Place &place : lists.trie) {
-        NfaPlace made{static_cast<uint32_t>(nfa_.tries.size() - 1), static_cast<uint32_t>(nfa_.forks.size()), place.count,
-                        speller(rule, place.others), kDead};
-        unescaped_.clear();  // what follows where another spelling is empty
-        const auto note = [&](uint32_t slot, uint32_t to) {
-            if (to != kDead && rule.calls[slot]->productive[0] && rule.calls[slot]->nullable[0]) unescaped_.push_back(to);
-        };
-        for (const auto &[letter, at] : lists.forks(place)) {
-            nfa_.forks.push_back({letter.raw, speller(rule, letter.slot), begins[at]});
-            note(letter.slot, begins[at]);
-        }
-        note(place.others, tail);
-        const auto index = static_cast<uint32_t>(nfa_.places.size());
-        bool spelled = false;
-        nfa_.places.push_back(made);
-        nfa_.each_spelling(made, [&](uint32_t, uint32_t) { spelled = true; });
-        if (spelled) unescaped_.push_back(add(Nfa::Escape, index));
-        nfa_.places[index].escape = split(unescaped_);
-        bool takes = takes_wide;
-        if (!takes) nfa_.each_plain(nfa_.places[index], [&](const ByteEdge &) { takes = true; });
-        begins.push_back(split({takes ? add(Nfa::Place, index) : kDead, place.listed ? kDead : end}));
-    }
-    return begins.back();
-}
-
-/// The characters that may stand as they are.
-void NfaBuilder::add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie) {
-    Ranges beyond;
-    for (const auto &[low, high] : ranges) {
-        for (uint32_t c = low; c <= std::min(high, 0x7Fu); ++c) {
-            const auto byte = static_cast<uint8_t>(c);
-            if (byte == trie.lead) continue;
-            if (!trie.plain.empty() && trie.plain.back().high + 1 == byte) trie.plain.back().high = byte;
-            else trie.plain.push_back({byte, byte, trie.tail});
-        }
-        if (high >= 0x80) beyond.emplace_back(std::max(low, 0x80u), high);
-    }
-    if (beyond.empty()) return;
-    const std::vector<ByteEdge> &wide = wide_chars(std::move(beyond), trie.tail);
-    trie.plain.insert(trie.plain.end(), wide.begin(), wide.end());
 }
 
 uint32_t NfaBuilder::add_call(Rule *callee, Counter bounds, std::span<const NfaCall::Arm> arms) {

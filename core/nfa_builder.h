@@ -52,7 +52,6 @@ class NfaBuilder {
     uint32_t node(const Rule &rule, const Ast &ast, uint32_t at, uint32_t next);
 
   private:
-    using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
     struct KnownCall {
         uint64_t of_call = 0;
         uint32_t state = kNone;
@@ -71,21 +70,15 @@ class NfaBuilder {
     uint32_t add_call(Rule *callee, Counter bounds, std::span<const NfaCall::Arm> arms);
     uint32_t plain_call(Rule *callee, Counter bounds, uint32_t next);
     uint32_t known_call(Rule *callee, Counter bounds, uint32_t next);
-    uint32_t speller(const Rule &rule, uint32_t slot);
     const Ast &body_of(const Rule &callee);
-    void add_plain(const std::vector<Ast::Range> &ranges, NfaTrie &trie);
-    uint32_t unlisted(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
-    uint32_t spelled(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
 
     Nfa &nfa_;
-    const Rule *spelling_ = nullptr;  // whose slots have the spellers
-    std::vector<uint32_t> spellers_;  // by slot
     // The same class or call before the same state is made once, and a short rule is read once.
     std::map<std::pair<uint32_t, Ranges>, std::vector<ByteEdge>> wide_;
     Table<KnownCall> known_calls_;
     std::unordered_map<const Rule *, Ast> bodies_;
-    std::vector<uint32_t> live_, unescaped_;  // scratch of `split` and `unlisted`
+    std::vector<uint32_t> live_;  // scratch of `split`
     const Vocab &vocab_;
     const bool unroll_;
     const uint32_t limit_;  // states

@@ -41,7 +41,6 @@ struct Unit : std::enable_shared_from_this<Unit> {
     std::string key;           // its content
     bool ends_keys = false;    // a rule here or below does
     bool bounds_keys = false;  // and they do not grow
-    bool lasts = false;        // as long as the store, so that no caller has to hold it
 };
 
 }  // namespace dovetail

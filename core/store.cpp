@@ -144,13 +144,6 @@ class Facts {
             if (rule.keeps_set && (n.op == Code::Count || n.op == Code::CountParam))
                 throw InputError("members in any order count in the same frame");
             if (n.op == Code::Call || n.op == Code::Branch) check(n.slot, n.op == Code::Branch, n.bounds);
-            if (n.op == Code::Spelled)
-                for (const Ast::Letter &letter : ast.letters(n)) check(letter.slot, false, {kUnbounded, 0});
-            if (n.op != Code::Unlisted) continue;
-            for (const Ast::Place &place : ast.lists(n).trie) {
-                check(place.others, false, {kUnbounded, 0});
-                for (const Ast::Fork &fork : ast.lists(n).forks(place)) check(fork.letter.slot, false, {kUnbounded, 0});
-            }
         }
     }
 
@@ -261,7 +254,7 @@ std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &compo
     std::vector<uint32_t> called;
     for (uint32_t r : component)
         for (uint32_t callee : rules[r].calls)
-            if (units[callee] && !units[callee]->lasts) called.push_back(callee);
+            if (units[callee]) called.push_back(callee);
     const auto unit = [&](uint32_t callee) { return units[callee].get(); };
     std::sort(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) < unit(b); });
     called.erase(std::unique(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) == unit(b); }), called.end());
@@ -273,10 +266,10 @@ std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &compo
 
 }  // namespace
 
-Store::Store(Vocab vocab, size_t cache_bytes)
-    : id_(++last_store), vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
+Store::Store(Vocab vocab, size_t cache_bytes, Shortcuts with)
+    : shortcuts(with), id_(++last_store), vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
 
-Store::~Store() { lasting_.clear(); }  // while all that their end touches is there
+Store::~Store() = default;
 
 Grammar::~Grammar() {
     const std::lock_guard guard(store->lock());
@@ -355,12 +348,7 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
         } else {
             for (size_t i = 0; i < component.size(); ++i) made[component[i]] = unit->rules[i].get();
         }
-        for (uint32_t r : component) {
-            units[r] = unit;
-            if (!rules[r].lasts || unit->lasts || unit->ends_keys) continue;
-            unit->lasts = true;
-            lasting_.push_back(unit);
-        }
+        for (uint32_t r : component) units[r] = unit;
     }
     if (made[0]->keeps_set && !(program.init == Counter{}))
         throw InputError("members in any order are called with bounds");
@@ -369,7 +357,7 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
     if (places) {
         places->resize(rules.size());
         for (size_t i = 0; i < rules.size(); ++i)
-            if (!rules[i].known) (*places)[i] = {made[i], units[i], units[i]->lasts};
+            if (!rules[i].known) (*places)[i] = {made[i], units[i]};
     }
     auto grammar = std::make_shared<Grammar>();
     grammar->store = shared_from_this();

@@ -12,6 +12,7 @@
 #include "code.h"
 #include "key_tokens.h"
 #include "rule.h"
+#include "shortcuts.h"
 #include "units.h"
 #include "vocab.h"
 
@@ -30,17 +31,16 @@ struct Grammar {
     ~Grammar();
 };
 
-/// A rule of a store, as long as some grammar holds it or its unit lasts.
+/// A rule of a store, as long as some grammar holds it.
 struct KnownRule {
     Rule *rule = nullptr;
     std::weak_ptr<Unit> unit;
-    bool lasts = false;
 };
 
 /// One lock guards the store, its grammars and their matchers; every public function of Grammar users takes it.
 class Store : public std::enable_shared_from_this<Store> {
   public:
-    Store(Vocab vocab, size_t cache_bytes);
+    Store(Vocab vocab, size_t cache_bytes, Shortcuts shortcuts = {});
     ~Store();
 
     /// `places` gets what each rule of the program has become that was not known.
@@ -54,6 +54,7 @@ class Store : public std::enable_shared_from_this<Store> {
     const KeyTokens &key_tokens() const { return key_tokens_; }
     std::mutex &lock() { return lock_; }
     Automaton &automaton(Rule &rule);
+    const Shortcuts shortcuts;
     MaskCache &masks() { return *masks_; }
     Workspace &workspace() { return workspace_; }
     uint64_t next_id() { return ++last_id_; }
@@ -78,7 +79,6 @@ class Store : public std::enable_shared_from_this<Store> {
     std::vector<const std::string *> names_;
     std::unique_ptr<MaskCache> masks_;
     Workspace workspace_;
-    std::vector<std::shared_ptr<Unit>> lasting_;
     std::vector<Unit *> graves_;
     bool burying_ = false;
     uint64_t last_id_ = 0;

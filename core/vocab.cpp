@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint32_t kMaxTokens = 1u << 24;
 constexpr uint32_t kShortMasks = 24;  // longer tokens are so few that they are cleared one by one
-constexpr uint32_t kManyChildren = 8;
 constexpr size_t kMaxTokenBytes = 4096;  // the walk keeps one set of states per byte of the longest token
 
 std::array<std::array<uint8_t, 256>, 8> make_utf8_table() {
@@ -43,13 +42,6 @@ const auto kUtf8 = make_utf8_table();
 
 }  // namespace
 
-uint32_t last_code(std::string_view text) {
-    const std::string_view last = text.substr(text.size() - last_char(text));
-    uint32_t code = static_cast<uint8_t>(last[0]) & (0x7Fu >> last.size());
-    for (const char byte : last.substr(1)) code = code << 6 | (static_cast<uint8_t>(byte) & 0x3Fu);
-    return code;
-}
-
 uint8_t utf8_next(uint8_t state, uint8_t byte) { return kUtf8[state][byte]; }
 
 Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::string, uint32_t>> &special,
@@ -79,7 +71,6 @@ Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::s
     build_trie();
     sort_by_length();
     describe_subtrees();
-    list_children();
 }
 
 void Vocab::sort_by_length() {
@@ -139,12 +130,12 @@ void Vocab::build_trie() {
         }
         for (size_t i = common; i < token.size(); ++i) {
             path.push_back(static_cast<uint32_t>(nodes_.size()));
-            nodes_.push_back({0, rank, static_cast<uint8_t>(token[i]), 0, 0, static_cast<uint16_t>(i + 1), 0});
+            nodes_.push_back({0, rank, static_cast<uint8_t>(token[i]), 0, static_cast<uint16_t>(i + 1)});
         }
         previous = token;
     }
     for (uint32_t n : path) nodes_[n].end = static_cast<uint32_t>(nodes_.size());
-    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0, 0, 0});
+    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0});
 }
 
 void Vocab::describe_subtrees() {
@@ -162,27 +153,11 @@ void Vocab::describe_subtrees() {
                 if (next != kUtf8Bad && (child.utf8_ok >> next & 1)) ok |= static_cast<uint8_t>(1u << s);
             }
             node.utf8_ok &= ok;
-            node.height = std::max<uint16_t>(node.height, static_cast<uint16_t>(child.height + 1));
             below.low |= below_[c.node].low;
             below.high |= below_[c.node].high;
             below.leads |= below_[c.node].leads;
             below.add(child.byte);
         }
-    }
-}
-
-void Vocab::list_children() {
-    for (uint32_t n = 0; n + 1 < nodes_.size() && wide_.size() <= UINT16_MAX; ++n) {
-        uint32_t count = 0;
-        for (Children c = children(n); c.next();) ++count;
-        if (count < kManyChildren) continue;
-        const auto first = static_cast<uint32_t>(child_ends_.size());
-        for (Children c = children(n); c.next();) {
-            child_ends_.push_back(c.end);
-            child_bytes_.push_back(c.byte);
-        }
-        nodes_[n].wide = static_cast<uint16_t>(wide_.size());
-        wide_.push_back(first);
     }
 }
 
@@ -210,7 +185,7 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
 
 size_t Vocab::memory() const {
     size_t bytes = by_chars_.size() * 6 + short_masks_.size() * rank_words() * 8 + order_.size() * 4 + rank_.size() * 4;
-    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet)) + wide_.size() * 4 + child_ends_.size() * 5 + texts_.size() + text_at_.size() * 4;
+    bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet)) + texts_.size() + text_at_.size() * 4;
     for (const std::string &t : tokens_) bytes += sizeof(std::string) + (t.size() > 15 ? t.size() : 0);
     return bytes;
 }

@@ -21,34 +21,27 @@ struct TrieNode {
     uint32_t first;   // into Vocab::order(): own tokens first, then those of the subtree
     uint8_t byte;     // on the edge from the parent
     uint8_t utf8_ok;  // bit s: every path below is well-formed when read from UTF-8 state s
-    uint16_t height;  // bytes of the longest path below
     uint16_t depth;   // bytes from the root
-    uint16_t wide;    // its place among those with many children, or 0
 };
-static_assert(sizeof(TrieNode) == 16);  // so that none lies across two cache lines
 
-/// Goes over the children of a node, where they are many without touching them, because they lie far from each other.
+/// Goes over the children of a node.
 struct Children {
     uint32_t node = 0;  // the child
     uint32_t end;       // just past its subtree, where the next child is
     uint8_t byte = 0;
 
     Children(const TrieNode *nodes, uint32_t parent) : end(parent + 1), nodes_(nodes), last_(nodes[parent].end) {}
-    Children(const uint32_t *ends, const uint8_t *bytes, uint32_t parent, uint32_t last)
-        : end(parent + 1), ends_(ends), bytes_(bytes), last_(last) {}
 
     bool next() {
         if (end == last_) return false;
         node = end;
-        byte = ends_ ? *bytes_++ : nodes_[node].byte;
-        end = ends_ ? *ends_++ : nodes_[node].end;
+        byte = nodes_[node].byte;
+        end = nodes_[node].end;
         return true;
     }
 
   private:
-    const TrieNode *nodes_ = nullptr;
-    const uint32_t *ends_ = nullptr;
-    const uint8_t *bytes_ = nullptr;
+    const TrieNode *nodes_;
     uint32_t last_;
 };
 
@@ -57,6 +50,7 @@ struct CharSet {
     uint64_t low = 0, high = 0, leads = 0;
 
     bool operator==(const CharSet &) const = default;
+    CharSet common(const CharSet &other) const { return {low & other.low, high & other.high, leads & other.leads}; }
     bool within(const CharSet &other) const { return !(low & ~other.low || high & ~other.high || leads & ~other.leads); }
     bool has(uint8_t byte) const {
         if (byte < 64) return low >> byte & 1;
@@ -71,41 +65,10 @@ struct CharSet {
     int ascii() const { return std::popcount(low) + std::popcount(high); }
 };
 
-/// The same with characters of which other bytes begin all but a few: \S takes all that begin with 0xE3 but one.
-struct HoledSet : CharSet {
-    uint64_t holed = 0;                                // such bytes, as `leads`
-    std::vector<std::pair<uint32_t, uint32_t>> holes;  // ranges of what is missing, sorted
-
-    bool operator==(const HoledSet &) const = default;
-    /// False where it would take a closer look at the holes.
-    bool within(const HoledSet &other) const {
-        return CharSet::within(other) && (holed == 0 || (holed == other.holed && holes == other.holes));
-    }
-    bool begins(uint8_t byte) const { return has(byte) || (byte >= 0xC0 && (holed >> (byte - 0xC0) & 1)); }
-    bool misses(uint32_t code) const {
-        for (const auto &[low, high] : holes)
-            if (low <= code && code <= high) return true;
-        return false;
-    }
-};
-
-/// How many bytes a character has that begins with this one.
-inline size_t char_size(uint8_t lead) { return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
-
 /// How many characters begin in a text.
 inline size_t count_chars(std::string_view text) {
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
-
-/// How many bytes at the end of a text belong to its last character.
-inline size_t last_char(std::string_view text) {
-    size_t size = 1;
-    while (size < text.size() && (static_cast<uint8_t>(text[text.size() - size]) & 0xC0) == 0x80) ++size;
-    return size;
-}
-
-/// The code of the last character of a text.
-uint32_t last_code(std::string_view text);
 
 /// Does the subtree below a node hold nothing but these characters?
 inline bool within(const CharSet &below, const TrieNode &at, const CharSet &chars) { return below.within(chars) && (at.utf8_ok & 1); }
@@ -137,11 +100,7 @@ class Vocab {
     /// The bytes from the root to a node.
     std::string_view path(uint32_t node) const { return {texts_.data() + text_at_[nodes_[node].first], nodes_[node].depth}; }
     /// Before the first child.
-    Children children(uint32_t node) const {
-        const TrieNode &at = nodes_[node];
-        if (!at.wide) return {nodes_.data(), node};
-        return {child_ends_.data() + wide_[at.wide], child_bytes_.data() + wide_[at.wide], node, at.end};
-    }
+    Children children(uint32_t node) const { return {nodes_.data(), node}; }
 
     /// The first token whose text is `text`, special ones before others; kNone where there is none.
     uint32_t find(std::string_view text) const;
@@ -155,7 +114,6 @@ class Vocab {
     void sort_by_length();
     void build_trie();
     void describe_subtrees();
-    void list_children();
 
     std::vector<std::string> tokens_;
     std::vector<uint8_t> kind_;
@@ -170,9 +128,6 @@ class Vocab {
     std::vector<uint32_t> order_, rank_;
     std::string texts_;              // of the trie, in its order: a walk reads them one after another
     std::vector<uint32_t> text_at_;  // by rank
-    std::vector<uint32_t> wide_{0};  // where their children begin in the next two
-    std::vector<uint32_t> child_ends_;
-    std::vector<uint8_t> child_bytes_;
 };
 
 }  // namespace dovetail

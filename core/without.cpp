@@ -95,9 +95,6 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
             break;
         }
         case Nfa::NewKey:
-        case Nfa::Spell:
-        case Nfa::Place:
-        case Nfa::Escape:
         case Nfa::Call: throw InputError("excluded strings need a body without calls and tokens");
         }
     }

@@ -165,8 +165,6 @@ class Grammar:
                 for marks, part, rest in self._starts(parts):
                     for more, remains in self.steps(part, edge):
                         yield marks + more, then(remains, rest)
-            case ir.Spelled():
-                yield from self.steps(ir.spelled_out(node), edge)
             case ir.Unlisted():
                 yield from self.steps(ir.unlisted_out(node), edge)
             case ir.Measured():
@@ -215,8 +213,6 @@ class Grammar:
                 for marks, part, rest in self._starts(parts):
                     for more, callee, remains in self._find_calls(part):
                         yield marks + more, callee, then(remains, rest)
-            case ir.Spelled():
-                yield from self._find_calls(ir.spelled_out(node))
             case ir.Unlisted():
                 yield from self._find_calls(ir.unlisted_out(node))
             case ir.AnyOrder():
@@ -306,8 +302,6 @@ class Grammar:
                 return True
             case ir.Seq(parts):
                 return all(self.nullable(part) for part in parts)
-            case ir.Spelled():
-                return self.nullable(ir.spelled_out(node))
             case ir.Unlisted():
                 return self.nullable(ir.unlisted_out(node))
             case ir.AnyOrder(members, _, _, close):
@@ -337,8 +331,6 @@ class Grammar:
         match node:
             case ir.Seq(parts):
                 return all(self._can_finish(part) for part in parts)
-            case ir.Spelled():
-                return self._can_finish(ir.spelled_out(node))
             case ir.Unlisted():
                 return self._can_finish(ir.unlisted_out(node))
             case ir.Measured():

@@ -6,7 +6,6 @@ throw the same things.
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -97,19 +96,18 @@ def _make_token(dice: Dice) -> bytes:
 # Grammars.
 
 
-def make_rule(dice: Dice, *, token_level: bool = False, captures: bool = True, spelled: bool = True) -> ir.Rule:
+def make_rule(dice: Dice, *, token_level: bool = False, captures: bool = True) -> ir.Rule:
     """A few rules that may call each other and themselves, the first of which is the root."""
     rules = [ir.Rule(f"r{index}", ir.EMPTY) for index in range(dice.number(1, 3))]
-    maker = _Nodes(dice, rules, token_level, captures, spelled)
+    maker = _Nodes(dice, rules, token_level, captures)
     for rule in rules:
         rule.body = maker.node(dice.number(1, 3))
     return rules[0]
 
 
 class _Nodes:
-    def __init__(self, dice: Dice, rules: list[ir.Rule], token_level: bool, captures: bool, spelled: bool) -> None:
+    def __init__(self, dice: Dice, rules: list[ir.Rule], token_level: bool, captures: bool) -> None:
         self.dice, self.rules, self.token_level, self.captures = dice, rules, token_level, captures
-        self.with_spelled = spelled
 
     def node(self, depth: int) -> ir.Node:
         dice = self.dice
@@ -138,9 +136,7 @@ class _Nodes:
         dice = self.dice
         match dice.number(0, 8 if self.token_level else 7):
             case 7:
-                if not self.with_spelled:
-                    return ir.lit(dice.pick(WORDS))
-                return dice.pick((self.spelled, self.unlisted, lambda: make_measured(dice)))()
+                return dice.pick((self.unlisted, lambda: make_measured(dice)))()
             case 0 | 1:
                 return ir.Lit(dice.pick(WORDS).encode(), dice.number(0, 1) == 1)
             case 2:
@@ -178,34 +174,17 @@ class _Nodes:
         separator = ir.lit(dice.pick(("", ",", "a")))
         return ir.AnyOrder(members, extra, separator, ir.lit(dice.pick(("", "}", "b"))), dice.number(0, 3) == 0)
 
-    def spelled(self) -> ir.Spelled:
-        """A short text over characters that have other spellings, which may begin like each other."""
-        dice = self.dice
-        table = ir.Spellings(dice.pick((b"a", b"<", b"1")))
-        for char in "ab<":
-            other = ir.alt(*(ir.lit(dice.pick(CHARACTERS)) for _ in range(dice.number(1, 2))))
-            table[char] = (char.encode() if dice.number(0, 3) else b"", ir.Rule("other", other))
-        text = "".join(dice.pick(tuple("ab<")) for _ in range(dice.number(0, 3)))
-        return ir.Spelled(text, table, dice.pick((b"", b"b", "é".encode())))
-
     def unlisted(self) -> ir.Unlisted:
-        """Any text but a few, with spellings of its own for them and for all others."""
+        """Any text but a few over some letters, with another way out of them."""
         dice = self.dice
-        letters = "ab<"
-        others = {
-            "".join(some): ir.Rule("others", ir.lit(dice.pick(CHARACTERS)))
-            for size in range(len(letters) + 1)
-            for some in itertools.combinations(sorted(letters), size)
-        }
-        never = [char for char in letters if not dice.number(0, 3)]
-        plain = ir.chars((ord(char), ord(char)) for char in CHARACTERS if char not in never)
-        table = ir.Spellings(b"1", plain, others)
-        for char in letters:
-            raw = b"" if char in never else char.encode()
-            table[char] = (raw, ir.Rule("other", ir.lit(dice.pick(CHARACTERS))))
+        letters = "".join(char for char in "ab<" if dice.number(0, 3)) or "a"
         words = tuple("".join(dice.pick(tuple(letters)) for _ in range(dice.number(0, 3))) for _ in range(3))
+        chars = ir.chars(
+            (ord(char), ord(char)) for char in (*CHARACTERS, *letters) if char in letters or char not in "ab<"
+        )
         tail = ir.Seq((ir.star(self.characters()), ir.lit(dice.pick(("b", "}")))))
-        return ir.Unlisted(words, table, tail, ir.lit(dice.pick(("", "b", "}"))))
+        other = dice.pick((ir.NOTHING, ir.Seq((ir.lit(dice.pick(("1", "\\", "a"))), self.characters(), tail))))
+        return ir.Unlisted(words, chars, tail, other, ir.lit(dice.pick(("", "b", "}"))))
 
     def flat(self, depth: int) -> ir.Node:
         """A node without calls, captures or tokens."""
@@ -297,8 +276,6 @@ def _sample(dice: Dice, node: ir.Node, depth: int) -> list[bytes]:
             return [bytes(dice.pick(ranges)[:1])]
         case ir.Seq(parts):
             return [piece for part in parts for piece in _sample(dice, part, depth)]
-        case ir.Spelled():
-            return _sample(dice, ir.spelled_out(node), depth)
         case ir.Unlisted():
             return _sample(dice, ir.unlisted_out(node), depth)
         case ir.AnyOrder():
@@ -354,6 +331,8 @@ def rules(
 
 
 @st.composite
-def rules_with_outputs(draw: Callable[[st.SearchStrategy[Any]], Any], *, spelled: bool = True) -> tuple[ir.Rule, bytes]:
-    rule = make_rule(DrawnDice(draw), spelled=spelled)
+def rules_with_outputs(
+    draw: Callable[[st.SearchStrategy[Any]], Any],
+) -> tuple[ir.Rule, bytes]:
+    rule = make_rule(DrawnDice(draw))
     return rule, make_output(DrawnDice(draw), rule)

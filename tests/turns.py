@@ -98,12 +98,12 @@ def tools_of(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def speaker_of(dialect: Dialect) -> Speaker:
+def speaker_of(dialect: Dialect, seed: int = 7) -> Speaker:
     """A speaker whose vocabulary has the family's special tokens and a stop token of its own."""
     plain = [token for token in embedded_tokens().tokens if not (len(token) > 2 and token.startswith(b"<"))]
     tokens = [*plain, *(token.encode() for token in dialect.special_tokens), b"<stop>"]
     specials = {token: len(plain) + index for index, token in enumerate(dialect.special_tokens)}
-    return Speaker(7, Loaded(tokens, specials, [len(tokens) - 1]))
+    return Speaker(seed, Loaded(tokens, specials, [len(tokens) - 1]))
 
 
 def said(message: Message) -> tuple[str, str, list[tuple[str, Any]]]:

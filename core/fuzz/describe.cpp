@@ -17,9 +17,9 @@ void describe(CodeReader &in) {
     auto number = [&] { std::printf(" %u", in.number32()); };
     auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
     static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "Spelled", "AnyOrder", "Unlisted", "NewKey", "Measured"};
+                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "AnyOrder", "NewKey", "Measured"};
     const Code op = in.op();
-    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 20)]);
+    std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 18)]);
     switch (op) {
     case Code::Lit:
     case Code::Special: text(); break;
@@ -27,22 +27,6 @@ void describe(CodeReader &in) {
         std::printf(" %u", in.byte());
         for (uint32_t n = in.count(); n > 0; --n) std::printf(in.byte() ? " +" : " -"), describe(in);
         for (uint32_t n = in.byte() ? 3 : 2; n > 0; --n) describe(in);
-        break;
-    case Code::Spelled:
-        text();
-        std::printf(" %u", in.byte());
-        for (uint32_t n = in.count(); n > 0; --n) std::printf(" %u", in.byte()), number();
-        break;
-    case Code::Unlisted:
-        std::printf(" %u", in.byte());
-        for (uint32_t n = 2 * in.count(); n > 0; --n) number();
-        for (uint32_t places = in.count(); places > 0; --places) {
-            std::printf(in.byte() ? " [+" : " [");
-            for (uint32_t n = in.count(); n > 0; --n) std::printf(" %u", in.byte()), number(), number();
-            number();
-            std::printf("]");
-        }
-        describe(in), describe(in);
         break;
     case Code::Measured:
         text();

@@ -19,7 +19,6 @@
 #include "code.h"
 #include "describe.h"
 #include "matcher.h"
-#include "products.h"
 #include "store.h"
 #include "vocab.h"
 #include "writer.h"
@@ -201,23 +200,12 @@ void play(Random &random) {
     }
 }
 
-void play_patterns(Random &random) {
-    promised = true;
-    for (int turns = 0; turns < 4; ++turns) {
-        try {
-            check(products_hold(random), "a product takes exactly the words that its patterns agree on");
-        } catch (const LimitError &) {
-        }
-    }
-}
-
 void play_round(uint64_t seed) {
     current_round = seed;
     Random random(seed);
     alarm(10);
     try {
         play(random);
-        play_patterns(random);
     } catch (const std::exception &error) {
         finding(error.what());
     }

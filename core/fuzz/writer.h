@@ -119,7 +119,7 @@ class Writer {
 
   private:
     void node(uint32_t depth) {
-        switch (random_.below(depth ? 14 : 5)) {
+        switch (random_.below(depth ? 13 : 5)) {
         case 0: w_.op(Code::Lit); return w_.text(random_.text(4));
         case 1: w_.op(Code::Special); return w_.text(random_.one_in(2) ? "<s>" : random_.text(4));
         case 2: return ranges(Code::Chars, random_.one_in(3) ? 0x10FFFF : 0x17F);
@@ -131,8 +131,7 @@ class Writer {
         case 8: return unroll(depth);
         case 9: return count(depth);
         case 10: return call(depth);
-        case 11: return random_.one_in(2) ? spelled(depth) : unlisted(depth);
-        case 12: return key(depth);
+        case 11: return key(depth);
         default: return without(depth);
         }
     }
@@ -259,41 +258,6 @@ class Writer {
             w_.number(i ? callee.stops[i - 1].size() : 0);
             if (present) node(depth - 1);
         }
-    }
-    void spelled(uint32_t depth) {
-        if (callees_.empty() || bare_) return several(Code::Seq, depth);
-        w_.op(Code::Spelled);
-        w_.text(random_.text(2));
-        code_.push_back(random_.one_in(3) ? 'a' : '\\');
-        const uint32_t n = random_.below(4);
-        w_.number(n);
-        for (uint32_t i = 0; i < n; ++i) {
-            code_.push_back(random_.one_in(4) ? '\0' : static_cast<char>('a' + random_.below(4)));
-            w_.number(random_.below(static_cast<uint32_t>(callees_.size())));
-        }
-    }
-    void unlisted(uint32_t depth) {
-        if (callees_.empty() || bare_) return several(Code::Seq, depth);
-        const auto slot = [&] { w_.number(random_.below(static_cast<uint32_t>(callees_.size()))); };
-        w_.op(Code::Unlisted);
-        code_.push_back('\\');
-        w_.number(2);
-        for (const uint32_t end : {0x20u, 0x7Eu, 0xA0u, 0x10FFFFu}) w_.number(end);
-        const uint32_t places = 1 + random_.below(4);
-        w_.number(places);
-        for (uint32_t place = 0; place < places; ++place) {
-            code_.push_back(random_.one_in(2) ? 1 : 0);
-            const uint32_t forks = place ? random_.below(3) : 0;
-            w_.number(forks);
-            for (uint32_t i = 0; i < forks; ++i) {
-                code_.push_back(random_.one_in(4) ? '\0' : static_cast<char>('a' + i));
-                slot();
-                w_.number(random_.below(place));
-            }
-            slot();
-        }
-        node(depth - 1);
-        node(depth - 1);
     }
     void key(uint32_t depth) {
         if (bare_) return several(Code::Seq, depth);

@@ -10,9 +10,7 @@
 #include <bit>
 
 #include "encode.h"
-#include "glance.h"
 #include "matcher.h"
-#include "products.h"
 #include "store.h"
 
 namespace nb = nanobind;
@@ -24,25 +22,43 @@ namespace {
 using TokenList = std::vector<uint32_t>;
 using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
+/// What tells a tensor of torch, looked up once torch has been imported: DLPack would take longer than the mask.
+struct Torch {
+    nb::object tensor, is_cpu = nb::str("is_cpu"), is_contiguous = nb::str("is_contiguous"), shape = nb::str("shape");
+    nb::object element_size = nb::str("element_size"), data_ptr = nb::str("data_ptr");
+
+    static const Torch *of(nb::handle object) {
+        static Torch *known = nullptr;
+        if (!known) {
+            PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+            if (!module || !PyObject_HasAttrString(module, "Tensor")) return nullptr;
+            known = new Torch{nb::borrow(nb::handle(module).attr("Tensor"))};  // never freed, as ir()
+        }
+        return Py_TYPE(object.ptr()) == reinterpret_cast<PyTypeObject *>(known->tensor.ptr()) ? known : nullptr;
+    }
+};
+
 /// A caller's mask, one row for each matcher, held for the length of a call.
 class MaskRows {
   public:
     MaskRows(nb::handle mask, size_t words) : words_(words) {
-        // numpy arrays take the short way; anything else that speaks DLPack (a torch tensor) the long one.
-        if (PyObject_CheckBuffer(mask.ptr())) {
-            if (PyObject_GetBuffer(mask.ptr(), &view_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS))
-                throw nb::python_error();
+        // numpy arrays and tensors of torch take short ways; anything else that speaks DLPack the long one.
+        if (const Torch *torch = Torch::of(mask)) {
+            if (!nb::cast<bool>(mask.attr(torch->is_cpu)) || !nb::cast<bool>(call(mask, torch->is_contiguous))) refuse();
+            const nb::object shape = mask.attr(torch->shape);
+            const Py_ssize_t ndim = PyTuple_GET_SIZE(shape.ptr());
+            const auto size = [&](Py_ssize_t at) { return nb::cast<Py_ssize_t>(nb::handle(PyTuple_GET_ITEM(shape.ptr(), at))); };
+            take(reinterpret_cast<void *>(nb::cast<uintptr_t>(call(mask, torch->data_ptr))),
+                 nb::cast<Py_ssize_t>(call(mask, torch->element_size)), ndim, ndim > 0 ? size(ndim - 1) : 0, ndim == 2 ? size(0) : 1);
+        } else if (PyObject_CheckBuffer(mask.ptr())) {
+            if (PyObject_GetBuffer(mask.ptr(), &view_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) throw nb::python_error();
             held_ = true;
-            check(view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0);
-            data_ = static_cast<uint32_t *>(view_.buf);
-            rows_ = view_.ndim == 2 ? static_cast<size_t>(view_.shape[0]) : 1;
+            take(view_.buf, view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0, view_.ndim == 2 ? view_.shape[0] : 1);
         } else {
-            if (!nb::try_cast(mask, array_)) throw nb::type_error("a mask is a contiguous array in the memory of the CPU");
-            const size_t ndim = array_.ndim();
-            check(static_cast<Py_ssize_t>(array_.itemsize()), static_cast<int>(ndim),
-                  ndim > 0 ? static_cast<Py_ssize_t>(array_.shape(ndim - 1)) : 0);
-            data_ = static_cast<uint32_t *>(array_.data());
-            rows_ = array_.ndim() == 2 ? array_.shape(0) : 1;
+            if (!nb::try_cast(mask, array_)) refuse();
+            const auto ndim = static_cast<Py_ssize_t>(array_.ndim());
+            const auto size = [&](Py_ssize_t at) { return static_cast<Py_ssize_t>(array_.shape(static_cast<size_t>(at))); };
+            take(array_.data(), static_cast<Py_ssize_t>(array_.itemsize()), ndim, ndim > 0 ? size(ndim - 1) : 0, ndim == 2 ? size(0) : 1);
         }
     }
     ~MaskRows() {
@@ -58,11 +74,19 @@ class MaskRows {
     }
 
   private:
-    void check(Py_ssize_t itemsize, int ndim, Py_ssize_t last) const {
+    static nb::object call(nb::handle object, const nb::object &method) {
+        nb::object found = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), method.ptr()));
+        if (!found.is_valid()) throw nb::python_error();
+        return found;
+    }
+    [[noreturn]] static void refuse() { throw nb::type_error("a mask is a contiguous array in the memory of the CPU"); }
+    void take(void *data, Py_ssize_t itemsize, Py_ssize_t ndim, Py_ssize_t last, Py_ssize_t rows) {
+        data_ = static_cast<uint32_t *>(data);
+        rows_ = static_cast<size_t>(rows);
         if (itemsize == 4 && (ndim == 1 || ndim == 2) && static_cast<size_t>(last) == words_) return;
         const std::string message = "a mask row must hold ceil(vocabulary size / 32) = " + std::to_string(words_) +
                                     " integers of 32 bits, in an array of one or two dimensions";
-        if (held_) PyBuffer_Release(const_cast<Py_buffer *>(&view_));
+        if (held_) PyBuffer_Release(&view_);
         throw nb::value_error(message.c_str());
     }
 
@@ -89,12 +113,12 @@ std::string_view view_of(nb::handle data) {
 
 std::shared_ptr<Store> make_store(const nb::sequence &tokens,
                                   const std::vector<std::pair<std::string, uint32_t>> &special,
-                                  const TokenList &stops, size_t cache_bytes) {
+                                  const TokenList &stops, size_t cache_bytes, uint32_t shortcuts) {
     std::vector<std::string> list;
     list.reserve(nb::len(tokens));
     for (nb::handle t : tokens) list.emplace_back(view_of(t));
     const nb::gil_scoped_release unlocked;
-    return std::make_shared<Store>(Vocab(std::move(list), special, stops), cache_bytes);
+    return std::make_shared<Store>(Vocab(std::move(list), special, stops), cache_bytes, Shortcuts{shortcuts});
 }
 
 void fill_rows(const std::vector<Matcher *> &matchers, nb::handle mask) {
@@ -207,7 +231,7 @@ NB_MODULE(_core, m) {
     });
 
     nb::class_<Store>(m, "Store", "The tokens of one tokenizer and everything that grammars over them share.")
-        .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a)
+        .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a, "shortcuts"_a = Shortcuts().bits)
         .def("compile", [](Store &self, nb::handle rule) { return compile(rule, self); }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
         .def("load", [](Store &self, const nb::bytes &saved) {
             return self.compile(load_program({saved.c_str(), saved.size()}));
@@ -259,17 +283,6 @@ NB_MODULE(_core, m) {
         .def_prop_ro("position", &Matcher::position, "Bytes of output so far.")
         .def_prop_ro("mask_words", &Matcher::mask_words, "32-bit words in a mask row.");
 
-    nb::class_<Glance>(m, "Glance", "Reads the schemas that most documents are made of into the tables of a lowering.")
-        .def(nb::init<const nb::dict &, const nb::dict &, nb::dict, nb::object, nb::tuple, nb::tuple, nb::object, bool>(), "by_type"_a,
-             "key_ends"_a, "lists"_a, "anything"_a, "ws"_a, "comma"_a, "colon"_a, "excludes"_a)
-        .def("value", &Glance::value, "lowering"_a, "schema"_a, "where"_a, "The values that a schema admits.")
-        .def("declared", &Glance::declared, "lowering"_a, "schema"_a, "where"_a,
-             "The object of a schema that only declares; None where it says more, or something is wrong with it.")
-        .def("next", &Glance::next, "lowering"_a,
-             "Make the bodies of pending rules up to one that the lowering has to make, which is given; None at the end.")
-        .def("freely", &Glance::freely, "names"_a, "values"_a, "needed"_a, "absent"_a, "open"_a,
-             "An object with its members in any order: those of `names` that are not absent, where it is open any others.");
-
     m.def("fingerprint", [](nb::handle data) {
         Fingerprint f;
         f.walk(data, 0);
@@ -277,9 +290,7 @@ NB_MODULE(_core, m) {
     }, "data"_a, "A hash of JSON-like data, equal for equal data within one process, and how many values it holds.");
     m.def("has_names", &has_names, "data"_a, "names"_a,
           "Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.");
-    m.def("product", &product, "wanted"_a, "barred"_a, "read"_a, "narrow"_a, "limits"_a, "split"_a, "exits"_a, "most"_a,
-          "The automaton of the texts that all of some patterns match and none of others, see dovetail.grammar.regex.");
-    m.def("alphabet", &alphabet, "classes"_a,
-          "The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.");
+    m.def("shortcuts", [] { return std::vector<std::string>(kShortcutNames.begin(), kShortcutNames.end()); },
+          "The shortcuts of the mask walk by name, in the order of the bits that a Store takes.");
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }

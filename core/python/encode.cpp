@@ -22,7 +22,6 @@ Program Encoder::run(nb::handle root) {
 void Encoder::note(const std::vector<KnownRule> &places) const {
     for (const auto &[object, index] : indices_)
         if (!drafts_[index].known) Compiled::set(object, {store_.id(), places[index], drafts_[index].init});
-    for (const auto &[kept, index] : unkept_) *kept = {store_.id(), places[index], drafts_[index].init};
 }
 
 uint32_t Encoder::rule(nb::handle object) {
@@ -39,12 +38,10 @@ uint32_t Encoder::rule(nb::handle object) {
 
 bool Encoder::recall(const Compiled *compiled, Draft &draft) {
     if (!compiled || compiled->store != store_.id()) return false;
-    if (!compiled->known.lasts) {
-        std::shared_ptr<Unit> unit = compiled->known.unit.lock();
-        if (!unit) return false;
-        draft.held = static_cast<uint32_t>(held_.size());
-        held_.push_back(std::move(unit));
-    }
+    std::shared_ptr<Unit> unit = compiled->known.unit.lock();
+    if (!unit) return false;
+    draft.held = static_cast<uint32_t>(held_.size());
+    held_.push_back(std::move(unit));
     draft.known = compiled->known.rule;
     draft.init = compiled->init;
     return true;
@@ -79,8 +76,6 @@ void Encoder::node(nb::handle o, Draft &d, size_t depth) {
         w.op(names.lit_special(o).ptr() == Py_True ? Code::Special : Code::Lit);
         w.text(data);
         d.weight += data.size();
-    } else if (type.is(names.spelled)) {
-        spelled(o, d);
     } else if (type.is(names.unlisted)) {
         unlisted(o, d, depth);
     } else if (type.is(names.seq)) {
@@ -135,25 +130,11 @@ void Encoder::several(Code op, nb::handle parts, Draft &d, size_t depth) {
 }
 
 void Encoder::ranges(nb::handle list, bool is_chars, Draft &d) {
+    const Ranges found = range_list(list, is_chars ? 0x10FFFF : 0xFF);
     CodeWriter w(d.code);
     w.op(is_chars ? Code::Chars : Code::Bytes);
-    d.weight += range_list(list, is_chars ? 0x10FFFF : 0xFF, w) > 0x80 ? 4 : 1;
-}
-
-/// Where the last range ends.
-uint64_t Encoder::range_list(nb::handle list, uint64_t limit, CodeWriter &w) {
-    w.number(length(list));
-    uint64_t next = 0;
-    each(list, [&](nb::handle pair) {
-        if (length(pair) != 2) throw InputError("a range is a pair");
-        const uint64_t low = number_of(PyTuple_GET_ITEM(pair.ptr(), 0), limit, "the start of a range");
-        const uint64_t high = number_of(PyTuple_GET_ITEM(pair.ptr(), 1), limit, "the end of a range");
-        if (low > high || low < next) throw InputError("ranges must be sorted and disjoint");
-        next = high + 1;
-        w.number(low);
-        w.number(high);
-    });
-    return next;
+    w.ranges(found);
+    d.weight += !found.empty() && found.back().second >= 0x80 ? 4 : 1;
 }
 
 /// A part of a rule whose frame has no counter to lend. Most count nothing, so it is written in its place first.
@@ -171,7 +152,7 @@ void Encoder::part(nb::handle o, Draft &d, size_t depth) {
     }
     Draft body;
     body.code = d.code.substr(at);
-    for (size_t i = gaps; i < d.gaps.size(); ++i) body.gaps.push_back({d.gaps[i].at - at, d.gaps[i].callee, d.gaps[i].bare});
+    for (size_t i = gaps; i < d.gaps.size(); ++i) body.gaps.push_back({d.gaps[i].at - at, d.gaps[i].callee});
     body.weight = d.weight - weight;
     body.counts = d.counts;
     body.loops = d.loops;
@@ -239,7 +220,6 @@ Program Encoder::assemble() {
         RuleCode &out = program.rules[i];
         out.known = d.known;
         out.held = d.held;
-        out.lasts = d.lasts;
         if (d.known) continue;
         CodeWriter w(out.code);
         size_t from = 0;
@@ -252,9 +232,7 @@ Program Encoder::assemble() {
             }
             out.code.append(d.code, from, g.at - from);
             w.number(slot);
-            if (!g.bare) w.bounds(drafts_[g.callee].init);
-            else if (drafts_[g.callee].init != Counter{kUnbounded, 0})
-                throw InputError("the spelling of a character counts");
+            w.bounds(drafts_[g.callee].init);
             from = g.at;
         }
         out.code.append(d.code, from, std::string::npos);

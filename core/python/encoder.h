@@ -2,11 +2,10 @@
 #pragma once
 
 #include <deque>
-#include <list>
 #include <unordered_map>
 
 #include "choices.h"
-#include "spellings.h"
+#include "compiled.h"
 
 namespace dovetail {
 
@@ -18,13 +17,11 @@ struct Draft {
     struct Gap {
         size_t at;        // in `code`
         uint32_t callee;  // its slot goes here
-        bool bare = false;  // without bounds
     };
     std::string code;
     std::vector<Gap> gaps;
     Rule *known = nullptr;        // instead of all that
     uint32_t held = kNone;        // where it is kept alive
-    bool lasts = false;           // see Unit
     Counter init{kUnbounded, 0};  // what callers pass
     size_t weight = 0;            // states, roughly
     int counts = 0;               // Count nodes
@@ -36,7 +33,7 @@ struct Draft {
     void append(const Draft &other) {
         const size_t base = code.size();
         code += other.code;
-        for (const Gap &g : other.gaps) gaps.push_back({g.at + base, g.callee, g.bare});
+        for (const Gap &g : other.gaps) gaps.push_back({g.at + base, g.callee});
         weight += other.weight;
         counts += other.counts;
         loops = loops || other.loops;
@@ -60,8 +57,6 @@ class Encoder {
   private:
     uint32_t rule(nb::handle object);
     bool recall(const Compiled *compiled, Draft &draft);
-    uint32_t spelling_rule(Compiled &kept, nb::handle object);
-    uint32_t kept_rule(const Compiled &kept);
     uint32_t anonymous(Draft draft);
     void make_room() const;
     static void settle_count(Draft &d);
@@ -70,14 +65,8 @@ class Encoder {
     void choice(nb::handle parts, Draft &d, size_t depth);
     void words(const std::vector<Named> &group, Draft &d, size_t depth);
     void rest(nb::handle part, Draft &d, size_t depth);
-    void spelled(nb::handle o, Draft &d);
     void unlisted(nb::handle o, Draft &d, size_t depth);
-    uint32_t other_codes(nb::handle codes, const std::string &letters);
-    uint32_t other_spelling(Spellings &spellings, const std::string &letters);
-    Spellings &spellings_of(nb::handle table);
-    std::pair<char, uint32_t> spelling(Spellings &spellings, Py_UCS4 code);
     void ranges(nb::handle list, bool is_chars, Draft &d);
-    static uint64_t range_list(nb::handle list, uint64_t limit, CodeWriter &w);
     void repeat(nb::handle o, Draft &d, size_t depth);
     void count(Draft body, Counter bounds, Draft &d);
     void capture(nb::handle o, Draft &d, size_t depth);
@@ -95,8 +84,6 @@ class Encoder {
     std::deque<Draft> drafts_;  // which stay where they are
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
-    std::list<Spellings> spellings_;
-    std::vector<std::pair<Compiled *, uint32_t>> unkept_;  // rules of spellings, each with where to keep it
     int inside_without_ = 0;
 };
 

@@ -46,7 +46,7 @@ struct Ir {
     nb::object rule = module.attr("Rule"), call = module.attr("Call"), capture = module.attr("Capture");
     nb::object tokens = module.attr("Tokens"), text = module.attr("Text"), without = module.attr("Without");
     nb::object any_order = module.attr("AnyOrder"), new_key = module.attr("NewKey");
-    nb::object spelled = module.attr("Spelled"), unlisted = module.attr("Unlisted");
+    nb::object unlisted = module.attr("Unlisted");
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
     Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
@@ -57,15 +57,8 @@ struct Ir {
     Field text_min_chars{text, "min_chars"};
     Field any_members{any_order, "members"}, any_extra{any_order, "extra"}, any_separator{any_order, "separator"};
     Field any_close{any_order, "close"}, any_started{any_order, "started"};
-    Field spelled_text{spelled, "text"}, spelled_spellings{spelled, "spellings"}, spelled_quote{spelled, "quote"};
-    Field unlisted_words{unlisted, "words"}, unlisted_spellings{unlisted, "spellings"};
-    Field unlisted_tail{unlisted, "tail"}, unlisted_end{unlisted, "end"};
-    nb::object spellings = module.attr("Spellings");
-    Field spellings_lead{spellings, "lead"}, spellings_plain{spellings, "plain"};
-    Field spellings_others{spellings, "others"}, spellings_compiled{spellings, "compiled"};
-    Field spellings_codes{spellings, "codes"};
-    nb::object codes = module.attr("Codes");
-    Field codes_short{codes, "short"}, codes_lead{codes, "lead"}, codes_beyond{codes, "beyond"};
+    Field unlisted_words{unlisted, "words"}, unlisted_chars{unlisted, "chars"}, unlisted_rest{unlisted, "rest"};
+    Field unlisted_other{unlisted, "other"}, unlisted_end{unlisted, "end"};
     nb::object measured = module.attr("Measured");
     Field measured_states{measured, "states"}, measured_start{measured, "start"}, measured_low{measured, "low"};
     Field measured_high{measured, "high"}, measured_end{measured, "end"};
@@ -126,6 +119,21 @@ template <class Visit> void each(nb::handle tuple, Visit visit) {
 inline size_t length(nb::handle tuple) {
     if (!PyTuple_Check(tuple.ptr())) throw InputError("a grammar node holds something else than a tuple");
     return static_cast<size_t>(PyTuple_GET_SIZE(tuple.ptr()));
+}
+
+/// Sorted, disjoint ranges of numbers up to a limit.
+inline Ranges range_list(nb::handle list, uint64_t limit) {
+    Ranges found;
+    uint64_t next = 0;
+    each(list, [&](nb::handle pair) {
+        if (length(pair) != 2) throw InputError("a range is a pair");
+        const uint64_t low = number_of(PyTuple_GET_ITEM(pair.ptr(), 0), limit, "the start of a range");
+        const uint64_t high = number_of(PyTuple_GET_ITEM(pair.ptr(), 1), limit, "the end of a range");
+        if (low > high || low < next) throw InputError("ranges must be sorted and disjoint");
+        next = high + 1;
+        found.emplace_back(static_cast<uint32_t>(low), static_cast<uint32_t>(high));
+    });
+    return found;
 }
 
 }  // namespace dovetail

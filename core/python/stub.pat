@@ -20,21 +20,13 @@ Matcher.events$:
     def events(self) -> list[Event]:
         \doc
 
-product$:
-    \from collections.abc import Callable, Collection, Sequence
-    \from typing import Any
-    def product(wanted: list[Any], barred: list[Any], read: Callable[[Any], Any], narrow: Callable[[Any, int, int | None], Any], limits: tuple[int, int | None], split: bool, exits: bool, most: int) -> tuple[list[tuple[tuple[int, int], ...]], list[dict[int, int]], set[int], dict[int, Collection[Any]]]:
-        \doc
-
-alphabet$:
-    def alphabet(classes: list[tuple[tuple[int, int], ...]]) -> tuple[list[tuple[tuple[int, int], ...]], list[int]]:
-        \doc
-
 has_names$:
     def has_names(data: object, names: tuple[str, ...]) -> bool:
         \doc
 
 Glance.__init__$:
+    \from collections.abc import Collection, Sequence
+    \from typing import Any
     \from dovetail.grammar.ir import Node
     def __init__(self, by_type: dict[str, Node], key_ends: dict[int, Any], lists: dict[str, Node], anything: Node, ws: tuple[Node, ...], comma: tuple[Node, ...], colon: Node, excludes: bool) -> None: ...
 

@@ -1,10 +1,9 @@
 """The automaton of dovetail: grammars in, token masks and captures out."""
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dovetail.engine.events import Event
-from dovetail.grammar.ir import Node, Rule
+from dovetail.grammar.ir import Rule
 
 
 class Store:
@@ -99,31 +98,6 @@ class Matcher:
     def mask_words(self) -> int:
         """32-bit words in a mask row."""
 
-class Glance:
-    """
-    Reads the schemas that most documents are made of into the tables of a lowering.
-    """
-
-    def __init__(self, by_type: dict[str, Node], key_ends: dict[int, Any], lists: dict[str, Node], anything: Node, ws: tuple[Node, ...], comma: tuple[Node, ...], colon: Node, excludes: bool) -> None: ...
-
-    def value(self, lowering: object, schema: dict[str, Any], where: tuple[Any, ...]) -> Node:
-        """The values that a schema admits."""
-
-    def declared(self, lowering: object, schema: dict[str, Any], where: tuple[Any, ...]) -> Node | None:
-        """
-        The object of a schema that only declares; None where it says more, or something is wrong with it.
-        """
-
-    def next(self, lowering: object) -> tuple[Rule, list[Any]] | None:
-        """
-        Make the bodies of pending rules up to one that the lowering has to make, which is given; None at the end.
-        """
-
-    def freely(self, names: list[str], values: list[Node], needed: Collection[str], absent: Collection[str], open: bool) -> Node:
-        """
-        An object with its members in any order: those of `names` that are not absent, where it is open any others.
-        """
-
 def fingerprint(data: object) -> tuple[tuple[int, int], int]:
     """
     A hash of JSON-like data, equal for equal data within one process, and how many values it holds.
@@ -134,14 +108,9 @@ def has_names(data: object, names: tuple[str, ...]) -> bool:
     Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.
     """
 
-def product(wanted: list[Any], barred: list[Any], read: Callable[[Any], Any], narrow: Callable[[Any, int, int | None], Any], limits: tuple[int, int | None], split: bool, exits: bool, most: int) -> tuple[list[tuple[tuple[int, int], ...]], list[dict[int, int]], set[int], dict[int, Collection[Any]]]:
+def shortcuts() -> list[str]:
     """
-    The automaton of the texts that all of some patterns match and none of others, see dovetail.grammar.regex.
-    """
-
-def alphabet(classes: list[tuple[tuple[int, int], ...]]) -> tuple[list[tuple[tuple[int, int], ...]], list[int]]:
-    """
-    The coarsest classes of characters that the given ones are made of, and each given one as a mask of them.
+    The shortcuts of the mask walk by name, in the order of the bits that a Store takes.
     """
 
 def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:

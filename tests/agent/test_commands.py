@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.agent.commands import CommandError, host, simple_commands
+from dovetail.agent.commands import CommandError, covers, host, plain_commands, simple_commands
 
 RUNS = [
     # text, a line that must be among those run
@@ -53,7 +53,6 @@ RUNS = [
     ("echo $( (rm x) )", "rm x"),
     ("trap 'rm x' EXIT", "rm x"),
     ("env -S 'rm x'", "rm x"),
-    ("coproc N { rm x; }", "rm x"),
     ("time -p rm x", "rm x"),
     ("sudo -n rm x", "rm x"),
     ("sudo -E -u root nice -n 5 rm x", "rm x"),
@@ -68,7 +67,8 @@ DOES_NOT_RUN = [
     (r"echo \; rm x", "rm x"),
 ]
 UNREADABLE = ["echo 'a", 'echo "a', "echo `a", "echo $(a", "echo ${a", "$'a", "x" * 70_000, "$(" * 40 + ")" * 40,
-              'echo "${' * 40, "env " * 100 + "x"]  # fmt: skip
+              'echo "${' * 40, "env " * 100 + "x",
+              "coproc N { rm x; }", "a|" * 30_000, "{rm,x}", "echo a\0b"]  # fmt: skip
 
 
 def lines(text: str) -> set[str]:
@@ -215,3 +215,120 @@ def test_what_bash_really_runs_is_found(trap: Path, spelling: str, places: list[
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(CommandError):
         simple_commands(text)
+
+
+PLAIN = [
+    ("git status", [("git", "status")]),
+    ("git status && ls -la | wc -l; echo 'a b' \"c d\"e || true", [
+        ("git", "status"), ("ls", "-la"), ("wc", "-l"), ("echo", "a b", "c de"), ("true",)]),
+    ("pytest -q 2>&1 >/dev/null </dev/null", [("pytest", "-q")]),
+    ("pytest &> /dev/null", [("pytest",)]),
+    ("git diff HEAD~1 -- src/a-b_c.py @{", None),
+    ("git diff HEAD~1 HEAD^ -- src/a-b_c.py", [("git", "diff", "HEAD~1", "HEAD^", "--", "src/a-b_c.py")]),
+    ("git commit -m 'line one\n\nline $two `x`'", [("git", "commit", "-m", "line one\n\nline $two `x`")]),
+    (r"""grep -E "\bword\b" 'größe' größe.txt""", [("grep", "-E", r"\bword\b", "größe", "größe.txt")]),
+    (r'''echo "say \"hi\" \\"''', [("echo", 'say "hi" \\')]),
+    ("echo ''", [("echo", "")]),
+]  # fmt: skip
+NOT_PLAIN = [
+    "", " ", ";", "ls &", "ls & rm x", "ls\nrm x", "ls $X", "ls ${X}", "ls $(rm x)", "ls `rm x`", "ls \"$X\"",
+    "ls \"`x`\"", "ls \"$(rm x)\"", "ls <(rm x)", "ls > x", "ls >> x", "ls 1<>x", "ls >| x",
+    "ls > /dev/null/../x", "ls > /dev/nullx", "ls &> x", "ls < x", "ls >& x", "ls 2>&x", "ls 3>&1",
+    "cat <<E\nx\nE", "cat <<\\\nE\n$(x)\nE", "cat <<${A}\nx\n${A}", "cat <<< x", "A=1 ls", "A=1", "(ls)",
+    "{ ls; }", "! ls", "if true; then ls; fi", "for i in a; do ls; done", "time ls", "while ls; do ls; done",
+    "coproc ls", "f() { ls; }", "function f { ls; }", "[[ a ]]", "[ a ]", "((1))", "ls *.py", "ls ?", "ls [a]",
+    "ls {a,b}", "ls ~", "ls ~/x", "ls a=~/x", "ls a:~/x", "r\\m x", "$'\\x72m' x", "$\"ls\"", "ls # x",
+    "echo a#b", "ls |& rm", "ls \\\n-l", "ls\r", "git\u00a0status", "git\u2003status", "ls\u0000", "ls 'open",
+    "ls \"open", "ls >/dev/null rm", "echo \"a\\$b\"", "case x in x) ls;; esac", "select x in a; do ls; done",
+    "ls;;", "&& ls", "ls &&", "ls | | rm", "!!", "ls \ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), PLAIN)
+def test_the_words_of_plain_commands(text: str, expected: list[tuple[str, ...]] | None) -> None:
+    if expected is None:
+        with pytest.raises(CommandError):
+            plain_commands(text)
+    else:
+        assert expected == plain_commands(text)
+
+
+@pytest.mark.parametrize("text", NOT_PLAIN)
+def test_anything_else_is_not_plain(text: str) -> None:
+    with pytest.raises(CommandError):
+        plain_commands(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*NOT_PLAIN, "ls -l", "'a b'", '"x y"', " && ", ";", "|", "x", "2>&1", ">/dev/null"]),
+        max_size=5,
+    )
+)
+def test_plain_commands_run_as_their_words_say(trap: Path, parts: list[str]) -> None:
+    """bash itself, told to print the words of each command instead of running it, sees the same words."""
+    text = "".join(parts)
+    try:
+        commands = plain_commands(text)
+    except CommandError:
+        return
+    # Every command that the shell looks up and does not find is told to this function, one word a line.
+    report = 'command_not_found_handle() { printf "%s\\0" "$@" "" >&9; }; exec 9>&1;'
+    done = subprocess.run(
+        ["/bin/bash", "-c", f"{report} {text}"], env={"PATH": "/none"}, cwd=trap, capture_output=True, timeout=60,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    ran = [tuple(one.split("\0")) for one in done.stdout.decode(errors="surrogateescape").split("\0\0") if one]
+    assert all(words in commands for words in ran)
+
+
+COVERS = [
+    ("git status", "git status", True),
+    ("git status", "git status -s", False),
+    ("git status *", "git status", True),
+    ("git status *", "git status -s", True),
+    ("git status:*", "git status -s", True),
+    ("git*", "gitk x", True),
+    ("git *", "gitk", False),
+    ("git *", "'git ' x", False),
+    ("git *", "'git status'", False),
+    ("git *", "'git /x' y", False),
+    ("git *", "/tmp/git status", False),
+    ("npm*", "npm/evil x", False),
+    ("./scripts/*", "./scripts/check -v", True),
+    ("./scripts/*", "./scripts/../evil", False),
+    ("./scripts/*", "./scripts/sub/evil", False),
+    ("git commit -m *", "git commit -m 'a b'", True),
+    ("npm run 'a b'", "npm run 'a b'", True),
+    ("npm run 'a b'", "npm run a b", False),
+    ("git *", "git -c alias.z='!x' z", False),
+    ("git *", "git -c core.pager=x log", False),
+    ("git *", "git -C sub status", False),
+    ("git *", "git --exec-path=/tmp status", False),
+    ("git *", "git diff --ext-diff", False),
+    ("git *", "git diff --output=x", False),
+    ("git *", "git grep -Ox y", False),
+    ("git *", "git config alias.z '!x'", False),
+    ("git *", "git rebase -x x", False),
+    ("git *", "git bisect run x", False),
+    ("git *", "git submodule foreach x", False),
+    ("git *", "git clone ext::x", False),
+    ("git *", "git switch -c new", True),
+    ("git *", "git log --oneline -5", True),
+    ("git -c color.ui=never *", "git -c color.ui=never log", True),
+    ("find *", "find . -name x", True),
+    ("find *", "find . -exec rm x", False),
+    ("find *", "find . -delete", False),
+    ("env *", "env rm x", False),
+    ("timeout *", "timeout 5 rm x", False),
+    ("timeout 60 pytest *", "timeout 60 pytest -q", True),
+    ("xargs *", "xargs rm", False),
+    ("printf *", "printf -v 'a[$(x)]' y", False),
+    ("echo *", "echo hello", True),
+    ("it's *", "its x", False),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text", "covered"), COVERS)
+def test_what_the_pattern_of_an_allow_rule_covers(pattern: str, text: str, covered: bool) -> None:
+    assert covered == all(covers(pattern, words) for words in plain_commands(text))

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dovetail.agent import commands
 from dovetail.agent.permissions import Rule, Rules, ToolFlags
 from dovetail.agent.protocols import Permissions
 from dovetail.agent.settings import PermissionSettings, ServerSettings, Settings, SettingsError, ToolSettings
@@ -76,7 +78,11 @@ SHELL_ALLOWED = [
     ("Bash(git *)", "LD_PRELOAD=x git log", "ask"),
     ("Bash(git *)", "git log > /etc/passwd", "ask"),
     ("Bash(git *)", "git log 2>/dev/null", "allow"),
-    ("Bash(git *)", "for f in a; do git add $f; done", "allow"),
+    ("Bash(git *)", "for f in a; do git add $f; done", "ask"),
+    ("Bash(git *)", "git log > log.txt", "ask"),
+    ("Bash(git status)", "git status", "allow"),
+    ("Bash(git status)", "git status 1<>file", "ask"),
+    ("Bash(git status)", "cat <<\\\nE\n$(x)\nE", "ask"),
     ("Bash(git *)", "git commit -m 'open", "ask"),
     ("Bash(git *)", "", "ask"),
     ("Bash", "anything --at all > x", "allow"),
@@ -348,3 +354,42 @@ def test_what_is_no_rule_is_refused_with_its_place(text: str) -> None:
     with pytest.raises(SettingsError) as caught:
         Rule.parse(text, "permissions.deny")
     assert "permissions.deny" == caught.value.path
+
+
+def test_an_allow_rule_is_for_commands_in_the_workspace(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    made = rules(tmp_path, "default", allow=("Bash(./check)", "Bash(pytest *)", "Bash(npm test)", "Bash(cd *)"))
+    for command, folder, verdict in (
+        ("./check", None, "allow"),
+        ("./check", ".", "allow"),
+        ("./check", "sub", "ask"),
+        ("cd sub && ./check", None, "ask"),
+        ("npm test", "sub", "ask"),
+        ("pytest -q", "sub", "allow"),
+        ("cd sub && pytest -q", None, "allow"),
+    ):
+        args = shell(command) | ({"directory": folder} if folder else {})
+        assert verdict == made.decide("run_shell_command", args, False).verdict, (command, folder)
+
+
+def test_a_command_that_is_not_covered_is_told_why() -> None:
+    made = rules(mode="default", allow=("Bash(git *)",))
+    assert "an expansion" in made.decide("run_shell_command", shell("git log $X"), False).reason
+    assert "'rm x'" in made.decide("run_shell_command", shell("git log; rm x"), False).reason
+
+
+def test_without_the_parser_allow_and_deny_rules_fail_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands._parser.cache_clear()
+    monkeypatch.setitem(sys.modules, "tree_sitter_bash", None)
+    try:
+        for made, verdict in (
+            (rules(mode="default", allow=("Bash(git *)",)), "ask"),
+            (rules(deny=("Bash(rm *)",)), "deny"),
+            (rules(deny=("Read(.env)",)), "deny"),
+        ):
+            decision = made.decide("run_shell_command", shell("git status"), False)
+            assert verdict == decision.verdict
+            assert 'pip install "dovetail[agent]"' in decision.reason
+        assert "allow" == rules().decide("run_shell_command", shell("git status"), False).verdict
+    finally:
+        commands._parser.cache_clear()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.agent.settings import SettingsError, load_settings, read_mcp_config
+from dovetail.agent.settings import SettingsError, load_settings, read_mcp_config, set_trust
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_project_speaks_after_the_user_and_rules_add_up(place: tuple[Path, P
         workspace / ".dovetail",
         {"permissions": {"deny": ["c"]}, "model": {"maxToolCalls": 5}, "tools": {"approvalMode": "AUTO_EDIT"}},
     )
-    settings = load_settings(workspace, home)
+    settings = load_settings(workspace, home, trust_project=True)
     assert ("a", "c") == settings.permissions.deny
     assert ("b",) == settings.permissions.ask
     assert ("m", 5) == (settings.model.name, settings.model.max_tool_calls)
@@ -47,7 +47,7 @@ def test_hooks_of_both_files_run(place: tuple[Path, Path]) -> None:
     hook = {"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "true"}]}]}
     write(home, {"hooks": hook})
     write(workspace / ".dovetail", {"hooks": hook})
-    assert 2 == len(load_settings(workspace, home).hooks["PreToolUse"])
+    assert 2 == len(load_settings(workspace, home, trust_project=True).hooks["PreToolUse"])
 
 
 def test_a_bare_run_reads_nothing_but_trust(place: tuple[Path, Path]) -> None:
@@ -88,8 +88,12 @@ def test_the_nearest_word_on_a_folder_decides_its_trust(
 def test_a_project_cannot_declare_itself_trusted(place: tuple[Path, Path]) -> None:
     workspace, home = place
     write(home, {"security": {"folderTrust": {"enabled": True}}})
-    write(workspace / ".dovetail", {"trusted": True, "security": {"folderTrust": {"enabled": False}}})
-    assert not load_settings(workspace, home).trusted
+    write(workspace / ".dovetail", {"security": {"folderTrust": {"enabled": False}}})
+    settings = load_settings(workspace, home)
+    assert (False, ("security",)) == (settings.trusted, settings.unused)
+    write(workspace / ".dovetail", {"trusted": True})
+    with pytest.raises(SettingsError, match="no setting 'trusted'"):
+        load_settings(workspace, home)
 
 
 def test_variables_of_the_environment_are_put_into_servers(
@@ -146,3 +150,114 @@ def test_the_servers_of_a_flag_come_as_text_or_file(tmp_path: Path) -> None:
         read_mcp_config(str(tmp_path / "absent.json"))
     with pytest.raises(SettingsError, match="object"):
         read_mcp_config('{"mcpServers": []}')
+
+
+GIVES_POWER: list[tuple[dict[str, Any], str]] = [
+    ({"model": {"baseUrl": "http://x"}}, "model.baseUrl"),
+    ({"model": {"base_url": "http://x"}}, "model.baseUrl"),
+    ({"model": {"provider": "openai"}}, "model.provider"),
+    ({"model": {"name": "m"}}, "model.name"),
+    ({"model": {"maxToolCalls": 100}}, "model.maxToolCalls"),
+    ({"model": {"maxToolCalls": -1}}, "model.maxToolCalls"),
+    ({"mcpServers": {"s": {"command": "x"}}}, "mcpServers"),
+    ({"hooks": {"PreToolUse": [{"hooks": [{"command": "x"}]}]}}, "hooks"),
+    ({"disableAllHooks": True}, "disableAllHooks"),
+    ({"permissions": {"allow": ["Bash"]}}, "permissions.allow"),
+    ({"tools": {"allowed": ["Bash"]}}, "tools.allowed"),
+    ({"tools": {"core": ["run_shell_command"]}}, "tools.core"),
+    ({"tools": {"approvalMode": "yolo"}}, "tools.approvalMode"),
+    ({"tools": {"approvalMode": "AUTO_EDIT"}}, "tools.approvalMode"),
+    ({"tools": {"webFetch": True}}, "tools.webFetch"),
+    ({"tools": {"sandbox": "off"}}, "tools.sandbox"),
+    ({"tools": {"sandboxNetwork": True}}, "tools.sandboxNetwork"),
+    ({"tools": {"keepEnvironment": ["OPENAI_API_KEY"]}}, "tools.keepEnvironment"),
+    ({"tools": {"shellTimeoutSeconds": 9000}}, "tools.shellTimeoutSeconds"),
+    ({"context": {"includeDirectories": ["/"]}}, "context.includeDirectories"),
+    ({"mcp": {"allowed": ["s"]}}, "mcp.allowed"),
+    ({"telemetry": {"enabled": False}}, "telemetry.enabled"),
+    ({"general": {"chatRecording": False}}, "general.chatRecording"),
+]
+
+
+@pytest.mark.parametrize(("project", "name"), GIVES_POWER)
+def test_what_gives_power_counts_only_where_the_user_trusts_the_project(
+    place: tuple[Path, Path], project: dict[str, Any], name: str
+) -> None:
+    workspace, home = place
+    write(home, {"model": {"maxToolCalls": 10}, "tools": {"shellTimeoutSeconds": 60}})
+    before = load_settings(workspace, home)
+    write(workspace / ".dovetail", project)
+    untrusted = load_settings(workspace, home)
+    assert (name,) == untrusted.unused
+    assert before == untrusted.model_copy(update={"unused": ()})
+    set_trust(workspace, True, home)
+    trusted = load_settings(workspace, home)
+    assert () == trusted.unused
+    assert before != trusted
+    set_trust(workspace, False, home)
+    assert (name,) == load_settings(workspace, home).unused
+
+
+RESTRICTS: list[tuple[dict[str, Any], str, Any]] = [
+    ({"permissions": {"deny": ["Edit"]}}, "permissions.deny", ("Bash(rm *)", "Edit")),
+    ({"permissions": {"ask": ["Edit"]}}, "permissions.ask", ("Edit",)),
+    ({"permissions": {"deny": []}}, "permissions.deny", ("Bash(rm *)",)),
+    ({"tools": {"exclude": ["edit"]}}, "tools.exclude", ("glob", "edit")),
+    ({"tools": {"exclude": []}}, "tools.exclude", ("glob",)),
+    ({"tools": {"disabled": ["edit"]}}, "tools.disabled", ("edit",)),
+    ({"tools": {"approvalMode": "plan"}}, "tools.approval_mode", "plan"),
+    ({"tools": {"sandbox": "required"}}, "tools.sandbox", "required"),
+    ({"tools": {"shellTimeoutSeconds": 5}}, "tools.shell_timeout_seconds", 5),
+    ({"model": {"maxToolCalls": 3}}, "model.max_tool_calls", 3),
+    ({"model": {"maxSessionTurns": 3}}, "model.max_session_turns", 3),
+    ({"mcp": {"excluded": ["s"]}}, "mcp.excluded", ("s",)),
+]
+
+
+@pytest.mark.parametrize(("project", "name", "expected"), RESTRICTS)
+def test_any_project_may_restrict(
+    place: tuple[Path, Path], project: dict[str, Any], name: str, expected: object
+) -> None:
+    workspace, home = place
+    user = {"permissions": {"deny": ["Bash(rm *)"]}, "tools": {"exclude": ["glob"]}, "model": {"maxToolCalls": 10}}
+    write(home, user)
+    write(workspace / ".dovetail", project)
+    settings = load_settings(workspace, home)
+    section, _, field = name.partition(".")
+    assert expected == getattr(getattr(settings, section), field)
+    assert () == settings.unused
+
+
+TYPOS = [
+    ({"permisions": {"deny": ["Edit"]}}, "permisions", "'permissions'", "/permisions"),
+    ({"permissions": {"denny": ["Edit"]}}, "denny", "'deny'", "/permissions/denny"),
+    ({"hooks": {"PreToolUs": []}}, "PreToolUs", "'PreToolUse'", "/hooks/PreToolUs"),
+    ({"hooks": {"PreToolUse": [{"matchr": "x"}]}}, "matchr", "'matcher'", "/hooks/PreToolUse/0/matchr"),
+    ({"hooks": {"PostToolUse": [{"hooks": [{"tmeout": 1}]}]}}, "tmeout", "'timeout'", "/PostToolUse/0/hooks/0/tmeout"),
+    ({"mcpServers": {"s": {"comand": "x"}}}, "comand", "'command'", "/mcpServers/s/comand"),
+    ({"tools": {"aprovalMode": "plan"}}, "aprovalMode", "'approvalMode'", "/tools/aprovalMode"),
+    ({"model": {"maxTolCalls": 1}}, "maxTolCalls", "'maxToolCalls'", "/model/maxTolCalls"),
+    ({"security": {"folderTrusted": {}}}, "folderTrusted", "'folderTrust'", "/security/folderTrusted"),
+    ({"xyzzy": 1}, "xyzzy", "", "/xyzzy"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("of_user", [True, False])
+@pytest.mark.parametrize(("value", "key", "hint", "path"), TYPOS)
+def test_a_setting_that_does_not_exist_is_an_error(
+    place: tuple[Path, Path], value: dict[str, Any], key: str, hint: str, path: str, of_user: bool
+) -> None:
+    workspace, home = place
+    write(home if of_user else workspace / ".dovetail", value)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(workspace, home)
+    assert f"{key!r}" in caught.value.problem
+    assert (f"did you mean {hint}" in caught.value.problem) == bool(hint)
+    assert caught.value.path.endswith(path)
+
+
+def test_a_setting_that_is_known_may_have_any_of_its_spellings(place: tuple[Path, Path]) -> None:
+    workspace, home = place
+    write(home, {"$schema": "x", "disable_all_hooks": True, "tools": {"approval_mode": "plan"}, "hooks": {}})
+    settings = load_settings(workspace, home)
+    assert (True, "plan") == (settings.disable_all_hooks, settings.tools.approval_mode)

@@ -77,6 +77,15 @@ def test_response_templates_are_reported_beside_transformers(tmp_path: Path) -> 
     assert len([line for line in printed.splitlines() if line.startswith(("PASS  ", "FAIL  "))]) == 3
 
 
+def test_each_shortcut_is_reported(tmp_path: Path) -> None:
+    _, written = figures("bench_shortcuts.py", tmp_path / "out.json")
+    without = {f"without {name}" for name in dovetail._core.shortcuts()}
+    assert written["shortcuts"].keys() == {"all", "none", *without}
+    for row in written["shortcuts"].values():
+        assert 0 < row["mean"]
+        assert 0 < row["new_mean"] <= row["new_max"]
+
+
 def test_the_analysis_of_templates_is_reported_with_a_verdict_on_each_promise(tmp_path: Path) -> None:
     printed, written = figures("bench_analyze.py", tmp_path / "out.json")
     assert all(cost > 0 for cost in (*written["times"].values(), written["first"], written["cached"]))

@@ -17,7 +17,8 @@ OPERATIONS = {"union": ir.alt, "concat": ir.seq}
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    return map(json.loads, path.read_text().splitlines())
+    # Not splitlines: a string may hold a line separator of Unicode as it is.
+    return map(json.loads, filter(None, path.read_text().split("\n")))
 
 
 def as_bytes(text: str | dict[str, str]) -> bytes:

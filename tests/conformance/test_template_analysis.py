@@ -13,7 +13,7 @@ from typing import Any
 
 from dovetail.dialects import Dialect, JsonCall, KeyedCall, TaggedCall
 from dovetail.dialects.making import call_pieces
-from dovetail.formats.styles import Layout
+from dovetail.layouts.styles import Layout
 from dovetail.parsing.layouts import NAME
 from dovetail.templates.analysis import Analysis, analyse_template
 

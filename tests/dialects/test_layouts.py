@@ -21,9 +21,9 @@ from dovetail.dialects import (
     ToolCalls,
     Turn,
 )
-from dovetail.formats.styles import KINDS, Layout
+from dovetail.layouts.styles import KINDS, PYTHON_DICT, Layout
 from dovetail.messages import Message, ToolCall
-from dovetail.parsing.layouts import PYTHON_DICT, CallLayout
+from dovetail.parsing.layouts import CallLayout
 
 PARAMETERS = {
     "type": "object",

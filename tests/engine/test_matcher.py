@@ -279,37 +279,44 @@ def test_any_token_but_the_only_ones_is_no_way() -> None:
     assert mask(either.matcher()) == {1}
 
 
-def test_a_spelling_may_be_spelled_in_turn() -> None:
+def test_the_way_out_of_the_words_may_be_unlisted_in_turn() -> None:
+    letters = ir.Chars(((0x61, 0x7A),))
     escape = ir.Rule("escape", ir.EMPTY)
-    table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": escape, "a": escape})
-    table["a"] = b"a", escape
-    escape.body = ir.Unlisted(("a",), table, ir.EMPTY, ir.lit("!"))
+    again = ir.Seq((ir.lit("\\"), ir.Call(escape)))
+    escape.body = ir.Unlisted(("a",), letters, ir.EMPTY, again, ir.lit("!"))
     root = ir.Rule("root", ir.Call(escape))
-    for text, taken in (("b", True), ("\\b", True), ("\\\\\\!", True), ("\\\\", False), ("a", False), ("a!", False)):
+    for text, taken in (("b", True), ("\\b", True), ("\\\\!", True), ("\\\\", False), ("a", False), ("a!", False)):
         assert dt.accepts(root, text) == taken
 
 
-def test_a_spelling_may_begin_with_a_call() -> None:
+def test_the_way_out_of_the_words_may_begin_with_a_call() -> None:
     inner = ir.Rule("inner", ir.EMPTY)
     inner.body = ir.alt(ir.Seq((ir.lit("("), ir.Call(inner), ir.lit(")"))), ir.lit("n"))
-    escape = ir.Rule("escape", ir.Call(inner))
-    table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": escape, "a": escape})
-    table["a"] = b"a", escape
-    root = ir.Rule("root", ir.Unlisted(("a",), table, ir.lit("?"), ir.lit("!")))
+    other = ir.Seq((ir.Call(inner), ir.lit("?")))
+    root = ir.Rule("root", ir.Unlisted(("a",), ir.Chars(((0x61, 0x6D),)), ir.lit("?"), other, ir.lit("!")))
     for text, taken in (
         ("b?", True),
-        ("\\(n)?", True),
-        ("\\n?", True),
-        ("\\n)?", False),
-        ("\\(n)!", False),
-        ("a?", False),
+        ("(n)?", True),
+        ("n?", True),
+        ("n)?", False),
+        ("(n)!", False),
+        ("!", True),
+        ("a!", False),
+        ("a(n)?", True),
     ):
         assert dt.accepts(root, text) == taken
 
 
+def test_an_unlisted_word_is_made_of_the_characters_of_the_text() -> None:
+    letters = ir.Chars(((0x61, 0x63), (0x65, 0x7A)))
+    for word in ("d", "ad", "0"):
+        with pytest.raises(dt.DovetailError, match="unlisted word"):
+            dt.accepts(ir.Rule("root", ir.Unlisted((word,), letters, ir.EMPTY, ir.NOTHING, ir.EMPTY)), "x")
+
+
 def test_members_that_nothing_separates_come_alone() -> None:
-    table = ir.Spellings(b"\\", ir.Chars(((0x61, 0x7A),)), {"": ir.Rule("escape", ir.lit("x"))})
-    nothing = ir.Unlisted(("",), table, ir.NOTHING, ir.lit("!"))  # only the empty text stays inside, and that is listed
+    # Only the empty text stays inside the words, and that is listed.
+    nothing = ir.Unlisted(("",), ir.Chars(((0x61, 0x7A),)), ir.NOTHING, ir.NOTHING, ir.lit("!"))
     members = tuple((ir.lit(name), False) for name in "ab")
     rule = ir.Rule("root", ir.AnyOrder(members, None, nothing, ir.lit("c")))
     grammar = dt.compile(rule, dt.Vocabulary([b"a", b"b", b"c", b""], stop_token_ids=[3]))

@@ -12,7 +12,7 @@ import dovetail as dt
 from dovetail.grammar import ir, regex
 from dovetail.grammar.export.plain import plain
 from dovetail.grammar.json_schema import strings
-from dovetail.grammar.regex.measured import Limits, States
+from dovetail.grammar.regex.languages import Limits, States
 from tests.machines import compiled
 from tests.strategies import SeededDice, make_measured, make_output
 
@@ -90,7 +90,7 @@ def test_measured_patterns_are_those_of_the_product(
     high = None if more is None else low + more
     found = regex.measured(wanted, barred, low, high)
     if found is not None:
-        assert takes(*found, text) == strings.admits(regex.language(wanted, barred, low, high), text)
+        assert takes(*found, text) == regex.admits(regex.language(wanted, barred, low, high), text)
 
 
 @settings(max_examples=100)

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import re
+import subprocess
+import sys
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -9,8 +13,7 @@ from hypothesis import strategies as st
 from dovetail import engine
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir, regex
-from dovetail.grammar.regex import minimal
-from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.automaton import Automaton, minimise
 from tests.oracles import accepts
 
 WHOLE = [
@@ -215,6 +218,66 @@ def test_hostile_patterns_hit_a_limit_and_not_the_stack(pattern: str) -> None:
         regex.parse(pattern)
 
 
+LABORIOUS = [
+    "(?!(a|b)*a(a|b){25}$).*",
+    "(?:(?=(a|b)*a(a|b){12}c).)*c",
+    "(?=.{0,100000}x).{0,100000}y",
+    "(?!x)((((a{0,99}){0,99}){0,99}){0,99})b",
+    "(?:(?=a))?" * 5000 + "a",
+    r"\b" * 10_000 + "a",
+    "^" * 50_000 + "a" + "$" * 50_000,
+    "(^|a)" * 40_000,
+    "(?!a)" + "".join(f"[^{chr(0x4E00 + i)}]" for i in range(3000)),
+    "(?!x)(?:" + "|".join(f"a{i}.*b" for i in range(20_000)) + ")c",
+    "|".join(f"(?=.*{one}.*{two}).*" for one in "abcdefgh" for two in "abcdefgh"),
+]
+
+
+@pytest.mark.parametrize("pattern", LABORIOUS, ids=lambda pattern: pattern[:12])
+def test_laborious_patterns_end_in_an_answer_or_a_limit(pattern: str) -> None:
+    for ask in (
+        lambda: regex.search(pattern),
+        lambda: regex.language([pattern], ["a.*b"], 5, 500),
+        lambda: regex.language([], [pattern]),
+        lambda: regex.measured((pattern,), (), 5, 500),
+        lambda: regex.grows(regex.search(pattern)),
+    ):
+        with contextlib.suppress(LimitError):
+            ask()
+
+
+def test_patterns_that_are_limited_together_share_one_budget() -> None:
+    def combine(count: int) -> None:
+        for index in range(count):
+            regex.language([f"(a|b)*a(a|b){{6}}{index}"], [f"b.*{index}.*a"], 0, 50)
+
+    with pytest.raises(LimitError), regex.limited():
+        combine(100)
+    combine(1)
+
+
+ORDERED = """
+from dovetail.grammar import ir, regex
+junk = [object() for _ in range(hash("x") % 1000)]
+for pattern in (r"(?:\\b\\w+\\b\\s?){0,20}x", "(?:(?!END).)*END|b(?=c)[a-z]{1,9}c"):
+    rules = ir.reachable(ir.Rule("root", regex.language([pattern, "a.*c|d"], ["x.*y"], 3, 9, ["abc", "abd"])))
+    names = {id(rule): at for at, rule in enumerate(rules)}
+    for rule in rules:
+        print([names[id(one.rule)] if isinstance(one, ir.Call) else type(one).__name__ for one in ir.walk(rule.body)])
+"""
+
+
+def test_a_pattern_is_the_same_grammar_in_every_process() -> None:
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", ORDERED], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1
+    assert outputs != {b""}
+
+
 def test_many_lookaheads_before_nested_counts_cost_little() -> None:
     node = regex.parse("(?=.*a)" * 12 + "(?:" * 20 + "a" + "{1,50})" * 20)
     assert accepts(node, b"aaa")
@@ -384,25 +447,53 @@ def test_words_that_would_be_long_are_not_written_out() -> None:
 
 
 @given(
-    edges=st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), max_size=5), min_size=1, max_size=8),
+    edges=st.lists(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9)), max_size=3), min_size=1, max_size=8),
     accepting=st.sets(st.integers(0, 7), min_size=1),
 )
 @settings(max_examples=500)
-def test_automata_that_go_forward_are_minimised_from_the_end_as_by_splitting(
+def test_the_smallest_automaton_tells_all_its_states_apart(
     edges: list[list[tuple[int, int]]], accepting: set[int]
 ) -> None:
-    # One edge per symbol, to the state itself or to a later one.
     count = len(edges)
-    forward: list[dict[int, int]] = [{} for _ in edges]
+    given: list[dict[int, int]] = [{} for _ in edges]
     for at, one in enumerate(edges):
-        for symbol, step in dict(one).items():
-            target = min(at + step, count - 1)
-            forward[at][target] = forward[at].get(target, 0) | 1 << symbol
-    automaton = Automaton([((97 + symbol, 97 + symbol),) for symbol in range(3)], forward)
-    automaton.accepting = {state for state in accepting if state < count}
-    live = minimal.live_states(automaton)
-    found = minimal._from_the_end(automaton, live)
-    split = minimal._split(automaton, live)
-    assert found is not None
-    assert found.keys() == split.keys()
-    assert len({(found[state], split[state]) for state in live}) == len({*found.values()}) == len({*split.values()})
+        for symbol, target in dict(one).items():
+            given[at][target % count] = given[at].get(target % count, 0) | 1 << symbol
+    full = Automaton([((97 + symbol, 97 + symbol),) for symbol in range(2)], given)
+    full.accepting = {state for state in accepting if state < count}
+    small = minimise(full)
+    words = ["".join(word) for length in range(8) for word in product("ab", repeat=length)]
+    assert [word for word in words if takes(full, 0, word)] == [word for word in words if takes(small, 0, word)]
+    if small.accepting:
+        # Two of at most eight states, and one that is dead, differ in a word of less than eight characters.
+        rests = {tuple(takes(small, state, word) for word in words) for state in range(len(small.edges))}
+        assert len(rests) == len(small.edges)
+
+
+def takes(automaton: Automaton, state: int | None, word: str) -> bool:
+    for char in word:
+        edges = {} if state is None else automaton.edges[state]
+        state = next((to for to, mask in edges.items() if mask >> (ord(char) - 97) & 1), None)
+    return state in automaton.accepting
+
+
+@settings(max_examples=150, deadline=None)
+@given(pattern=PATTERNS, texts=TEXTS)
+def test_what_is_asked_about_a_language_agrees_with_python(pattern: str, texts: list[str]) -> None:
+    node = regex.search(f"^(?:{pattern})$", dotall=True)
+    short = ["".join(word) for length in range(4) for word in product("ab1 ", repeat=length)]
+    taken = [word for word in short if re.search(f"^(?:{pattern})$(?!\n)", word, re.DOTALL)]
+    assert taken == [word for word in short if regex.admits(node, word)]
+    few = regex.intersect(node, ir.Repeat(ir.chars([(ord(char), ord(char)) for char in "ab1 "]), 0, 3))
+    assert len(taken) == regex.count(few, 200)
+    assert regex.count(few, len(taken)) is None
+    for text in texts:
+        assert (re.fullmatch(pattern, text, re.DOTALL) is not None) == regex.admits(node, text), text
+
+
+GROWS = [("^a*$", True), ("^a*b$", False), ("a", True), ("^(ab)+$", True), ("^[a-z]{1,9}$", False), ("^(a+|b)$", False)]
+
+
+@pytest.mark.parametrize(("pattern", "expected"), [*GROWS, ("^a{0,100000}b*$", False), ("^(?!a)[ab]*$", True)])
+def test_a_language_grows_where_every_beginning_goes_on_for_ever(pattern: str, expected: bool) -> None:
+    assert expected == regex.grows(regex.search(pattern))

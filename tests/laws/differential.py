@@ -14,7 +14,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import xgrammar
@@ -132,16 +132,20 @@ def characters(pair: Pair, peer: Peer) -> bool:
     return rule is not None and grammar is not None and dt.accepts(rule, text) == peer.accepts(grammar, text)
 
 
-def escaped_key(pair: Pair, peer: Peer) -> bool:
-    """Whether the two agree once every key has its plain spelling."""
-    if pair.ours is not True or not is_utf8(pair.text):
+def spelling(pair: Pair, _: Peer) -> bool:
+    """Whether we take the text once its strings have their canonical spelling."""
+    rule = compile_ours(pair.format)
+    if pair.ours is not False or rule is None or not is_utf8(pair.text):
         return False
-    plain = re.sub(r'"(?:[^"\\]|\\.)*"(?=\s*:)', lambda key: json.dumps(json.loads(key[0])), pair.text.decode())
-    grammar = peer.compile(pair.format)
-    if plain.encode() == pair.text or grammar is None:
-        return False
-    theirs = peer.accepts(grammar, plain.encode())
-    return theirs or characters(replace(pair, text=plain.encode(), theirs=theirs), peer)
+    text = re.sub(r'"(?:[^"\\]|\\.)*"', canonical, pair.text.decode())
+    return dt.accepts(rule, text.encode())
+
+
+def canonical(found: re.Match[str]) -> str:
+    try:
+        return json.dumps(json.loads(found[0], strict=False), ensure_ascii=False)
+    except ValueError:
+        return found[0]
 
 
 def overlapping_words(pair: Pair, _: Peer) -> bool:
@@ -160,7 +164,7 @@ CLASSES: dict[str, Callable[[Pair, Peer], bool]] = {
     "broken_utf8": broken_utf8,
     "lone_surrogate": lone_surrogate,
     "characters": characters,
-    "escaped_key": escaped_key,
+    "spelling": spelling,
     "overlapping_words": overlapping_words,
 }
 

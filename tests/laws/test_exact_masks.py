@@ -126,7 +126,7 @@ def test_no_output_runs_into_a_dead_end(rule: ir.Rule, seed: int) -> None:
 
 
 @settings(max_examples=150)
-@given(case=rules_with_outputs(spelled=False))
+@given(case=rules_with_outputs())
 @within_limits
 def test_what_is_forced_is_the_only_way_on(case: tuple[ir.Rule, bytes]) -> None:
     rule, data = case
@@ -139,18 +139,6 @@ def test_what_is_forced_is_the_only_way_on(case: tuple[ir.Rule, bytes]) -> None:
         assert {byte} == mask(matcher)
         assert matcher.accept(byte)
     assert matcher.is_complete or len(mask(matcher)) != 1
-
-
-def test_of_several_spellings_the_plain_one_is_forced() -> None:
-    table = ir.Spellings(b"\\")
-    table |= {"a": (b"a", ir.Rule("a", ir.lit("u0061"))), '"': (b"", ir.Rule("quote", ir.lit('"')))}
-    key = ir.Spelled('a"a', table, b'"')
-    assert compiled(ir.Rule("root", key)).matcher().forced() == b'"a\\"a"'
-    matcher = compiled(ir.Rule("root", key)).matcher()
-    assert matcher.accept_bytes(b'"\\')
-    assert matcher.forced() == b'u0061\\"a"'
-    either = ir.Alt((key, ir.Spelled("aa", table, b'"')))
-    assert compiled(ir.Rule("root", either)).matcher().forced() == b'"a'
 
 
 def test_the_slow_matcher_and_the_engine_share_no_vocabulary_rules_by_accident() -> None:

@@ -186,3 +186,24 @@ def test_twenty_parallel_calls_are_read(dialect: Dialect) -> None:
     message = Message("", "", calls)
     read, _ = feed(dialect.parser(TOOLS, ""), [dialect.render(message)])
     assert (said(message), ()) == (said(read), read.diagnostics)
+
+
+TRIP = ToolCall.of("trip", {"city": "Köln", "days": 14})
+SPELLINGS = [
+    ('"city":', r'"c\u0069ty":'),
+    ('"Köln"', r'"K\u00f6l\u006E"'),
+    ('"Köln"', r'"\u004b\u00F6ln"'),
+    ("14", "14.0"),
+    ("14", "14.000"),
+    ("14", "1.4e1"),
+    ("14", "140E-1"),
+]
+
+
+@every_dialect
+@pytest.mark.parametrize(("plain", "other"), SPELLINGS)
+def test_what_masks_never_spell_is_read_all_the_same(dialect: Dialect, plain: str, other: str) -> None:
+    message = Message("", "", (TRIP,))
+    output = dialect.render(message).replace(plain, other)
+    read, _ = feed(dialect.parser(tools_of(message), ""), [output])
+    assert (said(message), ()) == (said(read), read.diagnostics)

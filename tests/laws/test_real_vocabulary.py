@@ -86,12 +86,12 @@ CASES: list[tuple[str, Any, str]] = [
         "open",
         {"type": "json_schema", "json_schema": OPEN, "strict": False},
         '{"na": "in 2024-feed", "name": "ü.yaml", "名前": "a-b.example", "é": "ababab…", '
-        '"nam": 1, "n\\u0061m€": {}, "名": []}',
+        '"nam": 1, "na\\u001fm\\n€": {}, "名": []}',
     ),
     (
         "loops",
         {"type": "json_schema", "json_schema": LOOPS},
-        '{"words": "The lab is 日本 \\u0061", "media": "text ; charset=utf8", "codes": "abc12345z", '
+        '{"words": "The lab\\nis 日本 \\" a", "media": "text ; charset=utf8", "codes": "abc12345z", '
         '"version": "0.12-a", "signs": "-- A_1x…", "holes": "かな a/あ", "lines": "日本 の\u3000 à", '
         '"keys": {"あa": 1, "。": 2}}',
     ),

@@ -16,8 +16,9 @@ from dovetail.errors import DovetailError, InputError
 if TYPE_CHECKING:
     from dovetail.agent.contract import Contract
     from dovetail.agent.loop import Limits, Run
-    from dovetail.agent.permissions import ToolFlags
+    from dovetail.agent.permissions import Rules, ToolFlags
     from dovetail.agent.protocols import Hooks, Provider, Tool
+    from dovetail.agent.sandbox import SandboxChoice
     from dovetail.agent.types import ApprovalMode
 
 T = TypeVar("T")
@@ -72,6 +73,8 @@ class RunOptions(TypedDict, total=False):
     approval_mode: ApprovalMode
     allowed_tools: Sequence[str]
     exclude_tools: Sequence[str]
+    sandbox: SandboxChoice
+    sandbox_network: bool
     max_turns: int
     max_wall_time_s: float
     max_tool_calls: int
@@ -206,7 +209,6 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
     from dovetail.agent.output import Output, Sink
     from dovetail.agent.permissions import Rules
     from dovetail.agent.settings import Settings
-    from dovetail.agent.tools import builtin_tools
 
     workspace = Path(options.get("workspace", ".")).resolve()
     if not workspace.is_dir():
@@ -214,16 +216,29 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
     given = _tools(options)
     provider = _provider(options, stack)
     session_id = str(uuid.uuid4())
+    rules = Rules.of(Settings(), _tool_flags(options, given), workspace)
+    tools = [*given, *(_builtin(options, rules, stack) if options.get("builtin_tools", True) else [])]
+    rules.check_names([tool.name for tool in tools])
     parts = Parts(
         provider=provider,
-        permissions=Rules.of(Settings(), _tool_flags(options, given), workspace),
+        permissions=rules,
         hooks=options.get("hooks") or NoHooks(),
         recorder=NoRecorder(session_id),
         telemetry=NoTelemetry(),
         output=Output("json", Sink(None), session_id, provider.model),
     )
     plan = Plan(prompt, workspace, contract, _limits(options), system_prompt=options.get("system_prompt"))
-    return Run(plan, parts, [*given, *(builtin_tools() if options.get("builtin_tools", True) else [])])
+    return Run(plan, parts, tools)
+
+
+def _builtin(options: RunOptions, rules: Rules, stack: AsyncExitStack) -> list[Tool]:
+    from dovetail.agent.sandbox import open_sandbox
+    from dovetail.agent.tools import builtin_tools
+
+    choice = options.get("sandbox", "auto")
+    sandbox, _ = open_sandbox(choice, rules, network=options.get("sandbox_network", False))
+    stack.callback(sandbox.close)
+    return builtin_tools(sandbox=sandbox)
 
 
 def _tools(options: RunOptions) -> list[Tool]:

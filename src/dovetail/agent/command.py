@@ -8,14 +8,14 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
 from dovetail.agent.flags import Flags
-from dovetail.agent.hooks import CommandHooks, HookSession
+from dovetail.agent.hooks import CommandHooks, HookSession, check_matchers
 from dovetail.agent.loop import Limits, Parts, Plan, Run
 from dovetail.agent.loop.budget import parse_count, parse_duration
 from dovetail.agent.loop.nothing import NoRecorder
@@ -25,9 +25,10 @@ from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.output.writers import Format
 from dovetail.agent.permissions import Rules, ToolFlags
-from dovetail.agent.protocols import Recorder
+from dovetail.agent.protocols import Recorder, Tool
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
+from dovetail.agent.sandbox import Sandbox, SandboxChoice, SandboxError, open_sandbox
 from dovetail.agent.settings import Settings, load_settings, read_mcp_config
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
@@ -144,6 +145,25 @@ class _Interrupt:
         self._arrived = True
 
 
+def untrusted_note(unused: Sequence[str]) -> str:
+    """What the settings of the project say and nobody has vouched for."""
+    return (
+        f"This project is not trusted, so these of its settings are not used: {', '.join(unused)}. "
+        "To use them, run `dovetail trust` in it, or pass --trust-project."
+    )
+
+
+def sandbox_of(choice: SandboxChoice, rules: Rules, network: bool) -> Sandbox:
+    """The sandbox of the run; that there is none is told where commands can be run at all."""
+    try:
+        sandbox, problem = open_sandbox(choice, rules, network=network)
+    except SandboxError as error:
+        raise HaltError("sandbox", str(error)) from None
+    if problem:
+        warn(f"Warning: commands run without a sandbox, with all your rights ({problem}).")
+    return sandbox
+
+
 class _Assembly:
     """A run put together from flags, settings and environment; what is wrong with them is found before it runs."""
 
@@ -155,7 +175,10 @@ class _Assembly:
         self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
         if not self.workspace.is_dir():
             raise InputError(f"--workspace: there is no directory {self.workspace}")
-        self.settings = load_settings(self.workspace, bare=flags.bare or flags.safe_mode)
+        plain = flags.bare or flags.safe_mode
+        self.settings = load_settings(self.workspace, bare=plain, trust_project=flags.trust_project)
+        if self.settings.unused:
+            warn(untrusted_note(self.settings.unused))
         if flags.mcp_config is not None:
             servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
             self.settings = self.settings.model_copy(update={"mcp_servers": servers})
@@ -208,6 +231,7 @@ class _Assembly:
         recorder, history = self._session()
         servers = await self._servers(stack)
         stack.callback(recorder.close)
+        tools = self._tools(servers, stack)
         session = HookSession(recorder.session_id, recorder.path, self.workspace, self.rules.mode)
         parts = Parts(
             provider=provider,
@@ -229,7 +253,24 @@ class _Assembly:
             history=tuple(history),
             init={"mcp_servers": state_messages(servers.states)},
         )
-        return Run(plan, parts, [*builtin_tools(self.limits.max_subagent_depth), *servers.tools])
+        return Run(plan, parts, tools)
+
+    def _tools(self, servers: Servers, stack: AsyncExitStack) -> list[Tool]:
+        """All tools there are; rules and hooks about any other are mistakes."""
+        settings = self.settings.tools
+        sandbox = sandbox_of(
+            self.flags.sandbox or settings.sandbox, self.rules, self.flags.sandbox_network or settings.sandbox_network
+        )
+        stack.callback(sandbox.close)
+        tools = [
+            *builtin_tools(self.limits.max_subagent_depth, sandbox, settings.keep_environment),
+            *servers.tools,
+        ]
+        names = [STRUCTURED_OUTPUT, *(tool.name for tool in tools)]
+        certain = all(state.status == "connected" for state in servers.states)
+        self.rules.check_names(names, certain=certain)
+        check_matchers(self.settings, names, certain=certain)
+        return tools
 
     async def _servers(self, stack: AsyncExitStack) -> Servers:
         """The tool servers of settings and flags; one that fails is a warning."""

@@ -1,21 +1,33 @@
-"""What a shell command would run and touch, read from its text without running it.
+"""What a shell command would run and touch, read from its text with tree-sitter without running it.
 
-text --simple_commands--> the simple commands in it, those inside substitutions, wrappers and `sh -c` included
+plain_commands(text)    the commands of a text made of nothing but plain and quoted words, joined by && || ; |
+simple_commands(text)   every command that can be found in any text, also inside substitutions and `sh -c '...'`
+
+An allow rule may cover only what the first one reads, because only there is what runs exactly what is written. What the
+second one finds is a help for deny rules and no proof: a program can be named in more ways than any reader knows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dovetail.errors import LimitError
 
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
 _MAX_LENGTH = 1 << 16
+# The parser takes quadratic time over some texts of these: 0.2 s for 2,000 pipes, 40 s for 32,000.
+_MAX_OPERATORS = 2000
+_OPERATORS = re.compile(r"[|&;<>(]")
 _MAX_DEPTH = 16
 _MAX_COMMANDS = 1000
-_MAX_QUOTES = 32
 _MAX_INNER = 64
 
 _RESERVED = frozenset("if then elif else fi while until do done ! { } case esac in coproc function".split())
@@ -42,14 +54,44 @@ _READERS = frozenset(
 )
 _WRITERS = frozenset("tee rm rmdir unlink shred touch mkdir mv cp ln install truncate chmod chown dd rsync".split())
 _FETCHERS = frozenset("curl wget http https aria2c".split())
-_GLOBBING = frozenset("*?[{")
+# Arguments with which a program runs another one or writes a file that they name: `*` in an allow rule leaves them out.
+_POWERFUL: dict[str, re.Pattern[str]] = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "git": r"-c|-C.*|-O.*|-x|--(config|exec|git-dir|work-tree|namespace|upload-pack|receive-pack|extcmd|open-files|"
+        r"ext-diff|textconv|output|template|tool|super-prefix).*|ext::.*|config|bisect|submodule|filter-branch|"
+        r"difftool|mergetool|daemon|instaweb|web--browse|hook|remote-.*|upload-.*|receive-.*|shell",
+        "find": r"-(exec|execdir|ok|okdir|delete|fprint.*|fls)",
+        "fd": r"-[xX].*|--exec.*",
+        "rg": r"--pre(=.*)?|--hostname-bin.*",
+        "sort": r"--compress-prog.*|-o.*|--output.*",
+        "tar": r"-I.*|--(to-command|checkpoint-action|use-compress|rsh-command|info-script|new-volume).*|-F.*",
+        "rsync": r"-e.*|--rsh.*|--rsync-path.*",
+        "tree": r"-o.*",
+        "less": r"\+.*|-[oO].*|--log-file.*",
+        "man": r"-P.*|--pager.*|-H.*|--html.*",
+    }.items()
+}
+# Subcommands of git to which `-c` means no setting.
+_NO_SETTING = frozenset("switch branch commit diff log show".split())
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _ANSI_C = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
-_REDIRECT = re.compile(r"\d*(<<<|<<-?|<>|>>|>\||>&|<&|&>>|&>|<|>)")
+
+_PLAIN_PART = r"""[\w./:,=+@%^~-]+|'[^'\0]*'|"(?:[^"$`\\\0]|\\[^$`\n\0])*\""""
+_PLAIN_REDIRECT = r"(?:[12]?>>?[ \t]*/dev/null|&>>?[ \t]*/dev/null|0?<[ \t]*/dev/null|[12]>&[12])(?=[ \t;|&]|$)"
+_PLAIN_TOKEN = re.compile(
+    rf"[ \t]+|(?P<redirect>{_PLAIN_REDIRECT})|(?P<operator>&&|\|\||;|\|(?!&))|(?P<word>(?:{_PLAIN_PART})+)"
+)
+_PLAIN_NODES = frozenset(
+    "program list pipeline command command_name word number string string_content raw_string concatenation "
+    'redirected_statement file_redirect file_descriptor && || ; | " > >> < &> &>> >&'.split()
+)
+_UNQUOTED_TILDE = re.compile(r"(^|[=:])~")
+_NOT_A_NAME = _RESERVED | _HEADERS | frozenset("[[ time coproc until".split())
 
 
 class CommandError(LimitError):
-    """The text is no complete command, or too long or too deep to be read."""
+    """The text is no complete command, too long or too deep to be read, or there is no reader for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +178,115 @@ def host(address: str) -> str:
         return ""
 
 
+def plain_commands(text: str) -> list[tuple[str, ...]]:
+    """The words of each simple command in a text that is plain; CommandError says what in it is not.
+
+    Plain are words, quoted strings without expansions, the operators && || ; | and redirections to /dev/null. Two
+    readers have to agree on the words, so that neither's mistakes count.
+    """
+    tokens = _plain_tokens(text)
+    root = _parsed(text)
+    for node in _nodes(root):
+        if node.type not in _PLAIN_NODES or node.is_missing:
+            raise _not_plain(node.type.replace("_", " "))
+    commands = [_plain_words(node) for node in _nodes(root) if node.type == "command"]
+    if not commands or commands != tokens:
+        raise _not_plain("something that cannot be read for certain")
+    for words in commands:
+        if words[0] in _NOT_A_NAME:
+            raise _not_plain(f"the word {words[0]!r} of the shell")
+    return commands
+
+
+def _plain_tokens(text: str) -> list[tuple[str, ...]]:
+    """The words between the operators, by the characters alone."""
+    commands: list[list[str]] = [[]]
+    at = 0
+    while at < len(text):
+        match = _PLAIN_TOKEN.match(text, at)
+        if match is None:
+            raise _not_plain(_named(text[at]))
+        if match["operator"]:
+            commands.append([])
+        elif word := match["word"]:
+            if _UNQUOTED_TILDE.search(re.sub(r"""'[^']*'|"[^"]*\"""", "''", word)):
+                raise _not_plain("a ~ that the shell expands")
+            commands[-1].append("".join(_unquoted(part) for part in re.findall(_PLAIN_PART, word)))
+        at = match.end()
+    return [tuple(words) for words in commands if words]
+
+
+def _plain_words(node: Node) -> tuple[str, ...]:
+    named = (child for child in node.children if child.type not in ("file_redirect",))
+    return tuple(_plain_word(child) for child in named)
+
+
+def _plain_word(node: Node) -> str:
+    if node.type in ("command_name", "concatenation"):
+        return "".join(_plain_word(child) for child in node.children)
+    return _unquoted(_text(node))
+
+
+def _unquoted(part: str) -> str:
+    if part.startswith("'"):
+        return part[1:-1]
+    return re.sub(r'\\(["\\])', r"\1", part[1:-1]) if part.startswith('"') else part
+
+
+def _named(char: str) -> str:
+    return {"\n": "a line break", "\\": "a backslash", "$": "an expansion", "`": "a substitution"}.get(
+        char, f"the character {char!r}"
+    )
+
+
+def covers(pattern: str, words: Sequence[str]) -> bool:
+    """Whether the pattern of an allow rule names a simple command: `git status` exactly, `git *` with any arguments.
+
+    A `*` stands for part of a program's name or for arguments, never for a folder of programs, and not for arguments
+    that are known to start other programs.
+    """
+    wanted = _normal_pattern(pattern)
+    program, _, _ = wanted.partition(" ")
+    name = words[0]
+    if not re.fullmatch(re.escape(program).replace(r"\*", "[^/]*"), name) or (".." in name and ".." not in program):
+        return False
+    line = canonical(words)
+    if "*" not in wanted:
+        return line == wanted
+    if _gives_power(words) and not _gives_power(wanted.replace("*", " ").split()):
+        return False
+    takes = re.compile(re.escape(wanted).replace(r"\*", ".*"), re.DOTALL)
+    return takes.fullmatch(line) is not None or line == wanted.removesuffix(" *")
+
+
+def _normal_pattern(pattern: str) -> str:
+    pattern = f"{pattern.removesuffix(':*')} *" if pattern.endswith(":*") else pattern
+    try:
+        return canonical(shlex.split(pattern)) if any(quote in pattern for quote in "'\"") else pattern
+    except ValueError:  # a quote without its end covers nothing but itself
+        return pattern
+
+
+def canonical(words: Sequence[str]) -> str:
+    """The words with one space between them, those in quotes that hold a space or a quote themselves."""
+    return " ".join(shlex.quote(word) if not word or re.search(r"[\s'\"]", word) else word for word in words)
+
+
+def _gives_power(words: Sequence[str]) -> bool:
+    """Whether the arguments are known to make the program run another one, or write where they say."""
+    if not words:
+        return False
+    name, rest = words[0].rpartition("/")[2], list(words[1:])
+    if name in _WRAPPERS or name in _SCRIPTED:
+        return bool(rest)
+    if name in _EVALUATING and any(mark in word for word in rest for mark in ("$(", "`")):
+        return True
+    powerful = _POWERFUL.get(name)
+    if name == "git" and rest and rest[0] in _NO_SETTING:
+        rest = [word for word in rest if word != "-c"]
+    return powerful is not None and any(powerful.fullmatch(word) for word in rest)
+
+
 def simple_commands(text: str) -> list[Command]:
     """All simple commands in the text, whatever they are nested in; CommandError if it cannot be told."""
     found: list[Command] = []
@@ -144,14 +295,112 @@ def simple_commands(text: str) -> list[Command]:
 
 
 def _scan(text: str, found: list[Command], depth: int) -> None:
-    if len(text) > _MAX_LENGTH or depth > _MAX_DEPTH or len(found) > _MAX_COMMANDS:
+    if depth > _MAX_DEPTH or len(found) > _MAX_COMMANDS:
         raise _too_much()
     before = len(found)
-    _Scanner(text, found, depth).run()
+    for node in _nodes(_parsed(text)):
+        if node.type in _COMMAND_NODES:
+            found.append(_command(node))
+        elif node.type == "file_redirect":
+            found += _redirection(node)
+        elif node.type == "command_substitution" and _text(node).startswith("`"):
+            # Inside backquotes a backslash only protects what would end or begin a substitution.
+            _scan(re.sub(r"\\([`$\\])", r"\1", _text(node)[1:-1]), found, depth + 1)
     for command in found[before:]:
         for words in (command.words, *command.inner()):
             for script in _scripts(words):
                 _scan(script, found, depth + 1)
+
+
+_COMMAND_NODES = frozenset("command declaration_command unset_command test_command".split())
+_EXPANSIONS = frozenset(
+    "simple_expansion expansion command_substitution process_substitution arithmetic_expansion brace_expression".split()
+)
+
+
+def _command(node: Node) -> Command:
+    words: list[str] = []
+    made_up: set[int] = set()
+    for child in node.children:
+        if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+            continue
+        if child.type != "variable_assignment" and _is_made_up(child):
+            made_up.add(len(words))
+        words.append(_word(child))
+    if words[0] == "coproc":  # the parser knows no coprocesses, and takes the words of their commands for arguments
+        raise CommandError("a coprocess cannot be checked", "", "run the command in the background")
+    return Command(_text(node), tuple(words), made_up=frozenset(made_up))
+
+
+def _redirection(node: Node) -> Iterator[Command]:
+    operator = next((child.type for child in node.children if not child.is_named), ">")
+    target, *more = [_word(child) for child in node.children_by_field_name("destination")] or [""]
+    if not (operator in (">&", "<&") and (target.isdigit() or target == "-")):
+        paths = (target,)
+        yield Command(_text(node), (), paths if operator == "<" else (), () if operator == "<" else paths)
+    if more:  # words behind a redirection, which are the command's or its arguments
+        yield Command(_text(node), tuple(more))
+
+
+def _word(node: Node) -> str:
+    """A word without its quotes; what the shell will replace stays as it is written."""
+    text = _text(node)
+    match node.type:
+        case "word":
+            return re.sub(r"\\(.)", lambda found: "" if found[1] == "\n" else found[1], text, flags=re.DOTALL)
+        case "raw_string":
+            return text[1:-1]
+        case "ansi_c_string":
+            return _ANSI_C.sub(_unescaped, text[2:-1])
+        case "string":
+            inner = text[1:-1]
+            return re.sub(r'\\([$`"\\\n])', lambda found: "" if found[1] == "\n" else found[1], inner)
+        case "command_name" | "concatenation":
+            return "".join(_word(child) for child in node.children)
+    return text
+
+
+def _is_made_up(node: Node) -> bool:
+    """Whether the shell will put something else in the word's place."""
+    return any(
+        inner.type in _EXPANSIONS or (inner.type == "word" and re.search(r"(?<!\\)[*?\[{]", _text(inner)))
+        for inner in _nodes(node)
+    ) and _text(node) not in ("[", "[[")
+
+
+def _parsed(text: str) -> Node:
+    """The syntax tree of a text that the parser reads without an error."""
+    if len(text) > _MAX_LENGTH or len(_OPERATORS.findall(text)) > _MAX_OPERATORS:
+        raise _too_much()
+    root = _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
+    if root.has_error or "\0" in text:
+        raise CommandError("the command cannot be read for certain", "", "write it in a simpler way")
+    return root
+
+
+@cache
+def _parser() -> Parser:
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+    except ImportError:
+        raise CommandError(
+            "rules for shell commands need tree-sitter and tree-sitter-bash", "", 'pip install "dovetail[agent]"'
+        ) from None
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _nodes(root: Node) -> Iterator[Node]:
+    """The node and all below it, in the order of the text."""
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed(node.children)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "surrogatepass")
 
 
 def _without_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -209,264 +458,6 @@ def _scripts(words: tuple[str, ...]) -> Iterator[str]:
             yield word.partition("=")[2] or " ".join(rest[at + 1 : at + 2])
 
 
-@dataclass(slots=True)
-class _Pending:
-    """The simple command that the scanner is in."""
-
-    start: int
-    words: list[str] = field(default_factory=list)
-    reads: list[str] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-    word: str | None = None
-    expands: bool = False  # the word so far holds something that the shell will replace
-    made_up: set[int] = field(default_factory=set)
-    redirect: str = ""
-
-
-class _Scanner:
-    """One pass over the text; what stands in substitutions is scanned by another of its kind."""
-
-    def __init__(self, text: str, found: list[Command], depth: int) -> None:
-        self._text = text
-        self._found = found
-        self._depth = depth
-        self._at = 0
-        self._quotes = 0
-        self._now = _Pending(0)
-        self._heredocs: list[tuple[str, bool, bool]] = []
-
-    def run(self) -> None:
-        text = self._text
-        while self._at < len(text):
-            char = text[self._at]
-            if char == "\n":
-                self._end_command()
-                self._at += 1
-                self._skip_heredocs()
-            elif char in " \t":
-                self._end_word()
-                self._at += 1
-            elif char == "#" and self._now.word is None:
-                self._at = self._find("\n", len(text))
-            elif text.startswith(("<(", ">("), self._at):
-                self._at += 2
-                self._add(self._nested(arithmetic=False), expands=True)
-            elif self._starts_redirect():
-                self._start_redirect()
-            elif char in ";|&()":
-                self._end_command()
-                self._at += 1
-            else:
-                self._word_part(char)
-        self._end_command()
-
-    def _starts_redirect(self) -> bool:
-        text, at = self._text, self._at
-        if text[at].isdigit():
-            return self._now.word is None and _REDIRECT.match(text, at) is not None
-        return text[at] in "<>" or text.startswith("&>", at)
-
-    def _start_redirect(self) -> None:
-        self._end_word()
-        match = _REDIRECT.match(self._text, self._at)
-        assert match is not None
-        self._now.redirect = match[1]
-        self._at = match.end()
-
-    def _word_part(self, char: str) -> None:
-        text = self._text
-        if char == "\\":
-            if text[self._at + 1 : self._at + 2] != "\n":
-                self._add(text[self._at + 1 : self._at + 2])
-            self._at += 2
-        elif char == "'":
-            end = self._find("'", None, self._at + 1)
-            self._add(text[self._at + 1 : end])
-            self._at = end + 1
-        elif text.startswith("$'", self._at):
-            self._ansi_c()
-        elif char == '"' or text.startswith('$"', self._at):
-            self._at += 1 if char == '"' else 2
-            self._double_quoted('"')
-        elif char in "$`":
-            self._expansion(char)
-        else:
-            self._add(char, expands=char in _GLOBBING)
-            self._at += 1
-
-    def _expansion(self, char: str) -> None:
-        text = self._text
-        if char == "`":
-            self._at += 1
-            self._add(self._backticks(), expands=True)
-        elif text.startswith("$(", self._at):
-            self._at += 2
-            self._add(self._nested(), expands=True)
-        elif text.startswith("${", self._at):
-            self._at += 2
-            self._double_quoted("}")
-        else:
-            self._add("$", expands=text[self._at + 1 : self._at + 2] not in ("", " ", "\t", "\n"))
-            self._at += 1
-
-    def _double_quoted(self, end: str) -> None:
-        """Text up to `end` in which only expansions and backslashes are special."""
-        text = self._text
-        self._quotes += 1
-        if self._quotes > _MAX_QUOTES:
-            raise _too_much()
-        self._add("", expands=end != '"')
-        while not text.startswith(end, self._at):
-            if self._at >= len(text):
-                raise _unfinished(end)
-            char = text[self._at]
-            if char == "\\":
-                after = text[self._at + 1 : self._at + 2]
-                self._add("" if after == "\n" else after if after in '$`"\\' else char + after)
-                self._at += 2
-            elif char in "$`":
-                self._expansion(char)
-            elif char == '"':
-                self._at += 1
-                self._double_quoted('"')
-            else:
-                self._add(char)
-                self._at += 1
-        self._at += len(end)
-        self._quotes -= 1
-
-    def _ansi_c(self) -> None:
-        end = self._at + 2
-        while end < len(self._text) and self._text[end] != "'":
-            end += 2 if self._text[end] == "\\" else 1
-        if end >= len(self._text):
-            raise _unfinished("'")
-        self._add(_ANSI_C.sub(_unescaped, self._text[self._at + 2 : end]))
-        self._at = end + 1
-
-    def _nested(self, *, arithmetic: bool = True) -> str:
-        """Scan what stands up to the closing parenthesis, and return it as written."""
-        start = self._at
-        end = self._closing()
-        inner = self._text[start:end]
-        if re.search(r"\bcase\b", inner):  # the parentheses of its patterns close nothing
-            raise CommandError(
-                "a `case` inside a substitution cannot be checked", "", "write it as a command of its own"
-            )
-        # `$((` is arithmetic where its second parenthesis closes just before the first, and else a subshell.
-        self._at = start + 1
-        if arithmetic and inner.startswith("(") and inner.endswith(")") and self._closing() == end - 1:
-            self._substitutions(inner)
-        else:
-            _scan(inner, self._found, self._depth + 1)
-        self._at = end + 1
-        return inner
-
-    def _closing(self) -> int:
-        """The place of the parenthesis that closes the one just read."""
-        depth = 1
-        while True:
-            if self._at >= len(self._text):
-                raise _unfinished(")")
-            char = self._text[self._at]
-            if char == "\\":
-                self._at += 1
-            elif char in "'\"`":
-                self._skip_quoted(char)
-            depth += (char == "(") - (char == ")")
-            if not depth:
-                return self._at
-            self._at += 1
-
-    def _substitutions(self, text: str) -> None:
-        """Scan text in which nothing is run but what is substituted."""
-        inside = _Scanner(text, self._found, self._depth + 1)
-        while inside._at < len(text):
-            if text[inside._at] in "$`":
-                inside._expansion(text[inside._at])
-            else:
-                inside._at += 2 if text[inside._at] == "\\" else 1
-
-    def _skip_quoted(self, quote: str) -> None:
-        """Move onto the closing quote; a quote inside a substitution inside quotes ends it early, which errs safely."""
-        self._at += 1
-        while self._at < len(self._text) and self._text[self._at] != quote:
-            self._at += 2 if self._text[self._at] == "\\" and quote != "'" else 1
-        if self._at >= len(self._text):
-            raise _unfinished(quote)
-
-    def _backticks(self) -> str:
-        inner: list[str] = []
-        while self._at < len(self._text) and self._text[self._at] != "`":
-            if self._text[self._at] == "\\" and self._text[self._at + 1 : self._at + 2] in ("`", "\\", "$"):
-                self._at += 1
-            inner.append(self._text[self._at : self._at + 1])
-            self._at += 1
-        if self._at >= len(self._text):
-            raise _unfinished("`")
-        self._at += 1
-        _scan("".join(inner), self._found, self._depth + 1)
-        return "".join(inner)
-
-    def _skip_heredocs(self) -> None:
-        for delimiter, quoted, tabs in self._heredocs:
-            start = self._at
-            while self._at < len(self._text):
-                end = self._find("\n", len(self._text))
-                line = self._text[self._at : end]
-                self._at = end + 1
-                if (line.lstrip("\t") if tabs else line) == delimiter:
-                    break
-            if not quoted:
-                self._substitutions(self._text[start : self._at])
-        self._heredocs = []
-
-    def _find(self, what: str, otherwise: int | None, start: int | None = None) -> int:
-        at = self._text.find(what, self._at if start is None else start)
-        if at < 0 and otherwise is None:
-            raise _unfinished(what)
-        return at if at >= 0 else otherwise or 0
-
-    def _add(self, text: str, *, expands: bool = False) -> None:
-        self._now.word = (self._now.word or "") + text
-        self._now.expands |= expands
-
-    def _end_word(self) -> None:
-        now = self._now
-        if now.word is None:
-            return
-        word, now.word = now.word, None
-        if now.redirect.startswith("<<") and now.redirect != "<<<":
-            raw = self._text[max(0, self._at - len(word) - 2) : self._at]
-            self._heredocs.append((word, any(mark in raw for mark in "'\"\\"), now.redirect == "<<-"))
-        elif now.redirect in ("<", "<>"):
-            now.reads.append(word)
-        elif (
-            now.redirect
-            and now.redirect not in ("<<<", "<&")
-            and not (now.redirect == ">&" and (word.isdigit() or word == "-"))
-        ):
-            now.writes.append(word)
-        elif not now.redirect:
-            if now.expands and word not in ("[", "[[", "{"):
-                now.made_up.add(len(now.words))
-            now.words.append(word)
-        now.redirect, now.expands = "", False
-        if word == "{" and self._text[: self._at].endswith(
-            "{"
-        ):  # a group begins, perhaps after words of its own syntax
-            self._end_command()
-
-    def _end_command(self) -> None:
-        self._end_word()
-        now = self._now
-        if now.words or now.reads or now.writes:
-            text = self._text[now.start : self._at].strip()
-            made_up = frozenset(now.made_up)
-            self._found.append(Command(text, tuple(now.words), tuple(now.reads), tuple(now.writes), made_up))
-        self._now = _Pending(min(self._at + 1, len(self._text)))
-
-
 def _unescaped(match: re.Match[str]) -> str:
     number = match[1] or match[2] or match[3]
     try:
@@ -481,5 +472,9 @@ def _too_much() -> CommandError:
     return CommandError("the command is too long or too deep to be checked", "", "split it into several calls")
 
 
-def _unfinished(what: str) -> CommandError:
-    return CommandError(f"the command has no closing {what}", "", "close what it opens")
+def _not_plain(what: str) -> CommandError:
+    return CommandError(
+        f"it holds {what}, and an allow rule covers only plain words and quoted strings joined by &&, ||, ; or |",
+        "",
+        "quote the word, or split the command into plain ones",
+    )

@@ -40,6 +40,9 @@ class Flags:
     core_tools: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     exclude_tools: tuple[str, ...] = ()
+    sandbox: Literal["auto", "required", "bubblewrap", "landlock", "off"] | None = None
+    sandbox_network: bool = False
+    trust_project: bool = False
     bare: bool = False
     safe_mode: bool = False
     mcp_config: str | None = None

@@ -16,17 +16,18 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from dovetail.agent.settings import HookCommand, Settings, SettingsError
+from dovetail.agent.environment import without_keys
+from dovetail.agent.settings import HookCommand, HookEvent, Settings, SettingsError, did_you_mean
 from dovetail.agent.tools.processes import exited, running
 from dovetail.agent.types import ApprovalMode, HookDecision, ToolOutput, ToolUse
 
-EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
 COMMAND_TIMEOUT_MS = 60_000
 HTTP_TIMEOUT_MS = 600_000
 MAX_ANSWER_BYTES = 1 << 20
@@ -121,7 +122,7 @@ class CommandHooks:
             return _Answer({}, warning=f"{name} failed: {type(error).__name__}: {error}")
 
     async def _command(self, hook: HookCommand, told: str, name: str) -> _Answer:
-        environment = {**os.environ, "DOVETAIL_PROJECT_DIR": str(self._session.cwd)}
+        environment = {**without_keys(), "DOVETAIL_PROJECT_DIR": str(self._session.cwd)}
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         started: dict[str, Any] = {"cwd": self._session.cwd, "env": environment, **pipes}
         async with running("/bin/sh", "-c", hook.command, **started) as process:
@@ -139,6 +140,24 @@ class CommandHooks:
                 reading.cancel()
                 await asyncio.gather(reading, return_exceptions=True)
         return _by_code(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), name)
+
+
+def check_matchers(settings: Settings, tools: Iterable[str], *, certain: bool = True) -> None:
+    """Raise SettingsError for a matcher that is a name, or several with | between them, that no tool has."""
+    known = tuple(tools)
+    for event, groups in settings.hooks.items():
+        for index, group in enumerate(groups):
+            for word in group.matcher.split("|"):
+                name = word.removeprefix("^").removesuffix("$")
+                if not re.fullmatch(r"\w+", name) or name.startswith("mcp__"):
+                    continue
+                hint = did_you_mean(name, known)
+                if not any(re.search(word, tool) for tool in known) and (hint or certain):
+                    raise SettingsError(
+                        f"the matcher {name!r} matches no tool{hint}",
+                        f"/hooks/{event}/{index}/matcher",
+                        "use the name of a tool, such as run_shell_command",
+                    )
 
 
 async def _feed(stdin: asyncio.StreamWriter, told: str) -> None:

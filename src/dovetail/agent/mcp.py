@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import re
 import tempfile
-import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.settings import ServerSettings, SettingsError, server_slug
 from dovetail.agent.tools import builtin_tools
-from dovetail.agent.tools.processes import MARK, kill_marked, to_the_end
+from dovetail.agent.tools.processes import MARK, kill_marked, new_mark, to_the_end
 from dovetail.agent.tools.shell import Capped
 from dovetail.agent.types import Schema, ToolError, ToolOutput
 from dovetail.messages import to_json
@@ -140,7 +139,7 @@ class _Connection:
         self._config = config
         self._workspace = workspace
         self._reserved = reserved
-        self._mark = uuid.uuid4().hex
+        self._mark = new_mark()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 

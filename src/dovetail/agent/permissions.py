@@ -9,14 +9,15 @@ that allow take a path as it is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from dovetail.agent.commands import Command, CommandError, host, simple_commands
+from dovetail.agent.commands import Command, CommandError, canonical, covers, host, plain_commands, simple_commands
 from dovetail.agent.patterns import matches_path, matches_text
-from dovetail.agent.settings import Settings, SettingsError, server_slug
+from dovetail.agent.settings import Settings, SettingsError, did_you_mean, dovetail_home, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
 
 READ_TOOLS = ("read_file", "list_directory", "glob", "grep_search")
@@ -55,6 +56,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "edittool": ("edit",),
     "replace": ("edit",),
     "ls": ("list_directory",),
+    "list": ("list_directory",),
     "listfiles": ("list_directory",),
     "globtool": ("glob",),
     "grep": ("grep_search",),
@@ -65,6 +67,16 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "task": (AGENT,),
     "structuredoutput": (STRUCTURED_OUTPUT,),
 }
+# How people write the aliases, for suggestions.
+_SPELLINGS = ("Bash", "Shell", "Read", "Write", "Edit", "Glob", "Grep", "LS", "WebFetch", "TodoWrite", "Task")
+# Tools of other agents, whose rules may stand in settings that are shared with them; here they are about nothing.
+_ELSEWHERE = frozenset(
+    "WebSearch web_search NotebookEdit NotebookRead notebook_edit MultiEdit BashOutput KillShell KillBash SlashCommand "
+    "Skill ExitPlanMode AskUserQuestion zoom_image read_mcp_resource save_memory lsp cron_create cron_list cron_delete "
+    "loop_wakeup create_sub_session monitor skill get_goal update_goal".split()
+)
+# Folders below a workspace that no file tool writes: what is in them decides what later runs and commands of git do.
+_KEPT = (".dovetail", ".git")
 _PATH_ARGUMENTS = ("file_path", "path")
 
 
@@ -190,7 +202,7 @@ class Rules:
         A reason is given only where the rule and the verdict do not say it all.
         """
         if name == SHELL and isinstance(command := args.get("command"), str):
-            decision = self._shell(command)
+            decision = self._shell(command, args.get("directory"))
         else:
             decision = self._by_rules(name, args)
         if decision is not None and decision.verdict != "allow":
@@ -216,11 +228,53 @@ class Rules:
         target = _resolved(path)
         if target is None:
             return Decision("deny", "", f"{path} leads nowhere")
+        if write and any(self._is_kept(each) for each in (_normal(path), target)):
+            return Decision("deny", "", f"{path} belongs to {' or '.join(_KEPT)}, which no tool may write")
         if any(target.is_relative_to(root) for root in (self.workspace, *self.outside)):
             return Decision("allow")
         if rule := self._path_rule(self.allow, tools, target, follow=False):
             return Decision("allow", rule.text)
         return Decision("deny", "", f"{path} is outside the workspace {self.workspace}")
+
+    def check_names(self, tools: Iterable[str], *, certain: bool = True) -> None:
+        """Raise SettingsError for a rule about a tool that there is not.
+
+        Where it is not `certain` that all tools are known, only for a name that is nearly another one.
+        """
+        known = {*tools, *CORE_TOOLS, *_HARMLESS}
+        rules = [(rule.text, rule.tools) for rule in (*self.allow, *self.ask, *self.deny)]
+        for text, names in (*rules, *((name, (name,)) for name in sorted(self.core | self.disabled))):
+            for name in names:
+                if name in known or name in _ELSEWHERE or name == "*" or name.startswith("mcp__"):
+                    continue
+                hint = did_you_mean(name, (*known, *_SPELLINGS))
+                if hint or certain:
+                    raise SettingsError(
+                        f"there is no tool {name!r}{hint}", f"the rule {text!r}", "name a tool of this run"
+                    )
+
+    def _is_kept(self, path: Path) -> bool:
+        """Whether no tool may write the path: settings of runs, and what git obeys."""
+        if path.is_relative_to(dovetail_home().resolve()):
+            return True
+        root = next((root for root in (self.workspace, *self.outside) if path.is_relative_to(root)), Path("/"))
+        return any(part.lower() in _KEPT for part in path.relative_to(root).parts)
+
+    def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
+        """What deny and ask rules about these tools cover: folders, and globs that count from there."""
+        for rule in (*self.deny, *self.ask):
+            if rule.specifier is not None and any(rule.names(tool) for tool in tools):
+                yield self._anchored(rule.specifier)
+
+    def opens(self, path: Path) -> bool:
+        """Whether an allow rule names a path outside the workspace to be read."""
+        return self._path_rule(self.allow, READ_TOOLS[:1], path, follow=False) is not None
+
+    def denied_programs(self) -> list[str]:
+        """The names of programs, with `*`, that deny and ask rules forbid whatever their arguments are."""
+        rules = (rule for rule in (*self.deny, *self.ask) if rule.specifier is not None and rule.names(SHELL))
+        names = (re.fullmatch(r"([^\s/:]+)(?: \*|:\*)?", rule.specifier or "") for rule in rules)
+        return [match[1] for match in names if match is not None and match[1].strip("*")]
 
     def _names(self, rule: Rule, tool: str) -> bool:
         """Whether a rule is about the tool, which rules may name with its server in front."""
@@ -286,27 +340,52 @@ class Rules:
         pattern = pattern.rstrip("/").removesuffix("/**")
         return anchor, pattern if pattern not in ("", ".") else "**"
 
-    def _shell(self, text: str) -> Decision | None:
+    def _shell(self, text: str, folder: object) -> Decision | None:
+        return self._forbids_command(text) or self._allows_command(text, folder)
+
+    def _forbids_command(self, text: str) -> Decision | None:
+        """What deny and ask rules say to a command, as far as its text tells what it does."""
+        restricting = [rule for rule in (*self.deny, *self.ask) if rule.specifier is not None]
+        if not restricting and not any(rule.names(SHELL) for rule in (*self.deny, *self.ask)):
+            return None
         try:
             commands = simple_commands(text)
         except CommandError as error:
-            commands, problem = [Command(text, (text,))], error.problem
+            commands, problem = [Command(text, (text,))], str(error)
         else:
             problem = ""
         for verdict, rules in self._forbids():
             if rule := self._forbidding(rules, text, commands):
                 return Decision(verdict, rule.text)
-        restricted = any(rule.specifier is not None for rule in (*self.deny, *self.ask) if rule.names(SHELL))
-        if restricted and (problem or any(command.dynamic for command in commands)):
-            why = problem or "the name of a command in it is only known when it runs"
-            return Decision("deny", "", f"This command cannot be checked against the rules for commands: {why}.")
+        if not problem and any(rule.names(SHELL) for rule in restricting):
+            made_up = any(command.dynamic for command in commands)
+            problem = "the name of a command in it is only known when it runs" if made_up else ""
+        if restricting and problem:
+            return Decision("deny", "", f"This command cannot be checked against the rules for commands: {problem}")
+        return None
+
+    def _allows_command(self, text: str, folder: object) -> Decision | None:
+        """What allow rules say to a command: all of its simple commands have to be named, and nothing else be in it."""
         allowing = [rule for rule in self.allow if rule.names(SHELL)]
         whole = next((rule for rule in allowing if rule.specifier in (None, "*")), None)
         if whole is not None:
             return Decision("allow", whole.text)
-        if commands and not problem and all(self._allowed(command, allowing) for command in commands):
-            return Decision("allow", ", ".join(rule.text for rule in allowing))
-        return None
+        if not allowing or self.mode in ("yolo", "plan"):
+            return None
+        try:
+            commands = plain_commands(text)
+        except CommandError as error:
+            return Decision("ask", "", f"No allow rule covers this command: {error}")
+        moved = self._moves(commands, folder)
+        for words in commands:
+            if not any(_named_by(rule, words, moved) for rule in allowing):
+                return Decision("ask", "", f"No allow rule covers {canonical(words)!r}.")
+        return Decision("allow", ", ".join(rule.text for rule in allowing))
+
+    def _moves(self, commands: Iterable[tuple[str, ...]], folder: object) -> bool:
+        """Whether a command runs in another folder than the one that rules are written for."""
+        elsewhere = isinstance(folder, str) and _resolved(self.workspace / folder) != self.workspace
+        return elsewhere or any(words[0] in ("cd", "pushd", "popd") for words in commands)
 
     def _forbidding(self, rules: Iterable[Rule], text: str, commands: list[Command]) -> Rule | None:
         touched = {pair for command in commands for pair in command.touched()}
@@ -324,14 +403,6 @@ class Rules:
         tools = EDIT_TOOLS if kind == "write" else READ_TOOLS
         path = self.workspace / Path(what.replace("~", str(self.home), 1) if what.startswith("~/") else what)
         return any(rule.names(tool) for tool in tools) and self._path_matches(rule.specifier or "", path, follow=True)
-
-    def _allowed(self, command: Command, allowing: list[Rule]) -> bool:
-        written = [path for path in command.writes if path != "/dev/null"]
-        # A command that may run is not thereby one that may write wherever it is redirected to.
-        if any(self.decide("write_file", {"file_path": path}, False).verdict != "allow" for path in written):
-            return False
-        line = command.run_line
-        return not line or any(_same_command(rule.specifier or "*", line) for rule in allowing)
 
 
 def _path_argument(args: Mapping[str, Any]) -> str:
@@ -351,6 +422,16 @@ def _mode(settings: Settings, flags: ToolFlags, notes: list[str]) -> ApprovalMod
 
 def _parsed(texts: Iterable[str], path: str) -> tuple[Rule, ...]:
     return tuple(Rule.parse(text, path) for text in texts)
+
+
+def _named_by(rule: Rule, words: tuple[str, ...], moved: bool) -> bool:
+    """Whether an allow rule names a simple command; in another folder only one that is looked up on the path."""
+    pattern = rule.specifier or "*"
+    if moved and ("/" in words[0] and not words[0].startswith("/")):
+        return False
+    if moved and "*" not in pattern and words[0] not in ("cd", "pushd", "popd"):
+        return False
+    return covers(pattern, words)
 
 
 def _runs_one(pattern: str, text: str, commands: list[Command]) -> bool:

@@ -256,12 +256,19 @@ def _redacted(result: ToolResult) -> ToolResult:
 
 
 def _open(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_private(path.parent)
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     size = os.fstat(file).st_size
     if size and os.pread(file, 1, size - 1) != b"\n":
         os.write(file, b"\n")  # the line that a crash cut off is closed, so that the next one is whole
     return file
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder and those above it for their owner alone; `mkdir` gives its mode only to the last one."""
+    if not folder.exists():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _line_of_descent(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
-"""Settings files: the user's, and the project's on top of it where the folder is trusted.
+"""Settings files: the user's, and the project's on top of it.
 
-~/.dovetail/settings.json, then <workspace>/.dovetail/settings.json. Lists of rules, hooks and servers add up; anything
-else that the project says replaces what the user says. `$NAME` and `${NAME}` in servers, model and context are
-environment variables.
+~/.dovetail/settings.json, then <workspace>/.dovetail/settings.json. In a folder that the user trusts, lists of rules,
+hooks and servers add up, and anything else that the project says replaces what the user says; in any other folder the
+project can only restrict. A setting that does not exist is an error. `$NAME` and `${NAME}` in servers, model and
+context are environment variables.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.alias_generators import to_camel
 
+from dovetail.agent.trust import restricted
 from dovetail.agent.types import ApprovalMode
 from dovetail.errors import InputError
 
@@ -24,6 +27,9 @@ _MAX_BYTES = 4 << 20
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 # Settings that add up over files; they are lists, or tables whose entries are.
 _ADDED = ("permissions", "hooks")
+TRUSTED_FOLDERS = "trustedFolders.json"
+HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
+_FOUND_OUT = frozenset(("trusted", "unused"))
 # Settings in which environment variables are put in; commands and rules have uses of their own for the dollar.
 _EXPANDED = ("mcpServers", "model", "context")
 
@@ -54,6 +60,9 @@ class ToolSettings(_Model):
     approval_mode: ApprovalMode | None = None
     web_fetch: bool = False
     shell_timeout_seconds: float | None = Field(default=None, gt=0)
+    sandbox: Literal["auto", "required", "bubblewrap", "landlock", "off"] = "auto"
+    sandbox_network: bool = False
+    keep_environment: tuple[str, ...] = ()  # variables that programs get although they look like keys
 
     @field_validator("approval_mode", mode="before")
     @classmethod
@@ -97,6 +106,8 @@ class HookCommand(_Model):
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     timeout: float | None = Field(default=None, gt=0)  # milliseconds, as in the reference
+    name: str = ""  # for people, as is the description
+    description: str = ""
 
 
 class HookGroup(_Model):
@@ -109,6 +120,8 @@ class HookGroup(_Model):
 class ServerSettings(_Model):
     """One MCP server: a command with pipes, or an address that speaks streamable HTTP."""
 
+    type: Literal["", "stdio", "http", "sse", "streamable-http"] = ""  # command and address tell it already
+    description: str = ""
     command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
@@ -146,21 +159,39 @@ class GeneralSettings(_Model):
     chat_recording: bool = True
 
 
+class FolderTrust(_Model):
+    """Whether folders that are not trusted get the approval mode `default` at most."""
+
+    enabled: bool = False
+
+
+class SecuritySettings(_Model):
+    """How careful to be; only the user's file counts."""
+
+    folder_trust: FolderTrust = FolderTrust()
+
+
 class Settings(_Model):
-    """Everything that settings files can say; `trusted` is found out, never read."""
+    """Everything that settings files can say.
+
+    `trusted` and `unused` are found out, never read: whether the approval mode may be more than `default` in this
+    folder, and what the project says that counts only where it is trusted.
+    """
 
     permissions: PermissionSettings = PermissionSettings()
     tools: ToolSettings = ToolSettings()
     model: ModelSettings = ModelSettings()
     output: OutputSettings = OutputSettings()
     context: ContextSettings = ContextSettings()
-    hooks: dict[str, tuple[HookGroup, ...]] = Field(default_factory=dict)
+    hooks: dict[HookEvent, tuple[HookGroup, ...]] = Field(default_factory=dict)
     disable_all_hooks: bool = False
     mcp_servers: dict[str, ServerSettings] = Field(default_factory=dict)
     mcp: McpSettings = McpSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     general: GeneralSettings = GeneralSettings()
+    security: SecuritySettings = SecuritySettings()
     trusted: bool = True
+    unused: tuple[str, ...] = ()
 
 
 def dovetail_home() -> Path:
@@ -168,34 +199,41 @@ def dovetail_home() -> Path:
     return Path(os.environ.get("DOVETAIL_HOME") or Path.home() / ".dovetail")
 
 
-def load_settings(workspace: Path, home: Path | None = None, *, bare: bool = False) -> Settings:
+def load_settings(
+    workspace: Path, home: Path | None = None, *, bare: bool = False, trust_project: bool = False
+) -> Settings:
     """The settings of a run in `workspace`; a bare run reads none but still minds trust."""
     home = home or dovetail_home()
-    user = _read(home / "settings.json")
-    trusted = is_trusted(workspace, home, user)
+    user = _settings_file(home / "settings.json")
     project_file = workspace / ".dovetail" / "settings.json"
     same = project_file.resolve() == (home / "settings.json").resolve()
-    files = [] if bare else [user, _read(project_file) if trusted and not same else {}]
-    merged: dict[str, Any] = {}
-    for file in files:
-        merged = _merged(merged, file)
+    trusted = trust_project or is_trusted(workspace, home)
+    merged: dict[str, Any] = {} if bare else user
+    unused: tuple[str, ...] = ()
+    if not bare and not same:
+        project = _settings_file(project_file)
+        merged, unused = (_merged(user, project), ()) if trusted else restricted(user, project)
     merged |= {key: _expanded(merged[key]) for key in _EXPANDED if key in merged}
-    merged["trusted"] = trusted
-    return cast(Settings, _validated(Settings, merged, "settings.json"))
+    asks = user.get("security", {}).get("folderTrust", {}).get("enabled", False)
+    settings = cast(Settings, _validated(Settings, merged, "settings.json"))
+    return settings.model_copy(update={"trusted": trusted or not asks, "unused": unused})
 
 
-def is_trusted(workspace: Path, home: Path, user: Mapping[str, Any]) -> bool:
-    """Whether the user trusts the folder; everything is trusted unless security.folderTrust.enabled says to ask.
+def _settings_file(path: Path) -> dict[str, Any]:
+    """What a file says, with every setting known and of its type, under its usual spelling."""
+    found = cast(dict[str, Any], known_settings(Settings, _read(path), str(path)))
+    _validated(Settings, found, str(path))
+    return found
+
+
+def is_trusted(workspace: Path, home: Path) -> bool:
+    """Whether the user trusts the folder.
 
     trustedFolders.json names folders with TRUST_FOLDER, TRUST_PARENT or DO_NOT_TRUST; the nearest one counts.
     """
-    security = user.get("security")
-    folder_trust = security.get("folderTrust") if isinstance(security, dict) else None
-    if not (isinstance(folder_trust, dict) and folder_trust.get("enabled") is True):
-        return True
     place = workspace.resolve()
     best: tuple[int, bool] = (-1, False)
-    for text, level in _read(home / "trustedFolders.json").items():
+    for text, level in _read(home / TRUSTED_FOLDERS).items():
         folder = Path(text).expanduser().resolve()
         folder = folder.parent if level == "TRUST_PARENT" else folder
         if place.is_relative_to(folder):
@@ -204,6 +242,19 @@ def is_trusted(workspace: Path, home: Path, user: Mapping[str, Any]) -> bool:
                 best, (len(folder.parts), level in ("TRUST_FOLDER", "TRUST_PARENT")), key=lambda b: (b[0], not b[1])
             )
     return best[1]
+
+
+def set_trust(workspace: Path, trusted: bool, home: Path | None = None) -> None:
+    """Write down whether the user trusts the folder."""
+    home = home or dovetail_home()
+    file = home / TRUSTED_FOLDERS
+    folder = str(workspace.resolve())
+    folders = {path: level for path, level in _read(file).items() if path != folder}
+    folders |= {folder: "TRUST_FOLDER"} if trusted else {}
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = file.with_name(f".{TRUSTED_FOLDERS}.{os.getpid()}")
+    beside.write_text(json.dumps(folders, indent=2) + "\n", encoding="utf-8")
+    beside.replace(file)
 
 
 def read_mcp_config(text: str) -> dict[str, ServerSettings]:
@@ -218,13 +269,58 @@ def read_mcp_config(text: str) -> dict[str, ServerSettings]:
     servers = value.get("mcpServers", value)
     if not isinstance(servers, dict):
         raise SettingsError("an object of servers is expected", "/mcpServers", 'write {"name": {"command": "..."}}')
-    wrapped = _validated(Settings, {"mcpServers": _expanded(servers)}, "--mcp-config")
+    found = known_settings(Settings, {"mcpServers": _expanded(servers)}, "--mcp-config")
+    wrapped = _validated(Settings, found, "--mcp-config")
     return cast(Settings, wrapped).mcp_servers
 
 
 def server_slug(name: str) -> str:
     """The name of a server inside the names of its tools, where two underscores separate."""
     return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9-]", "_", name)).strip("_") or "server"
+
+
+def known_settings(kind: Any, value: Any, place: str, pointer: str = "") -> Any:
+    """The value with the usual spelling of all keys; SettingsError for the first one that does not exist."""
+    if isinstance(value, list):
+        inner = get_args(kind)[:1] or (None,)
+        return [known_settings(inner[0], item, place, f"{pointer}/{index}") for index, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    names, kinds = _keys(kind, value)
+    found = {}
+    for key, item in value.items():
+        if key not in names:
+            what = "hook event" if pointer == "/hooks" else "setting"
+            raise SettingsError(
+                f"there is no {what} {key[:100]!r}{did_you_mean(key, names)}",
+                f"{place} {pointer}/{key}",
+                "correct or remove it",
+            )
+        found[names[key]] = known_settings(kinds[key], item, place, f"{pointer}/{names[key]}")
+    return found
+
+
+def _keys(kind: Any, value: Mapping[str, Any]) -> tuple[Mapping[str, str], Mapping[str, Any]]:
+    """The keys that an object of this kind may have, with their usual spelling, and the kinds of their values."""
+    models = [one for one in (kind, *get_args(kind)) if isinstance(one, type) and issubclass(one, BaseModel)]
+    if get_origin(kind) is dict:
+        keys, inner = get_args(kind)
+        names = get_args(keys) or tuple(value)
+        return {name: name for name in names}, dict.fromkeys(names, inner)
+    if not models:
+        return {name: name for name in value}, dict.fromkeys(value, None)
+    fields = {name: field for name, field in models[0].model_fields.items() if name not in _FOUND_OUT}
+    pairs = [(name, field.alias or name, field.annotation) for name, field in fields.items()]
+    names_of = {each: alias for name, alias, _ in pairs for each in (name, alias)}
+    kinds = {each: annotation for name, alias, annotation in pairs for each in (name, alias)}
+    return names_of | {"$schema": "$schema"}, kinds | {"$schema": None}
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that is meant, as the end of a message; "" where none is near."""
+    by_lower = {name.lower(): name for name in reversed(tuple(known))}
+    near = get_close_matches(word[:100].lower(), by_lower, 1, 0.7)
+    return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ _VERBS = {
     "parse": "Read what a model said: reasoning, content, tool calls.",
     "run": "Let a model work in a directory until its answer fits a schema.",
     "serve": "Serve a local model to clients of OpenAI and Anthropic.",
+    "trust": "Let the settings of a project do more than restrict.",
 }
 
 

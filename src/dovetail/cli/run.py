@@ -60,6 +60,9 @@ def _interrupted(*_: Any) -> None:
 @click.option("--core-tools", **_TOOLS, help="Of the built-in tools, offer only these.")
 @click.option("--allowed-tools", **_TOOLS, help="Allow these, such as edit or 'Bash(git *)'.")
 @click.option("--exclude-tools", **_TOOLS, help="Never offer these, or never allow such calls of them.")
+@click.option("--sandbox", type=click.Choice(["auto", "required", "bubblewrap", "landlock", "off"]), help="See below.")
+@click.option("--sandbox-network", is_flag=True, help="Let commands in the sandbox use the network.")
+@click.option("--trust-project", is_flag=True, help="Use all settings of this project: hooks, servers, allow rules.")
 @click.option("--bare", is_flag=True, help="No settings files, no hooks, and read_file, edit and the shell only.")
 @click.option("--safe-mode", is_flag=True, help="No settings files and no hooks, but all tools.")
 @click.option("--mcp-config", metavar="JSON|FILE", help="Tool servers to connect to.")
@@ -102,10 +105,17 @@ def run(context: click.Context, /, **options: Any) -> None:
       yolo                 everything
 
     \b
+    Sandbox of shell commands: they write only in the workspace, and have no network
+      auto                  bubblewrap, else Landlock, else none and a warning
+      required              bubblewrap or Landlock, or the run ends with 44
+      bubblewrap, landlock  this one or none: the run ends with 44
+
+    \b
     Exit codes
       0    the answer is on standard output
       1    prose instead of an answer, a loop, a failed model call, or a wrong command line
       42   the prompt names a file that cannot be read
+      44   there is no sandbox, and one is required
       52   the schema or the configuration is wrong
       53   --max-session-turns    55  --max-wall-time or --max-tool-calls    56  --max-structured-retries
       130  SIGINT or SIGTERM

@@ -6,16 +6,14 @@ Dialect --render(message)--> the text of an assistant turn
 
 from dovetail.dialects.dialect import Dialect, Proof, UnprovenWarning
 from dovetail.dialects.registry import get, names, register
+from dovetail.layouts.styles import GEMMA, PYTHON, Literals
 from dovetail.parsing.layouts import (
     ARGUMENTS,
-    GEMMA,
     ID,
     NAME,
-    PYTHON,
     Content,
     JsonCall,
     KeyedCall,
-    Literals,
     Quoted,
     Reasoning,
     TaggedCall,

@@ -6,18 +6,16 @@ from dataclasses import replace
 from typing import Literal
 
 from dovetail.dialects.dialect import Dialect
+from dovetail.layouts.styles import GEMMA, PYTHON, TaggedStyle
 from dovetail.parsing.layouts import (
     ARGUMENTS,
-    GEMMA,
     ID,
     NAME,
-    PYTHON,
     Content,
     JsonCall,
     KeyedCall,
     Reasoning,
     TaggedCall,
-    TaggedStyle,
     ToolCalls,
     Turn,
 )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dovetail import formats as f
-from dovetail.dialects.literals import literal_arguments
 from dovetail.dialects.requests import Request, Tool
 from dovetail.dialects.separated import json_arguments, quoted_arguments
 from dovetail.errors import DialectError
+from dovetail.layouts.styles import Literals
 from dovetail.parsing.layouts import (
     ARGUMENTS,
     ID,
@@ -21,7 +21,6 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
-    Literals,
     Quoted,
     TaggedCall,
     ToolCalls,
@@ -357,11 +356,9 @@ class _Maker:
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
         if isinstance(style, Quoted):
-            return quoted_arguments(tool.parameters, style, way.value_ends, tool.path)
+            return quoted_arguments(tool.parameters, style, way.value_ends)
         if isinstance(style, Literals) and style.json_values:
-            return json_arguments(tool.parameters, style, tool.path)
-        if isinstance(style, Literals):
-            return literal_arguments(tool.parameters, style, tool.path)
+            return json_arguments(tool.parameters, style)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
             fields["any_order"] = True

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dovetail.dialects.literals import spell_arguments
 from dovetail.dialects.making import call_pieces
 from dovetail.errors import DialectError
-from dovetail.grammar.json_schema.layouts import Layout, layout_of
+from dovetail.layouts.styles import Layout, Literals, layout_of
 from dovetail.messages import Message, ToolCall, to_json
-from dovetail.parsing.layouts import ID, NAME, Literals, Quoted, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import ID, NAME, Quoted, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect

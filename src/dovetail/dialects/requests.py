@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from dovetail.errors import DialectError
@@ -20,7 +20,6 @@ class Tool:
     name: str
     parameters: dict[str, Any] | bool = True
     builtin: str = ""  # the type of a hosted tool; functions have none
-    path: str = field(default="", compare=False)  # where the schema stands in the request
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +88,15 @@ def _tool(tool: Any, path: str) -> Tool:
         return _function(tool, path)  # the flat form of the Responses interface
     if isinstance(tool, Mapping) and isinstance(tool.get("type"), str) and tool["type"] not in ("", "function"):
         name = _text(tool.get("name", tool["type"]), path + "/name")
-        where = path + "/parameters"
-        return Tool(name, _parameters(tool.get("parameters"), where), tool["type"], where)
+        return Tool(name, _parameters(tool.get("parameters"), path + "/parameters"), tool["type"])
     fix = 'write {"type": "function", "function": {"name": ..., "parameters": {...}}}'
     raise DialectError("this is neither a function nor a hosted tool", path, fix)
 
 
 def _function(function: Mapping[str, Any], path: str) -> Tool:
     name = _text(function.get("name"), path + "/name")
-    where = path + "/parameters"
-    parameters = _parameters(function.get("parameters"), where)
-    return Tool(name, True if function.get("strict") is False else parameters, path=where)
+    parameters = _parameters(function.get("parameters"), path + "/parameters")
+    return Tool(name, True if function.get("strict") is False else parameters)
 
 
 def _parameters(parameters: Any, path: str) -> dict[str, Any] | bool:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.dialects.making import call_pieces
 from dovetail.errors import ExportError
-from dovetail.grammar.json_schema.layouts import layout_of
-from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, Literals, Quoted, TaggedCall, ToolCalls
+from dovetail.layouts.styles import Literals, layout_of
+from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, Quoted, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect

@@ -10,9 +10,9 @@ from typing import Any
 
 from dovetail import formats as f
 from dovetail.errors import SchemaError
-from dovetail.formats.styles import KINDS, Layout
 from dovetail.grammar.json_schema.pointers import resolve
-from dovetail.parsing.layouts import Literals, Quoted
+from dovetail.layouts.styles import KINDS, Layout, Literals
+from dovetail.parsing.layouts import Quoted
 
 _ANNOTATIONS = frozenset("type title description default examples format deprecated $comment".split())
 _KEY = f.RegexFormat(pattern=r"[A-Za-z_][\w.$-]{0,255}")
@@ -22,9 +22,9 @@ Schema = dict[str, Any] | bool
 Member = Callable[[str, Any], f.Format]
 
 
-def json_arguments(schema: Schema, style: Literals, path: str) -> f.Format:
+def json_arguments(schema: Schema, style: Literals) -> f.Format:
     """The arguments of a call, brackets included, with values that are JSON."""
-    root = _root(schema, path)
+    root = _root(schema)
 
     def member(key: str, value: Any) -> f.Format:
         return _sequence(_const(key + style.assign), f.JsonSchemaFormat(json_schema=_with_definitions(root, value)))
@@ -33,9 +33,9 @@ def json_arguments(schema: Schema, style: Literals, path: str) -> f.Format:
     return _arguments(root, style, member, other)
 
 
-def quoted_arguments(schema: Schema, style: Quoted, ends: Sequence[str], path: str) -> f.Format:
+def quoted_arguments(schema: Schema, style: Quoted, ends: Sequence[str]) -> f.Format:
     """The arguments of a call, brackets included, with values between quotes, which hold none of `ends`."""
-    root = _root(schema, path)
+    root = _root(schema)
     middle = style.assign + style.quote
     text = _sequence(f.AnyTextFormat(excludes=tuple(ends)), _const(style.quote))
     layout = Layout("", dict.fromkeys(KINDS, (middle,)), style.quote, python=style.python)
@@ -53,17 +53,16 @@ def quoted_arguments(schema: Schema, style: Quoted, ends: Sequence[str], path: s
     return _arguments(root, style, member, _sequence(_KEY, _const(middle), text))
 
 
-def _root(schema: Schema, path: str) -> Schema:
+def _root(schema: Schema) -> Schema:
     """The schema of an object, behind its reference."""
     if isinstance(schema, dict) and "$ref" in schema:
-        target, path = resolve(schema, schema["$ref"], ())[0], str(schema["$ref"])
-        schema = _with_definitions(schema, target)
+        schema = _with_definitions(schema, resolve(schema, schema["$ref"], ())[0])
     if schema is not True and (not isinstance(schema, dict) or "object" not in _types(schema)):
-        raise SchemaError("arguments are an object", path, 'say "type": "object"')
+        raise SchemaError("arguments are an object", "", 'say "type": "object"')
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
     if not isinstance(properties, dict) or len(properties) > _MAX_PROPERTIES:
         problem = f"this call syntax takes an object of at most {_MAX_PROPERTIES} properties"
-        raise SchemaError(problem, f"{path}/properties", "declare fewer of them")
+        raise SchemaError(problem, "/properties", "declare fewer of them")
     return schema
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, StringConstraints, Tag, ValidationError
 
 from dovetail.formats.explain import format_error
-from dovetail.formats.styles import Layout
+from dovetail.layouts.styles import Layout, Literals, StyleName
 
 _INT32_MAX = 2**31 - 1
 
@@ -27,27 +27,22 @@ TokenRef = Annotated[
     Annotated[Count, Tag("token:id")] | Annotated[FullStr, Tag("token:text")],
     Discriminator(lambda value: "token:text" if isinstance(value, str) else "token:id"),
 ]
-StyleName = Literal[
-    "json",
-    "qwen_xml",
-    "minimax_xml",
-    "minimax_m3_xml",
-    "deepseek_xml",
-    "deepseek_v4_1_xml",
-    "glm_xml",
-    "glm_4_5_xml",
-    "muse_xml",
-    "cohere_xml",
-    "kimi_k3_xml",
-]
 Style = Annotated[
-    Annotated[StyleName, Tag("style:name")] | Annotated[Layout, Tag("style:layout")],
-    Discriminator(lambda value: "style:layout" if isinstance(value, dict | Layout) else "style:name"),
+    Annotated[StyleName, Tag("style:name")]
+    | Annotated[Layout, Tag("style:layout")]
+    | Annotated[Literals, Tag("style:literals")],
+    Discriminator(lambda value: _style_tag(value)),
 ]
 Schema = Annotated[
     Annotated[dict[str, Any], Tag("schema:object")] | Annotated[Bool, Tag("schema:bool")],
     Discriminator(lambda value: "schema:bool" if isinstance(value, bool) else "schema:object"),
 ]
+
+
+def _style_tag(value: object) -> str:
+    if isinstance(value, Literals) or (isinstance(value, dict) and "quotes" in value):
+        return "style:literals"
+    return "style:layout" if isinstance(value, dict | Layout) else "style:name"
 
 
 class FormatModel(BaseModel):
@@ -78,7 +73,7 @@ def _plain(value: Any) -> Any:
     """A field as JSON; a schema is JSON already, however deep."""
     if isinstance(value, FormatModel):
         return value.to_dict()
-    if isinstance(value, Layout):
+    if isinstance(value, Layout | Literals):
         return asdict(value)
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
@@ -91,7 +86,7 @@ class ConstStringFormat(FormatModel):
 
 
 class JsonSchemaFormat(FormatModel):
-    """A value that a JSON Schema describes, written as JSON or in a model family's parameter style.
+    """A value that a JSON Schema describes, written as JSON, in a model family's parameter style, or as literals.
 
     While `strict`, an object that declares properties and is silent on additionalProperties is closed. A schema that
     cannot be held exactly is refused, or where `on_inexact` is "widen" held without the keywords that are too much.

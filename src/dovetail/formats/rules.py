@@ -29,6 +29,7 @@ from dovetail.formats.models import (
     TokenTriggeredTagsFormat,
     TriggeredTagsFormat,
 )
+from dovetail.layouts.styles import Literals
 
 WHITESPACE = " \t\r\n"
 
@@ -116,7 +117,7 @@ def _endless(fmt: Format) -> bool:
 
 
 def _check_schema_excludes(fmt: JsonSchemaFormat, path: str) -> None:
-    if not fmt.excludes or fmt.style == "json":
+    if not fmt.excludes or fmt.style == "json" or isinstance(fmt.style, Literals):
         return
     nests = fmt.style in ("cohere_xml", "minimax_m3_xml") if isinstance(fmt.style, str) else bool(fmt.style.item)
     if nests:

@@ -7,7 +7,7 @@ rules can call each other. The core interns rules by content, so equal rules of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
 
@@ -139,68 +139,18 @@ class AnyOrder:
 
 
 @_node
-class Codes:
-    """Spellings by codes: the core writes them itself, as nearly every grammar asks for some that no other asked for.
-
-    A character is written as the byte that `short` pairs with its code, or as `lead` and its code in two hexadecimal
-    digits of either case. What is not ASCII is written as `beyond`.
-    """
-
-    short: tuple[tuple[int, int], ...]
-    lead: bytes
-    beyond: Node
-
-
-class Spellings(dict[str, "tuple[bytes, Rule]"]):
-    """How each character may be written: as one byte (none: never), or as `lead` and what the rule matches.
-
-    Compared by identity, as one table serves many grammars.
-    """
-
-    __slots__ = ("codes", "compiled", "lead", "others", "plain")
-    __hash__ = object.__hash__  # type: ignore[assignment]
-    __eq__ = object.__eq__
-
-    def __init__(
-        self,
-        lead: bytes,
-        plain: Chars | None = None,
-        others: Mapping[str, Rule] | None = None,
-        codes: Codes | None = None,
-    ) -> None:
-        super().__init__()
-        self.lead = lead
-        # The characters that may stand as they are, where `lead` may not.
-        self.plain = Chars(()) if plain is None else plain
-        # By some letters in order: what follows `lead` to denote any other character.
-        self.others = {} if others is None else others
-        self.codes = codes  # which say the same as `others`
-        self.compiled: object = None  # the core's own: what the table has become there
-
-
-@_node
-class Spelled:
-    """The characters of `text`, each as `spellings` writes it, between two times `quote`.
-
-    Words and keys are what most large grammars are made of, so they have a node of their own. The plain spelling is the
-    one that is forced.
-    """
-
-    text: str
-    spellings: Spellings
-    quote: bytes = b""
-
-
-@_node
 class Unlisted:
-    """A text as `spellings` writes it that is none of `words`, which are ASCII.
+    """A text of `chars` that is none of `words`, which consist of `chars` too, and what follows it.
 
-    Where the text has left all of the words, `tail` follows with the rest of it; where it ends before, `end`.
+    Behind a character that leaves all words stands `rest`: the rest of the text, and what follows. `other` is another
+    way to leave them, with all that comes behind, such as an escape. Where the text ends inside the words, `end`
+    follows.
     """
 
     words: tuple[str, ...]
-    spellings: Spellings
-    tail: Node
+    chars: Chars
+    rest: Node
+    other: Node
     end: Node
 
 
@@ -208,8 +158,8 @@ class Unlisted:
 class Measured:
     """A text of `low` to `high` characters along the edges of an automaton, and `end` behind it.
 
-    A state is its edges, each a character in all its spellings and a state, and whether the text may end there. The
-    first byte of a spelling tells whether it is the plain one, and is not that of `end`; no spelling begins another.
+    A state is its edges, each a character as it is written and a state, and whether the text may end there. The first
+    byte of what is written tells whether it is the character itself or an escape, and is not that of `end`.
     Where `low` is more than 0, a state where the text may end has an edge to another such state: the core keeps the
     number of characters beside the state, and whatever it is, it must be possible to go on.
     """
@@ -231,7 +181,7 @@ class Without:
 
 @_node
 class NewKey:
-    """Nothing, behind the closing quote of a key in a JSON object that did not have this key yet, in any spelling.
+    """Nothing, behind the closing quote of a key in a JSON object that did not have this key yet.
 
     No automaton holds that: a matcher remembers the keys of the objects that are open. Keys grow where every beginning
     of one is the beginning of infinitely many; of others the matcher sees to it that one is left before it begins.
@@ -252,7 +202,6 @@ Node = (
     | Tokens
     | Text
     | AnyOrder
-    | Spelled
     | Unlisted
     | Measured
     | Without
@@ -315,15 +264,6 @@ def unfolded(node: AnyOrder) -> Alt:
     return Alt(tuple(ways))
 
 
-def spelled_out(node: Spelled) -> Seq:
-    """The sequence that a spelled text stands for."""
-    parts: list[Node] = [Lit(node.quote)]
-    for raw, rule in (node.spellings[char] for char in node.text):
-        other = Seq((Lit(node.spellings.lead), Call(rule)))
-        parts.append(Alt((Lit(raw), other)) if raw else other)
-    return Seq((*parts, Lit(node.quote)))
-
-
 def fold_words(words: Iterable[str], fold: Callable[[dict[str, Node], bool, bool], Node]) -> Node:
     """`fold` over the trie of some words: what it gave for each next letter, if a word ends, if at the root."""
     root: _Trie = {}
@@ -348,20 +288,13 @@ def fold_words(words: Iterable[str], fold: Callable[[dict[str, Node], bool, bool
 
 def unlisted_out(node: Unlisted) -> Node:
     """The choice that an unlisted text stands for."""
-    spellings = node.spellings
+    never = complement(node.chars.ranges).ranges
 
     def fold(forks: dict[str, Node], listed: bool, _: bool) -> Node:
-        letters = "".join(sorted(forks))
         ways: list[Node] = [] if listed else [node.end]
-        for char, follows in forks.items():
-            raw, rule = spellings[char]
-            if raw:
-                ways.append(Seq((Lit(raw), follows)))
-            ways.append(Seq((Lit(spellings.lead), Call(rule), follows)))
-        never = complement(spellings.plain.ranges).ranges
-        taken = [(code, code) for code in (*spellings.lead, *map(ord, letters))]
-        ways.append(Seq((complement([*never, *taken]), node.tail)))
-        ways.append(Seq((Lit(spellings.lead), Call(spellings.others[letters]), node.tail)))
+        ways += (Seq((lit(char), follows)) for char, follows in forks.items())
+        outside = complement([*never, *((ord(char), ord(char)) for char in forks)])
+        ways += [Seq((outside, node.rest)), *([] if is_nothing(node.other) else [node.other])]
         return alt(*ways)
 
     return fold_words(node.words, fold)
@@ -425,8 +358,6 @@ def children(node: Node) -> tuple[Node, ...]:
             return parts
         case Repeat(body) | Capture(_, body) | Without(body):
             return (body,)
-        case Spelled():
-            return spelled_out(node).parts
         case Unlisted():
             return (unlisted_out(node),)
         case Measured(states):

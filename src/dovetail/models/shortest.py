@@ -33,8 +33,6 @@ def shortest(root: ir.Rule) -> Iterator[bytes | ir.Tokens]:
                 yield bytes([_nicest(ranges)])
             case ir.Tokens():
                 yield node
-            case ir.Spelled():
-                yield from _plainly(node)
             case ir.Call(rule):
                 pending.append((rule.body, known[id(rule)]))
             case _:
@@ -104,8 +102,8 @@ def _within(body: ir.Node) -> Iterator[ir.Node]:
         yield node
         # The parts of these are made anew each time, but weights go by identity.
         if isinstance(node, ir.Unlisted):
-            pending.extend((node.tail, node.end))
-        elif not isinstance(node, ir.Spelled):
+            pending.extend((node.rest, node.other, node.end))
+        else:
             pending.extend(ir.children(node))
 
 
@@ -119,8 +117,6 @@ def _weigh(node: ir.Node, weights: _Weights, rules: _Weights) -> float:
             return _BYTE if ranges else math.inf
         case ir.Tokens():
             return _BYTE
-        case ir.Spelled():
-            return sum(map(len, _plainly(node))) * _BYTE
         case ir.Call(rule):
             return rules[id(rule)] + 1
         case ir.Alt(parts):
@@ -153,31 +149,14 @@ def _departures(node: ir.Unlisted) -> Iterator[tuple[bytes, ir.Node]]:
     """Short ways to be none of the words: to end before one is complete, or to go on as none of them goes on."""
     prefixes = {word[:length] for word in node.words for length in range(len(word))} | {""}
     for prefix in sorted(prefixes, key=lambda text: (len(text), text)):
-        if not all(node.spellings[char][0] for char in prefix):
-            continue
         if prefix not in node.words:
             yield prefix.encode(), node.end
         going_on = {word[len(prefix)] for word in node.words if word.startswith(prefix) and len(word) > len(prefix)}
-        plain = node.spellings.plain.ranges
         for char in _LETTERS:
-            if char not in going_on and any(low <= ord(char) <= high for low, high in plain):
-                yield (prefix + char).encode(), node.tail
+            if char not in going_on and any(low <= ord(char) <= high for low, high in node.chars.ranges):
+                yield (prefix + char).encode(), node.rest
                 break
-
-
-def _plainly(node: ir.Spelled) -> Iterator[bytes]:
-    """Each character as it is, or where it cannot be, in the shortest of its other spellings."""
-    yield node.quote
-    for char in node.text:
-        raw, rule = node.spellings[char]
-        if raw:
-            yield raw
-        else:
-            yield node.spellings.lead
-            for piece in shortest(rule):
-                assert isinstance(piece, bytes)
-                yield piece
-    yield node.quote
+        yield prefix.encode(), node.other
 
 
 def _nicest(ranges: tuple[tuple[int, int], ...]) -> int:

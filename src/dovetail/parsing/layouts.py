@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from dovetail.formats.styles import Layout
+from dovetail.layouts.styles import Layout, Literals, TaggedStyle
 
 
 class Field(Enum):
@@ -18,47 +18,6 @@ class Field(Enum):
 
 
 NAME, ID, ARGUMENTS = Field.NAME, Field.ID, Field.ARGUMENTS
-
-# The markup of one tagged parameter in each style is a row of dovetail.grammar.json_schema.layouts.
-TaggedStyle = Literal[
-    "qwen_xml",
-    "minimax_xml",
-    "minimax_m3_xml",
-    "deepseek_xml",
-    "deepseek_v4_1_xml",
-    "glm_xml",
-    "glm_4_5_xml",
-    "muse_xml",
-    "cohere_xml",
-    "kimi_k3_xml",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Literals:
-    """A call syntax: `begin`, `key` `assign` value joined by `separator`, `end`; values are literals.
-
-    Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
-    Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
-    Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
-    Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, strings hold line breaks.
-    Where `json_values`, values are JSON, whose own separators may be written otherwise than `separator`.
-    """
-
-    begin: str
-    end: str
-    assign: str
-    separator: str
-    quotes: tuple[str, ...]
-    escapes: bool
-    bare_keys: bool
-    true: str = "true"
-    false: str = "false"
-    null: str = "null"
-    sorted_keys: bool = False
-    quoted_keys: bool = False
-    raw_lines: bool = False
-    json_values: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +35,6 @@ class Quoted:
     quote: str
     python: tuple[str, ...] = ()
 
-
-PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")
-PYTHON_DICT = Literals("{", "}", ": ", ", ", ("'", '"'), True, False, "True", "False", "None", quoted_keys=True)
-GEMMA = Literals("{", "}", ":", ",", ('<|"|>',), False, True, sorted_keys=True)
 
 ArgumentStyle = Literal["json"] | TaggedStyle | Layout | Literals | Quoted
 

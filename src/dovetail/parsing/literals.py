@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from dovetail.layouts.styles import Literals
 from dovetail.messages import from_json, to_json
-from dovetail.parsing.layouts import Literals
 from dovetail.parsing.signs import SIGN_CLASS, either
 from dovetail.parsing.stops import Stops
 from dovetail.parsing.tape import Steps, literal, peek, run, space

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+from dovetail.layouts.styles import Literals
 from dovetail.parsing import json_text, literals, quoted, tagged
 from dovetail.parsing.channels import Channels
 from dovetail.parsing.declared import Declared
@@ -19,7 +20,6 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
-    Literals,
     Quoted,
     Reasoning,
     TaggedCall,

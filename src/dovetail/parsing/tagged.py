@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dovetail.grammar.json_schema.layouts import Layout, layout_of
+from dovetail.layouts.styles import Layout, layout_of
 from dovetail.messages import to_json
 from dovetail.parsing import json_text
 from dovetail.parsing.declared import Declared

@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dovetail.dialects.literals import literal_arguments
 from dovetail.errors import InputError, ResponseTemplateError
 from dovetail.formats import StructuralTag, load_format
-from dovetail.grammar.json_schema.layouts import LAYOUTS
-from dovetail.parsing.layouts import Literals
+from dovetail.layouts.styles import LAYOUTS, Literals
 from dovetail.response_templates import shapes
 from dovetail.response_templates.content import RESERVED, pointer
 from dovetail.response_templates.delimiters import Delimiter
@@ -250,7 +248,7 @@ class _Converter:
             raise _refused(item, "content_args", f"the string delimiter {start!r}, which overlaps with itself,")
         syntax = Literals("{", "}", ":", ",", (start,), escapes=False, bare_keys=True)
         excludes = [*self._excludes(item), *RESERVED]
-        return literal_arguments(schema, syntax, "/parameters", excludes).model_dump()
+        return {"type": "json_schema", "json_schema": schema, "style": asdict(syntax), "excludes": excludes}
 
     def _markup(self, item: Field, schema: Any) -> FormatDict:
         """Arguments as tags, where the tag pattern reads one of the styles that we write."""

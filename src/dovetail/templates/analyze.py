@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.dialects import Dialect
 from dovetail.dialects.making import call_pieces
-from dovetail.formats.styles import Layout
-from dovetail.parsing.layouts import Literals, Quoted, TaggedCall
+from dovetail.layouts.styles import Layout, Literals
+from dovetail.parsing.layouts import Quoted, TaggedCall
 
 if TYPE_CHECKING:
     from dovetail.templates.analysis.evidence import Analysis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -31,6 +32,16 @@ def until(happened: Callable[[], object], limit_s: float = 30.0) -> None:
     while not happened():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def alive(words: str) -> bool:
+    """Whether a process runs whose command line holds these words; inside a sandbox it has another number."""
+    wanted = words.replace(" ", "\0").encode()
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if wanted in file.read_bytes():
+                return True
+    return False
 
 
 class Bench:
@@ -64,6 +75,10 @@ class Bench:
         folder = self.home / ".dovetail"
         folder.mkdir(exist_ok=True)
         (folder / "settings.json").write_text(json.dumps(settings))
+
+    def project_settings(self, **settings: Any) -> None:
+        """The settings file of the project."""
+        self.write(".dovetail/settings.json", json.dumps(settings))
 
     def command(self, *arguments: str, stdin: str | None = None) -> Finished:
         """`dovetail run` without a scripted model."""

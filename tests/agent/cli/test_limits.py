@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from tests.agent import chaos
-from tests.agent.cli.conftest import Bench, until
+from tests.agent.cli.conftest import Bench, alive, until
 from tests.agent.servers import Call, Received, Reply, ScriptedServer
 
 NOTE = "Note: --json-schema is active. If the model never called structured_output, verify it isn't denied by"
@@ -117,15 +117,26 @@ def test_a_signal_while_the_model_talks_ends_with_130(bench: Bench, number: int,
 
 
 def test_a_signal_while_a_tool_runs_kills_its_processes(bench: Bench) -> None:
-    command = "echo $$ > pid; touch started; sleep 60"
+    command = "touch started; sleep 60.25"
     with ScriptedServer([Reply(Call("run_shell_command", {"command": command}, "slow"))]) as server:
         running = bench.start(server, "-y", form="stream-json")
         until((bench.workspace / "started").exists)
         running.send(signal.SIGINT)
         finished = running.finish()
     assert (130, ["slow"]) == (finished.code, list(finished.results()))
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((bench.workspace / "pid").read_text()), 0)
+    assert not alive("sleep 60.25")
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+def test_nothing_outlives_a_run_that_is_killed(bench: Bench, sandbox: str) -> None:
+    command = "touch started; setsid sleep 61.25 & sleep 61.25"
+    with ScriptedServer([Reply(Call("run_shell_command", {"command": command}, "slow"))]) as server:
+        running = bench.start(server, "-y", "--sandbox", sandbox, form="stream-json")
+        until((bench.workspace / "started").exists)
+        assert alive("sleep 61.25")
+        running.send(signal.SIGKILL)
+        running.finish()
+    until(lambda: not alive("sleep 61.25"))
 
 
 def test_the_first_cause_wins(bench: Bench) -> None:

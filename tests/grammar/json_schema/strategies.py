@@ -14,7 +14,7 @@ texts = st.one_of(
     st.sampled_from(["", "a", "b", "ab", "abc", "é", "a1", '"', "\\", "\n", "😀", "c😀"]), st.text(max_size=4)
 )
 numbers = st.one_of(
-    st.integers(-12, 12), st.sampled_from([0.5, -0.5, 1.0, 2.5, 9.99, 10.5, -3.25, 100, 1e10, 123456789012345678901])
+    st.integers(-12, 12), st.sampled_from([0.5, -0.5, 2.5, 9.99, 10.5, -3.25, 100, 10000000000, 123456789012345678901])
 )
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 values: st.SearchStrategy[Any] = st.recursive(

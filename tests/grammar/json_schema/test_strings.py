@@ -45,9 +45,10 @@ def test_a_string_is_what_its_patterns_say_and_none_of_what_is_barred(
     assert [] == [text for text in no if takes(node, text)]
 
 
-def test_what_is_barred_is_barred_in_every_spelling() -> None:
+def test_what_is_left_by_what_is_barred_has_one_spelling() -> None:
     node = strings.matching((), 0, None, ("b",))
-    assert [True, False, False] == [takes(node, text) for text in ('"a"', '"b"', r'"\u0062"')]
+    texts = ('"a"', '"b"', r'"\u0062"', r'"\u0061"', r'"\n"', r'"\u000a"')
+    assert [True, False, False, False, True, False] == [takes(node, text) for text in texts]
 
 
 PATTERNS = st.lists(st.sampled_from(["a", "^a", "b$", "^(ab)*$", "a.?b", "^.{2,3}$", "[^a]"]), max_size=2)

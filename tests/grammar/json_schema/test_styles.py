@@ -9,7 +9,7 @@ import pytest
 from dovetail.engine import accepts
 from dovetail.errors import FormatError, SchemaError
 from dovetail.grammar import ir, json_schema
-from dovetail.grammar.json_schema.layouts import KINDS, Layout
+from dovetail.layouts.styles import KINDS, Layout
 
 
 def takes(style: str | Layout, schema: Any, text: str, **options: Any) -> bool:
@@ -175,6 +175,17 @@ def test_a_pad_is_white_space() -> None:
 def test_strings_are_raw_and_other_values_are_json(schema: Any, yes: list[str], no: list[str]) -> None:
     assert yes == [text for text in yes if value(schema, text)]
     assert [] == [text for text in no if value(schema, text)]
+
+
+def test_values_as_python_writes_them_keep_to_their_schema() -> None:
+    layout = Layout("<p k=", dict.fromkeys(KINDS, (">",)), "</p>", python=("boolean", "null", "object", "array"))
+    items = {"type": "array", "items": {"type": ["boolean", "string"], "pattern": "^a"}}
+    schema = {"type": "object", "properties": {"v": items, "w": {"type": "boolean"}}, "additionalProperties": False}
+    yes = ["[True, 'a', \"ab\"]", '[true,"a"]', "[]"]
+    no = ["[None]", "['b']", "[True,]", "[1]"]
+    assert yes == [text for text in (*yes, *no) if takes(layout, schema, f"<p k=v>{text}</p>")]
+    assert takes(layout, schema, "<p k=w>False</p>")
+    assert not takes(layout, schema, "<p k=w>None</p>")
 
 
 def test_excluded_words_stay_out_of_raw_text_and_of_strings_inside() -> None:

@@ -3,49 +3,34 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dovetail as dt
+from dovetail.engine import accepts
+from dovetail.grammar import ir
 from dovetail.grammar.json_schema.choices import MAX_CONTEXTS
 from dovetail.grammar.json_schema.reading import Reader
-from dovetail.grammar.json_schema.shapes import properties, variants
-from dovetail.grammar.json_schema.ways import simplified
+from dovetail.grammar.json_schema.ways import choice
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
 
 
-def tagged(tag: str, **members: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": {"tag": {"const": tag}, **members}, "required": ["tag"]}
+LETTERS = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(tuple)
 
 
-WAYS: list[tuple[list[Any], int, int]] = [
-    # branches of anyOf, ways in any order, ways in the declared order
-    ([tagged("a", x=TEXT), tagged("b", x={"type": "string"})], 1, 1),
-    ([tagged("a", x=TEXT), tagged("b", x=NUMBER)], 2, 2),
-    ([tagged("a"), {"type": "object", "properties": {"tag": False}}], 1, 1),
-    ([tagged("a"), {"type": "object", "properties": {"tag": {"const": "a"}}}], 1, 1),
-    ([tagged("a", x=TEXT), tagged("a")], 1, 2),
-    ([tagged("a", x=TEXT), tagged("a", x={})], 1, 1),
-    ([tagged("a", x=TEXT), {**tagged("a", x=TEXT), "maxProperties": 1}], 2, 2),
-    ([tagged("a", x=TEXT), {**tagged("a"), "additionalProperties": False}], 1, 2),
-    ([tagged("a", x=TEXT), {"type": "object", "properties": {"x": TEXT, "tag": {"const": "a"}}}], 1, 2),
-]
-
-
-def ways(branches: list[Any], free_order: bool) -> int:
-    schema = {"anyOf": branches}
-    reader = Reader(schema)
-    shapes = [properties(facts.objects, reader) for facts in reader.read(((schema, ()),))]
-    return len(simplified([one for shape in shapes for one in variants(shape, ())], reader, free_order))
-
-
-@pytest.mark.parametrize(("branches", "free", "ordered"), WAYS)
-def test_ways_become_fewer_where_one_covers_another_or_one_key_tells_them_apart(
-    branches: list[Any], free: int, ordered: int
-) -> None:
-    assert (free, ordered) == (ways(branches, True), ways(branches, False))
+@given(words=st.lists(LETTERS, min_size=1, max_size=5))
+def test_a_beginning_that_ways_share_is_written_once(words: list[tuple[str, ...]]) -> None:
+    node = choice([ir.Seq(tuple(map(ir.lit, word))) for word in words], ())
+    for letters in (word for size in range(5) for word in product("ab", repeat=size)):
+        assert (letters in words) == accepts(ir.Rule("root", node), "".join(letters))
+    if isinstance(node, ir.Alt):
+        begins = [way.parts[0] if isinstance(way, ir.Seq) and way.parts else way for way in node.parts]
+        assert len(begins) == len(set(begins))
 
 
 KINDS = [{"properties": {"kind": {"const": kind}}} for kind in "abc"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.parsing.layouts import ID, PYTHON_DICT, JsonCall, KeyedCall, Literals, TaggedCall
+from dovetail.layouts.styles import PYTHON_DICT, Literals
+from dovetail.parsing.layouts import ID, JsonCall, KeyedCall, TaggedCall
 from dovetail.templates.analysis import analyse_template
 from dovetail.templates.analysis.probes import Prober
 from dovetail.templates.analysis.verify import PROBES, verifier_of

@@ -202,11 +202,11 @@ def _plain(result: ToolResult) -> Called:
 
 
 def _refusal(name: str, decision: Decision) -> str:
-    if decision.reason:
-        return decision.reason
     start = f'Dovetail requires permission to use "{name}", but that permission was declined'
     if decision.verdict == "ask":
-        return f"{start} (non-interactive mode cannot prompt for confirmation)."
+        return f"{start} (non-interactive mode cannot prompt for confirmation). {decision.reason}".strip()
+    if decision.reason:
+        return decision.reason
     return f'{start}. Matching deny rule: "{decision.rule}".' if decision.rule else f"{start}."
 
 

@@ -9,15 +9,53 @@ import signal
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from dovetail.agent.environment import PYTHON, without_keys
 
 # How long a group of processes may take to end by itself after SIGTERM.
 GRACE_S = 1.0
 _POLL_S = 0.005
 _MAX_SWEEPS = 200
+_REAPER = Path(__file__).with_name("reaper.py")
 # The environment variable that marks everything that a call started, wherever it went.
 MARK = "DOVETAIL_CALL"
+
+
+def new_mark() -> str:
+    """A mark for what one call starts; should this process be killed, another one ends everything that carries it."""
+    return f"{_run_mark(os.getpid())}.{uuid.uuid4().hex}"
+
+
+@cache
+def _run_mark(_pid: int) -> str:
+    """The beginning of all marks of this process, once its reaper runs."""
+    mark = uuid.uuid4().hex
+    if PYTHON and Path("/proc/self/environ").exists():
+        _start_reaper(mark)
+    return mark
+
+
+def _start_reaper(mark: str) -> None:
+    ours, theirs = os.pipe()  # the end that this process keeps is closed by nobody but its death
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.posix_spawn(
+            PYTHON,
+            [PYTHON, "-I", "-S", str(_REAPER), f"{MARK}={mark}."],
+            {"PATH": os.defpath},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, end, number) for end, number in ((ours, 0), (nothing, 1), (nothing, 2))
+            ],
+            setsid=True,
+        )
+    except OSError:  # without it the run works as well, and only a SIGKILL leaves something behind
+        os.close(theirs)
+    finally:
+        os.close(ours)
+        os.close(nothing)
 
 
 @asynccontextmanager
@@ -28,9 +66,9 @@ async def running(
 
     Also gone are descendants that left the session, where /proc tells which carry the mark in their environment.
     """
-    mark = uuid.uuid4().hex
+    mark = new_mark()
     start = asyncio.create_subprocess_exec(
-        *command, env={**(os.environ if env is None else env), MARK: mark}, start_new_session=True, **options
+        *command, env={**(without_keys() if env is None else env), MARK: mark}, start_new_session=True, **options
     )
     starting = asyncio.ensure_future(start)
     try:

@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import regex
 
+from dovetail.agent.environment import program_outside
 from dovetail.agent.patterns import matches_path
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, ticking, whole
@@ -82,8 +82,8 @@ async def _ripgrep(
     pattern: str, files: Sequence[str], ignore_case: bool, limit: int, context: ToolContext
 ) -> list[Match] | None:
     """The matches that ripgrep finds, None where there is no ripgrep or it does not take the pattern."""
-    program = shutil.which("rg")
-    if program is None:
+    program = program_outside("rg", [context.workspace])
+    if not program:
         return None
     plain = _PLAIN_BRACE.sub(lambda match: match[1] or r"\{", pattern)
     sizes = ["--max-filesize", str(MAX_FILE_BYTES), "--max-count", str(limit + 1)]

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shutil
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from dovetail.agent.environment import without_keys
 from dovetail.agent.protocols import ToolContext
+from dovetail.agent.sandbox import NoSandbox, Sandbox
 from dovetail.agent.tools.base import Builtin, parameters, permitted, text, whole, why
 from dovetail.agent.tools.processes import exited, running
 from dovetail.agent.types import ToolError, ToolOutput
+from dovetail.errors import DovetailError
 
 MAX_TIMEOUT_MS = 600_000
 _CHUNK = 1 << 16
+_PLAIN_OUTPUT = {"DOVETAIL": "1", "PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb"}
 # How long output may still come after the command itself has ended: from what it left in the background.
 _TAIL_S = 0.2
 
@@ -58,28 +61,35 @@ class Capped:
         return (b"".join(self._head) + gap + b"".join(self._tail)).decode("utf-8", "replace")
 
 
-async def _shell(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+async def _shell(args: Mapping[str, Any], context: ToolContext, sandbox: Sandbox, keep: Collection[str]) -> ToolOutput:
     command = args["command"]
     if not command.strip() or "\0" in command:
         raise ToolError("the command is empty or holds a zero byte")
     folder = permitted(context, args.get("directory", "."))
     timeout_s = args["timeout"] / 1000 if "timeout" in args else context.limits.timeout_s
     output = Capped(context.limits.max_output_bytes)
-    started = running(
-        shutil.which("bash") or "/bin/sh",
-        "-c",
-        command,
-        cwd=folder,
-        env={**os.environ, "DOVETAIL": "1", "PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    words = (shutil.which("bash") or "/bin/sh", "-c", command)
+    confined = sandbox.confined(words, folder)
     try:
+        launch = await asyncio.to_thread(confined.__enter__)  # it may look at many files
+    except (DovetailError, OSError) as error:
+        raise ToolError(f"the command cannot be put into the sandbox: {error}") from error
+    try:
+        started = running(
+            *launch.words,
+            cwd=folder,
+            env={**without_keys(keep=keep), **_PLAIN_OUTPUT, **launch.variables},
+            pass_fds=launch.descriptors,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         async with started as process:
             ended = await _follow(process, output, timeout_s, context.cancel)
     except OSError as error:
         raise ToolError(f"the command cannot be started: {why(error)}") from error
+    finally:
+        confined.__exit__(None, None, None)
     return _told(process.returncode or 0, output.text(), ended, timeout_s)
 
 
@@ -117,16 +127,26 @@ def _told(code: int, output: str, ended: str, timeout_s: float) -> ToolOutput:
     return ToolOutput(f"{body}[{status}]", display=output if output.strip() else f"[{status}]")
 
 
-SHELL = Builtin(
-    "run_shell_command",
-    "Runs a command with bash -c and returns its output (standard output and error together) and exit code. "
-    "It has no terminal and no standard input, and everything it starts is ended with it.",
-    parameters(
-        "command",
-        command=text("the command line"),
-        description=text("what it does, in a few words"),
-        directory=text("the folder to run it in, the workspace by default"),
-        timeout=whole("time limit in milliseconds", minimum=1, maximum=MAX_TIMEOUT_MS),
-    ),
-    _shell,
-)
+def shell_tool(sandbox: Sandbox | None = None, keep: Collection[str] = ()) -> Builtin:
+    """The tool that runs commands in a sandbox, without the keys of providers but those that are to be kept."""
+    used = sandbox or NoSandbox()
+
+    async def run(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        return await _shell(args, context, used, keep)
+
+    return Builtin(
+        "run_shell_command",
+        "Runs a command with bash -c and returns its output (standard output and error together) and exit code. "
+        f"It has no terminal and no standard input, and everything it starts is ended with it.{used.notice}",
+        parameters(
+            "command",
+            command=text("the command line"),
+            description=text("what it does, in a few words"),
+            directory=text("the folder to run it in, the workspace by default"),
+            timeout=whole("time limit in milliseconds", minimum=1, maximum=MAX_TIMEOUT_MS),
+        ),
+        run,
+    )
+
+
+SHELL = shell_tool()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.errors import ExportError, GrammarError, LimitError
-from dovetail.grammar import ir
+from dovetail.grammar import ir, regex
 from dovetail.grammar.export.text import free_text
-from dovetail.grammar.regex import regular
 
 MAX_ANY_ORDER = 5
 MAX_MEASURED = 10_000
@@ -54,8 +53,6 @@ class _Copy:
                 return ir.seq(*(self._node(part, depth + 1) for part in parts))
             case ir.Alt(parts):
                 return ir.alt(*(self._node(part, depth + 1) for part in parts))
-            case ir.Spelled():
-                return self._node(ir.spelled_out(node), depth)
             case ir.Unlisted():
                 return self._node(ir.unlisted_out(node), depth)
             case ir.Measured():
@@ -112,7 +109,7 @@ class _Copy:
     def _expand(self, node: ir.Text | ir.Without, depth: int) -> ir.Node:
         try:
             if isinstance(node, ir.Without):
-                return regular.without(node.body, node.excludes)
+                return regex.without(node.body, node.excludes)
             stops = tuple((stop, self._node(arm, depth + 1)) for stop, arm in node.stops)
             after = None if node.after is None else self._node(node.after, depth + 1)
             return free_text(replace(node, stops=stops, after=after), f"{self._current}-text")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
-from dovetail.grammar.regex.regular import decoded
-from dovetail.grammar.regex.rules import chars
+from dovetail.grammar.regex.nodes import chars
+from dovetail.grammar.regex.syntax import decoded
 
 MAX_RULES = 10_000
 
@@ -34,7 +34,7 @@ def free_text(text: ir.Text, name: str) -> ir.Node:
             may_end = round_ >= text.min_chars
             branches: list[ir.Node] = [text.after] if may_end and text.after is not None else []
             if ahead is not None:
-                branches += [ir.seq(chars(list(to.ranges)), ir.Call(ahead[at])) for at, to in words.steps(state)]
+                branches += [ir.seq(chars(to.ranges), ir.Call(ahead[at])) for at, to in words.steps(state)]
             stops = _stop_choices(text, words, state) if may_end else []
             branches += [ir.Call(shared)] if stops and stops == everywhere else stops
             rule.body = ir.alt(*branches)

@@ -4,10 +4,10 @@
                                          --tagged----> parameters in the markup of a model family, JSON inside
 
 Exactly JSON Schema, in the draft that `$schema` names or 2020-12, with these bounds. `strict` closes an object that
-declares properties and is silent about others. Properties come in declared order, or in any order where asked for; keys
-and strings in any spelling. Integers may be written 5, 5.0 or 5e1, but not 50e-1; numbers between bounds plain or with
-one digit before the point and an exponent; multiples without an exponent. Escapes of lone surrogates are refused: they
-denote no text. What cannot be held exactly is an error that lists all such keywords.
+declares properties and is silent about others. Properties come in declared order, or in any order where asked for.
+Every value has one canonical spelling: keys, enums, constants and restricted strings as `json.dumps(value,
+ensure_ascii=False)` writes them, integers without a fraction, numbers with limits without an exponent. Free strings may
+also use the escapes of RFC 8259. What cannot be held exactly is an error that lists all such keywords.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from typing import Any
 
 from dovetail.errors import FormatError, InputError, SchemaError
 from dovetail.grammar.ir import NOTHING, Node, is_nothing
+from dovetail.grammar.regex import limited
+from dovetail.layouts.styles import LAYOUTS, STYLES, Layout, Literals
 
-from .layouts import LAYOUTS, Layout
+from .literals import literal_spelling
 from .lowering import Lowering
 from .pointers import render
-from .prune import prune
+from .prune import matches
 from .reading import Reader
-from .references import draft_of
 from .report import Finding, SchemaReport, report
+from .spelling import DEFAULT_WHITESPACE, json_spelling
 from .tagged import Tagged
-from .text import DEFAULT_WHITESPACE, pieces
 from .values import UNKNOWN, Content
 from .values import content as content_of
 
 __all__ = ["STYLES", "Content", "Finding", "SchemaReport", "explain_schema", "lower"]
 
-STYLES = ("json", *LAYOUTS)
+Style = str | Layout | Literals
 
 _MAX_CACHED = 1024
 _MAX_CACHED_VALUES = 1 << 12
@@ -43,7 +44,7 @@ _cache: OrderedDict[Any, Node] = OrderedDict()
 def lower(
     schema: Any,
     *,
-    style: str | Layout = "json",
+    style: Style = "json",
     strict: bool = True,
     any_order: bool = False,
     max_whitespace: int | None = None,
@@ -86,7 +87,7 @@ def lower(
 def explain_schema(
     schema: Any,
     *,
-    style: str | Layout = "json",
+    style: Style = "json",
     strict: bool = True,
     any_order: bool = False,
     registry: Mapping[str, Any] | None = None,
@@ -113,28 +114,33 @@ def _told_where(error: Exception, path: str) -> InputError:
             return SchemaError(problem, path, "use finite numbers of a few thousand digits at most")
 
 
+@limited()
 def _lower(
     schema: Any,
     registry: Mapping[str, Any] | None,
-    style: str | Layout,
+    style: Style,
     strict: bool,
     any_order: bool,
-    max_whitespace: int | None,
+    width: int | None,
     excludes: tuple[str, ...],
     pad: str = "",
 ) -> tuple[Lowering, Node]:
-    width = DEFAULT_WHITESPACE if max_whitespace is None else max_whitespace
-    reader = Reader(schema, registry, strict)
-    shared = pieces(width, tuple(map(str.encode, excludes)), draft_of(schema) <= 4)
-    lowering = Lowering(reader, shared, any_order)
     if pad.strip():
         raise FormatError(f"the pad {pad!r} is not white space", "", "write the rest into the style")
-    if style == "json":
-        node = lowering.value(((schema, ()),))
-        lowering.finish()
-        return lowering, prune(node) if lowering.doubtful and not lowering.is_met() else node
-    node = Tagged(lowering, _layout(style, excludes), pad.encode()).arguments(((schema, ()),))
-    return lowering, prune(node) if lowering.doubtful else node
+    reader = Reader(schema, registry, strict)
+    words, root = tuple(map(str.encode, excludes)), ((schema, ()),)
+    if isinstance(style, Literals):
+        spelling = literal_spelling(style, words)
+        lowering = Lowering(reader, spelling, any_order)
+        node = lowering.arguments(root, spelling.arguments())
+    else:
+        lowering = Lowering(reader, json_spelling(DEFAULT_WHITESPACE if width is None else width, words), any_order)
+        if style == "json":
+            node = lowering.value(root)
+            lowering.finish()
+        else:
+            node = Tagged(lowering, _layout(style, excludes), pad.encode()).arguments(root)
+    return lowering, node if not lowering.doubtful or matches(node) else NOTHING
 
 
 def _inexact(findings: dict[tuple[str, str], str]) -> SchemaError:

@@ -41,6 +41,8 @@ def admits(reader: Reader, facts: Facts, value: Any) -> bool:
 
 def without_sure(reader: Reader, shape: Items) -> Items:
     """The items of an array without the demands that each of a few listed values meets: then it is enough to count."""
+    if not shape.contains:
+        return shape
     branches = reader.known(shape.rest)
     if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
         return shape

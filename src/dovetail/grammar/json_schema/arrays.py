@@ -14,8 +14,9 @@ from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
 from .pointers import Where
 from .reading import Reader
+from .spelling import Parts
 from .states import States, Steps
-from .text import Pieces, concat
+from .text import concat
 
 MAX_STATES = 2_000
 MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
@@ -107,7 +108,6 @@ class Counting:
         self._shape = shape
         self._reader = reader
         self._value = value
-        self.values: list[Node] = []  # what items may be
         bounds = [len(shape.prefix), shape.low, *(one.start for one in shape.contains)]
         self._longest = max(bounds) if shape.high is None else shape.high
 
@@ -151,7 +151,6 @@ class Counting:
             else:
                 node = self._value(demands)
                 if not is_nothing(node):
-                    self.values.append(node)
                     found.append((node, _State(True, length, tuple(met))))
         return found
 
@@ -191,22 +190,21 @@ def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
     return alt(*ways)
 
 
-def more_items(item: Node, low: int, high: int | None, pieces: Pieces) -> Node:
+def more_items(item: Node, low: int, high: int | None, comma: Parts, ws: Parts) -> Node:
     """Items with their commas; where they are counted, they get a rule of their own."""
     if high is not None and high <= 0:
         return EMPTY
-    body = Seq((*pieces.comma, item, *pieces.ws))
+    body = Seq((*comma, item, *ws))
     if low == 0 and high is None:
         return Repeat(body, 0, None)
     return Repeat(Call(Rule("item", body)), low, high)
 
 
-def in_sequence(first: list[Node], tail: Node, low: int, pieces: Pieces) -> Node:
+def in_sequence(first: list[Node], tail: Node, low: int, comma: Parts, ws: Parts) -> Node:
     """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
     node = tail
     for index in range(len(first) - 1, -1, -1):
-        comma = pieces.comma if index else ()
-        node = concat(*comma, first[index], *pieces.ws, node)
+        node = concat(*(comma if index else ()), first[index], *ws, node)
         if index >= low:
             node = optional(node)
     return node

@@ -10,7 +10,7 @@ from dovetail.grammar.regex import intersect
 
 from . import strings
 from .admission import admits
-from .facts import ANY_TYPE, NUMBER, OBJECT, STRING, Facts, Located
+from .facts import ANY_TYPE, OBJECT, STRING, Facts, Located
 from .pointers import render
 from .reading import Reader
 from .shapes import Properties, properties
@@ -60,8 +60,6 @@ def disjoint(
     for one, other in ((left, right), (right, left)):
         if one.values is not None:
             return not any(admits(reader, other, value) for value in one.values)
-    if common == NUMBER:
-        return _apart(left, right) or _apart(right, left)
     if common == STRING:
         return _strings(left, right)
     return common == OBJECT and depth < MAX_DEPTH and _objects(reader, left, right, depth, needed)
@@ -82,14 +80,6 @@ def _strings(left: Facts, right: Facts) -> bool:
         return strings.language((*ours, *theirs), 0, None) == NOTHING
     except LimitError:
         return False
-
-
-def _apart(left: Facts, right: Facts) -> bool:
-    """Whether all numbers of `left` lie below those of `right`."""
-    if left.maximum is None or right.minimum is None:
-        return False
-    (high, open_above), (low, open_below) = left.maximum, right.minimum
-    return high < low or (high == low and (open_above or open_below))
 
 
 def _objects(reader: Reader, left: Facts, right: Facts, depth: int, needed: frozenset[str]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
-from .formats import FORMATS, UNSUPPORTED
+from .formats import FORMATS
 from .own import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES, SOME_ITEM
 from .pointers import Where, located, render
 from .values import check_depth, identity
@@ -36,81 +36,35 @@ _FEW_VALUES = 50
 class Facts:
     """What holds for a value once every choice is made; `objects` and `arrays` are the schemas to ask about members."""
 
-    __slots__ = (
-        "_bars",
-        "_lists",
-        "absent",
-        "arrays",
-        "banned",
-        "barred",
-        "closed",
-        "divisors",
-        "fewest",
-        "fraction",
-        "high",
-        "integer",
-        "low",
-        "maximum",
-        "minimum",
-        "most",
-        "needed",
-        "objects",
-        "patterns",
-        "types",
-        "values",
-        "within",
-    )
-
-    def __init__(self) -> None:
-        self.types = ANY_TYPE
-        self.integer = False
-        self.fraction = False
-        self.values: list[Any] | None = None
-        self.banned: tuple[Any, ...] = ()  # scalars that the value is none of
-        self.minimum: Bound | None = None
-        self.maximum: Bound | None = None
-        self.divisors: tuple[Divisor, ...] = ()
-        self.low = 0
-        self.high: int | None = None
-        self.patterns: tuple[Pattern, ...] = ()
-        self.barred: tuple[Pattern, ...] = ()  # patterns that are not found in the string
-        self.objects: tuple[Located, ...] = ()
-        self.arrays: tuple[Located, ...] = ()
-        # Of the items of an array and the members of an object, as much as tells early that a branch is impossible.
-        self.fewest = 0
-        self.most: int | None = None
-        self.needed: frozenset[str] = frozenset()
-        self.absent: frozenset[str] = frozenset()
-        self.closed: frozenset[str] | None = None  # the only keys there can be
-        self.within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
-        self._lists: frozenset[Hashable] | None = None
-        self._bars: frozenset[Hashable] | None = None
+    # Defaults of the class, so that a copy has to carry only what is said.
+    types = ANY_TYPE
+    integer = False
+    fraction = False
+    values: list[Any] | None = None
+    banned: tuple[Any, ...] = ()  # scalars that the value is none of
+    minimum: Bound | None = None
+    maximum: Bound | None = None
+    divisors: tuple[Divisor, ...] = ()
+    low = 0
+    high: int | None = None
+    patterns: tuple[Pattern, ...] = ()
+    barred: tuple[Pattern, ...] = ()  # patterns that are not found in the string
+    objects: tuple[Located, ...] = ()
+    arrays: tuple[Located, ...] = ()
+    # Of the items of an array and the members of an object, as much as tells early that a branch is impossible.
+    fewest = 0
+    most: int | None = None
+    needed: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
+    closed: frozenset[str] | None = None  # the only keys there can be
+    within: tuple[tuple[int, dict[Any, Any]], ...] = ()  # which schema applied as a part of which other
+    _lists: frozenset[Hashable] | None = None
+    _bars: frozenset[Hashable] | None = None
 
     def copy(self) -> Facts:
         """The same facts, to go on from."""
-        new = Facts.__new__(Facts)
-        # One by one: branches are copied more often than anything else is done with them.
-        new.types = self.types
-        new.integer = self.integer
-        new.fraction = self.fraction
-        new.values = self.values
-        new.banned = self.banned
-        new.minimum = self.minimum
-        new.maximum = self.maximum
-        new.divisors = self.divisors
-        new.low = self.low
-        new.high = self.high
-        new.patterns = self.patterns
-        new.barred = self.barred
-        new.objects = self.objects
-        new.arrays = self.arrays
-        new.fewest = self.fewest
-        new.most = self.most
-        new.needed = self.needed
-        new.absent = self.absent
-        new.closed = self.closed
-        new.within = self.within
-        new._lists = new._bars = None
+        new = Facts()
+        new.__dict__.update(self.__dict__)
         return new
 
     def strike(self) -> None:
@@ -392,20 +346,3 @@ HANDLERS: dict[Any, Callable[[Facts, Any, Where], None]] = {
     NOT_MULTIPLE: _multiple("multipleOf", False),
     FRACTION: _fraction,
 }
-
-SCALAR_KEYWORDS = frozenset(word for word in HANDLERS if isinstance(word, str)) - {"enum", "const"}
-
-
-def is_special(schema: dict[Any, Any]) -> bool:
-    """Whether a schema has a spelling of old drafts, or a format that has to be noted."""
-    if type(schema.get("exclusiveMinimum")) is bool or type(schema.get("exclusiveMaximum")) is bool:
-        return True
-    return "format" in schema and (type(schema["format"]) is not str or schema["format"] in UNSUPPORTED)
-
-
-def read_scalar(schema: dict[Any, Any], live: Iterable[str], where: Where) -> Facts:
-    """The facts of a schema whose `live` keywords are all about strings and numbers."""
-    facts = Facts()
-    for keyword in live:
-        HANDLERS[keyword](facts, schema[keyword], where)
-    return facts

@@ -1,4 +1,4 @@
-"""Keys of additional properties: any key but the declared ones, in whatever spelling."""
+"""Keys of an object: the declared ones, those that match a pattern, and all others; each in its one spelling."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from dovetail.errors import LimitError
+from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
@@ -16,7 +17,6 @@ from dovetail.grammar.ir import (
     Node,
     Rule,
     Seq,
-    Spelled,
     Unlisted,
     Without,
     alt,
@@ -27,14 +27,13 @@ from dovetail.grammar.ir import (
 from dovetail.grammar.regex import Spelling, mapped
 
 from . import text
-from .sizes import grows
+from .memory import by_identity
 from .strings import ANYTHING, as_string
-from .text import BACKSLASH, QUOTE, KeyEnd, Ranges, concat, intersect
+from .text import BACKSLASH, JSON_QUOTES, QUOTE, KeyEnd, Ranges, canonical, concat, intersect
 
 Entities = tuple[tuple[str, str], ...]
 
 MAX_KEY = 1_000  # characters; a longer one is nested too deeply
-_ESCAPE_CHARS = frozenset("\\u0123456789abcdefABCDEF")
 _NAME_FIRST: Ranges = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _NAME_REST: Ranges = ((0x30, 0x39), *_NAME_FIRST)
 
@@ -51,37 +50,14 @@ class Alphabet:
     empty: bool = True  # whether a key may be empty
 
 
-@lru_cache(maxsize=4096)
 def _json_leave(tail: Node, ranges: Ranges) -> Node:
-    # Escapes are rare: a call keeps the many nodes of a large trie small.
-    escaped = Call(Rule("escaped", concat(alt(*text.escapes(ranges)), tail)))
-    return alt(*(concat(plain, tail) for plain in text.raw(ranges)), concat(BACKSLASH, escaped))
-
-
-@lru_cache(maxsize=4096)
-def _guarded_leave(excludes: tuple[bytes, ...], ranges: Ranges) -> Node:
-    rest = Without(concat(text.spell(ranges), star(text.CHAR)), excludes)
-    return Call(Rule("key", concat(rest, QUOTE)))
-
-
-@lru_cache(maxsize=4096)
-def _short(ranges: Ranges) -> Node:
-    """A character raw or in its two-letter escape."""
-    short = (concat(BACKSLASH, way) for way in text.escapes(ranges) if isinstance(way, Chars))
-    return alt(*text.raw(ranges), *short)
-
-
-@lru_cache(maxsize=4096)
-def _short_leave(ranges: Ranges) -> Node:
-    return concat(_short(ranges), star(text.CHAR))
+    return concat(canonical(ranges, JSON_QUOTES), tail)
 
 
 def _name_leave(ranges: Ranges) -> Node:
     return concat(text.one(ranges), star(Chars(_NAME_REST)))
 
 
-# A JSON string between its quotes, without calls; four-digit escapes come only once the key differs from every name.
-_SHORT = Alphabet(EMPTY, _short_leave, _short)
 # An identifier without its end.
 NAME = Alphabet(EMPTY, _name_leave, text.one, _NAME_FIRST, _NAME_REST, empty=False)
 
@@ -101,41 +77,45 @@ def _entity(entities: Entities, ranges: Ranges) -> Node:
     return alt(*([text.one(plain)] if plain else []), *written)
 
 
-def json_key(names: Sequence[str], pieces: text.Pieces) -> Node:
-    """A JSON string that denotes none of `names`."""
-    if not names:
-        return pieces.string
-    if not pieces.excludes:
-        return other_member(names, KeyEnd(QUOTE, text.STRING_TAIL))
-    begins = {word[:1].decode("latin-1") for word in pieces.excludes}
-    if begins.isdisjoint(_ESCAPE_CHARS.union(*names)):
-        # No excluded word can begin before the key leaves the declared names.
-        return concat(QUOTE, other_keys(names, Alphabet(QUOTE, partial(_guarded_leave, pieces.excludes), text.spell)))
-    return concat(QUOTE, Without(other_keys(names, _SHORT), pieces.excludes), QUOTE)
-
-
-def declared_member(name: str, value: Node, pieces: text.Pieces) -> tuple[Node, ...]:
-    """A declared key with its value, in whatever spelling; members whose values are common share their ends."""
-    end = pieces.key_ends.get(id(value))
-    if end is not None and name.isascii():
-        return Seq((QUOTE, Spelled(name, text.ESCAPES))), end.declared
-    return text.quoted(name), pieces.colon, value, *pieces.ws
+def other_key(names: Sequence[str], excludes: tuple[bytes, ...]) -> Node:
+    """A JSON string that denotes none of `names` and contains none of `excludes`."""
+    if not excludes:
+        return other_member(names, KeyEnd(QUOTE, JSON_QUOTES.tail, QUOTE, EMPTY))
+    inside = other_keys(names, _json(EMPTY, star(JSON_QUOTES.char)))
+    return concat(QUOTE, Without(inside, excludes), QUOTE)
 
 
 def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     """A JSON string that denotes none of `names`, with what follows it."""
     if not names:
         return Seq((QUOTE, end.inside))
-    if all(map(str.isascii, names)):
-        return Seq((QUOTE, Unlisted(tuple(names), text.ESCAPES, end.inside, end.quote)))
-    return concat(QUOTE, other_keys(names, Alphabet(end.quote, partial(_json_leave, end.inside), text.spell)))
+    if all(map(_is_unescaped, names)):
+        unescaped, escaped = JSON_QUOTES.unescaped, _escaped(end.inside)
+        return Seq((QUOTE, Unlisted(tuple(names), unescaped, end.inside, escaped, end.quote)))
+    return concat(QUOTE, other_keys(names, _json(end.quote, end.inside)))
+
+
+def _json(end: Node, tail: Node) -> Alphabet:
+    return Alphabet(end, partial(_json_leave, tail), partial(canonical, quotes=JSON_QUOTES))
+
+
+def _is_unescaped(name: str) -> bool:
+    """Whether a key stands in a JSON string as it is."""
+    return name.isprintable() and '"' not in name and "\\" not in name
+
+
+@by_identity(1024)
+def _escaped(tail: Node) -> Node:
+    """An escape with what follows it, which no unescaped name has."""
+    return Seq((BACKSLASH, Call(Rule("escaped", Seq((JSON_QUOTES.escape, tail))))))
 
 
 def quoted_member(language: Node, end: KeyEnd) -> Node:
     """A JSON string that denotes a text of `language`, with what follows it; the string is the same for all members."""
     if language == ANYTHING:
         return other_member((), end)
-    return Seq((as_string(language), text.NEW_KEY if grows(language) else text.NEW_KEY_OF_FEW, end.behind))
+    new = text.NEW_KEY if regex.grows(language) else text.NEW_KEY_OF_FEW
+    return Seq((as_string(language, JSON_QUOTES), new, end.after))
 
 
 def marked_key(language: Node, entities: Entities) -> Node:

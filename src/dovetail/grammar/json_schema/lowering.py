@@ -1,4 +1,4 @@
-"""From facts to nodes: JSON values.
+"""From facts to nodes: values in one spelling.
 
 A schema that describes objects or arrays becomes one rule, whose body is made later from a list of pending work: so
 recursion in the schema is recursion between rules, and a deeply nested schema needs no deep Python stack.
@@ -6,50 +6,43 @@ recursion in the schema is recursion between rules, and a deeply nested schema n
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from json.encoder import encode_basestring
 from typing import Any
 
-from dovetail.errors import LimitError
+from dovetail.errors import LimitError, SchemaError
+from dovetail.grammar import regex
 from dovetail.grammar.ir import (
     EMPTY,
     NOTHING,
     Call,
+    Lit,
     Node,
     Rule,
     Seq,
-    Without,
     alt,
     is_nothing,
-    lit,
 )
 
-from . import numbers, text
 from .admission import admits, without_sure
 from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
-    SCALAR_KEYWORDS,
     STRING,
     TYPES,
     Facts,
     Located,
-    is_special,
-    read_scalar,
 )
-from .keys import declared_member, json_key, other_member, quoted_member
 from .members import Group, Member, any_order, counted, ordered
-from .plain import at_a_glance, either_at_a_glance, read_demands
 from .pointers import Where, located, render
-from .prune import Ways, are_met
 from .reading import KEYWORDS, Reader
-from .scalars import scalars, uncovered
+from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
-from .sizes import number_of_keys
-from .text import QUOTE, Pieces, concat
-from .values import all_strings, identity, is_speakable
-from .ways import Ambiguity, simplified
+from .spelling import Frame, Spelling
+from .text import concat
+from .values import all_strings, identity, is_number, is_speakable
+from .ways import choice
 
 _REF = {"$ref"}
 _ANY_OF = {"anyOf"}
@@ -62,9 +55,11 @@ _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
+_MAX_KEYS = 1_000  # that are counted
 _FEW_KEYS = 32  # of which some must be left for members that have to be there
 
 Parts = tuple[Located, ...]
+ANY_PARTS: Parts = (({}, ()),)  # an object or array of which nothing is said, the same each time
 Kinds = list[tuple[int, Parts]]  # objects and arrays, each by the schemas that apply
 
 
@@ -72,38 +67,30 @@ class Lowering:
     """The rules of one schema."""
 
     __slots__ = (
-        "_ambiguity",
         "_composites",
-        "_current",
         "_done",
         "_kept",
-        "_key_ends",
         "_pending",
-        "_ways",
         "doubtful",
+        "frame",
         "free_order",
-        "glance",
         "impossible",
         "pieces",
         "reader",
         "strict",
     )
 
-    def __init__(self, reader: Reader, pieces: Pieces, free_order: bool) -> None:
+    def __init__(self, reader: Reader, pieces: Spelling, free_order: bool) -> None:
         self.reader = reader
         self.pieces = pieces
+        self.frame = pieces.frame()
         self.strict = reader.strict
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
-        self._ways: Ways = {}
-        self._current: list[list[Node]] = []
-        self.glance = pieces.glance  # which reads and fills these tables too
-        self._ambiguity = Ambiguity()
         self._done: dict[Any, Node] = {}
         self._kept: list[Sequence[Located]] = []
-        self._pending: list[tuple[Rule, Kinds]] = []
-        self._key_ends: dict[int, tuple[Node, text.KeyEnd]] = {}
+        self._pending: list[tuple[Rule, Kinds, Frame]] = []
         self._composites: dict[Any, tuple[Node, Kinds]] = {}
 
     # Which values.
@@ -113,7 +100,7 @@ class Lowering:
         if len(nodes) == 1:
             schema, where = nodes[0]
             if type(schema) is dict:
-                return self.glance.value(self, schema, where)
+                return self.single(schema, where)
         key = frozenset(id(schema) for schema, _ in nodes)
         found = self._done.get(key)
         if found is None:
@@ -124,155 +111,68 @@ class Lowering:
         return found
 
     def single(self, schema: dict[str, Any], where: Where) -> Node:
-        """The same for one schema; the common ones are known at a glance."""
-        return self.glance.value(self, schema, where)
+        """A JSON value to which one schema applies; what most schemas say needs no reading of branches."""
+        found = self._done.get(id(schema))
+        if found is None:
+            found = self._common(schema, where)
+            if found is None:
+                found = self.union(self.reader.read(((schema, where),)))
+            if is_nothing(found):
+                self.impossible.append(where)
+            self._done[id(schema)] = found
+        return found
 
-    def otherwise(self, schema: dict[str, Any], where: Where) -> Node:
-        """The same for one that is not, and that was not seen before."""
-        name = schema.get("type")
+    def _common(self, schema: dict[str, Any], where: Where) -> Node | None:
+        """The values of a schema of a common form; None where it has another."""
         live = KEYWORDS.intersection(schema)
-        found = None
+        name = schema.get("type")
         if type(name) is str and name in TYPES:
-            found = self._typed(name, schema, live, where)
-        elif live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
+            if len(live) == 1:
+                return self.pieces.by_type[name]
+            if name == "object" and live <= _MEMBERS:
+                return self.composite([(OBJECT, ((schema, where),))])
+            if name == "array" and live <= _ARRAY and type(schema.get("items")) is not list:
+                return self.composite([(ARRAY, ((schema, where),))])
+            return None
+        if live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
-            if type(target) is dict and "$ref" not in target:
-                found = self._done[id(schema)] = self.single(target, place)
-                return found
-        else:
-            found = self._untyped(schema, live, where)
-        if found is None:
-            found = self.union(self.reader.read(((schema, where),)))
-        if is_nothing(found):
-            self.impossible.append(where)
-        self._done[id(schema)] = found
-        return found
-
-    def _typed(self, name: str, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """A value of one type with the keywords that are common for it; None where there are others."""
-        if name == "object":
-            whole = live <= _MEMBERS
-            return self._composite([(OBJECT, ((schema, where),))]) if whole else self._demanding(schema, live, where)
-        if name == "array":
-            return self._list(schema, live, where) if live <= _ARRAY and type(schema.get("items")) is not list else None
-        if name == "string" and live == _TYPE_ENUM and all_strings(schema["enum"]):
-            return self.quoted(schema["enum"])
-        if live <= SCALAR_KEYWORDS and not is_special(schema):
-            return self._scalar(schema, live, where)
-        return None
-
-    def _demanding(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """An object in which one of several groups of members has to be there."""
-        arms = schema["anyOf"] if live - _MEMBERS == _ANY_OF else None
-        if type(arms) is not list or not arms or read_demands(arms) is None:
-            return None
-        at = (where, "anyOf")
-        return self._composite([(OBJECT, ((schema, where), (arm, (at, index)))) for index, arm in enumerate(arms)])
-
-    def _untyped(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """The same for a value that says no type, or several."""
-        if live == _ENUM and all_strings(schema["enum"]):
-            return self.quoted(schema["enum"])
-        if live in (_ANY_OF, _ONE_OF):
-            return self._simple_union(schema, next(iter(live)), where)
-        names = schema.get("type")
-        if type(names) is list and names and all(type(name) is str and name in TYPES for name in names):
-            return self._several(names, schema, live, where)
-        return None
-
-    def _several(self, names: list[str], schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node | None:
-        """A value of one of these types, where something is said about at most one of them besides."""
-        composite = [name for name in names if name in _COMPOSITE]
-        if not composite:
-            return self._typed("", schema, live, where)
-        found = self._typed(composite[0], schema, live, where) if len(composite) == 1 else None
-        if found is None:
-            return None
-        by_type = {name: self.pieces.by_type[name] for name in names if name != "integer" or "number" not in names}
-        return alt(*{**by_type, composite[0]: found}.values())
-
-    def _scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        """A string or number with limits; schemas that say the same share one node."""
-        shared = self.pieces.scalars
-        spread = ((word, value, type(value)) for word, value in schema.items() if word in live)
-        key = tuple([(word, tuple(value) if kind is list else value, kind) for word, value, kind in spread])
-        try:
-            found = shared.get(key)
-        except TypeError:
-            return self._new_scalar(schema, live, where)  # a value that is no scalar
-        if found is None:
-            before = len(self.reader.findings)
-            found = self._new_scalar(schema, live, where)
-            if len(self.reader.findings) == before:
-                if len(shared) >= _MAX_SHARED:
-                    shared.clear()
-                shared[key] = found
-        return found
-
-    def _new_scalar(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        return alt(*scalars(read_scalar(schema, live, where), self.pieces, self.reader))
-
-    def _list(self, schema: dict[str, Any], live: frozenset[Any], where: Where) -> Node:
-        """An array; lists of strings, numbers and the like are the same in all grammars."""
-        item = schema.get("items")
-        if len(live) == 2 and type(item) is dict and len(item) == 1 + ("description" in item):
-            name = item.get("type")
-            if type(name) is str and name in TYPES:
-                shared = self.pieces.lists
-                if name not in shared:
-                    shared[name] = Call(Rule("array", self._plain_array(items(((schema, where),)))))
-                return shared[name]
-        return self._composite([(ARRAY, ((schema, where),))])
-
-    def _simple_union(self, schema: dict[str, Any], keyword: str, where: Where) -> Node | None:
-        """One of several values with a type of their own, at most one of which is an object or array."""
-        arms = schema[keyword]
-        if type(arms) is not list or not arms:
-            return None
-        if not all(type(arm) is dict and type(arm.get("type")) is str for arm in arms):
-            return None
-        names = [arm["type"] for arm in arms]
-        if sum(name in _COMPOSITE for name in names) > 1:
-            return None
-        if keyword == "oneOf" and (len({*names}) < len(names) or ("integer" in names and "number" in names)):
-            return None
-        ways = [self.single(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
-        return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
+            return self.single(target, place) if type(target) is dict and "$ref" not in target else None
+        return None if live else self.pieces.value
 
     def union(self, branches: list[Facts]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
         ways: list[Node] = []
         composite: Kinds = []
-        for facts in uncovered(branches):
+        for facts in branches:
             if facts.values is not None:
                 ways += self.literals(facts)
                 continue
             ways += scalars(facts, self.pieces, self.reader)
             for kind, parts, anything in (
-                (OBJECT, facts.objects, self.pieces.object),
-                (ARRAY, facts.arrays, self.pieces.array),
+                (OBJECT, facts.objects, self.pieces.by_type["object"]),
+                (ARRAY, facts.arrays, self.pieces.by_type["array"]),
             ):
                 if facts.types & kind and parts:
                     composite.append((kind, parts))
                 elif facts.types & kind:
                     ways.append(anything)
         if composite:
-            ways.append(self._composite(composite))
+            ways.append(self.composite(composite))
         if len(ways) == 1:
             return ways[0]
         return alt(*dict.fromkeys(way for way in ways if not is_nothing(way)))
 
-    def _composite(self, kinds: Kinds) -> Node:
+    def composite(self, kinds: Kinds, frame: Frame | None = None) -> Node:
         """The rule of some objects and arrays, the same for all values to which the same schemas apply."""
-        key = tuple([(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
+        key = (id(frame), *[(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
         found = self._composites.get(key)
         if found is None:
             if len(self._composites) >= MAX_COMPOSITES:
                 problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
                 raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
             rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
-            self._pending.append((rule, kinds))
+            self._pending.append((rule, kinds, frame or self.frame))
             found = self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
         return found[0]
 
@@ -289,137 +189,110 @@ class Lowering:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""
         values = self.admitted(facts)
         words = [value for value in values if isinstance(value, str)]
-        bare = facts.integer and self.pieces.bare
-        ways = [self.literal(value, bare) for value in values if not isinstance(value, str)]
+        others = {identity(value): value for value in values if not isinstance(value, str)}
+        ways = [self.literal(int(value) if facts.integer and is_number(value) else value) for value in others.values()]
         return [*([self.quoted(words)] if words else []), *ways]
 
     def quoted(self, words: Iterable[str]) -> Node:
-        """A JSON string that denotes one of `words`."""
+        """A string that denotes one of `words`, but for those that cannot be said or are excluded."""
         speakable = [word for word in dict.fromkeys(words) if word.isascii() or is_speakable(word)]
-        if not speakable:
-            return NOTHING
-        excludes = self.pieces.excludes
-        if excludes:
-            return Seq((QUOTE, Without(alt(*map(text.spell_text, speakable)), excludes), QUOTE))
-        return alt(*map(text.quoted, speakable))
+        return alt(*[node for word in speakable for node in self.pieces.word(word)])
 
-    def literal(self, value: Any, bare: bool = False) -> Node:
-        """A JSON value equal to `value`, a `bare` number in its shortest spelling; members only in their own order."""
+    def literal(self, value: Any) -> Node:
+        """A value equal to `value`; members only in their own order."""
         match value:
-            case None:
-                return text.NULL
-            case bool():
-                return text.TRUE if value else text.FALSE
-            case int() | float():
-                return lit(str(int(value))) if bare else numbers.literal(repr(value))
             case str():
                 return self.quoted((value,))
-            case list():
-                nodes = [self.literal(item) for item in value]
-                if any(map(is_nothing, nodes)):
-                    return NOTHING
-                # One flat sequence: the list may be long.
-                rest = (part for node in nodes[1:] for part in (*self.pieces.comma, node, *self.pieces.ws))
-                return concat(
-                    text.FIRST, *self.pieces.ws, *nodes[:1], *(self.pieces.ws if nodes else ()), *rest, text.LAST
-                )
+            case list() | dict():
+                return self.composite_literal(value, self.frame)
+            case bool() | None:
+                return {True: self.pieces.true, False: self.pieces.false, None: self.pieces.null}[value]
             case _:
-                members = [self.member(key, self.literal(item), True) for key, item in value.items()]
-                if None in members:
-                    return NOTHING
-                return self.braced(Group([member for member in members if member]))
+                return Lit(json.dumps(value, allow_nan=False).encode())
+
+    def composite_literal(self, value: list[Any] | dict[str, Any], frame: Frame) -> Node:
+        """An object or array equal to `value`."""
+        ws = self.pieces.ws
+        if isinstance(value, dict):
+            pairs = [(key, frame.literal(item, self.literal)) for key, item in frame.ordered(value.items())]
+            members = [frame.declared(key, item) for key, item in pairs]
+            return NOTHING if () in members else self._braced(Group([Member(one, True) for one in members]), frame)
+        nodes = [frame.item(frame.literal(item, self.literal)) for item in value]
+        if any(map(is_nothing, nodes)):
+            return NOTHING
+        # One flat sequence: the list may be long.
+        rest = (part for node in nodes[1:] for part in (*frame.comma, node, *ws))
+        return concat(frame.first, *ws, *nodes[:1], *(ws if nodes else ()), *rest, frame.last)
 
     # Objects and arrays.
 
+    def arguments(self, nodes: Sequence[Located], frame: Frame) -> Node:
+        """An object to which all of `nodes` apply, written between other frame than those inside of it."""
+        ways: list[Node] = []
+        several: list[Parts] = []
+        for facts in self.reader.read(nodes):
+            if facts.values is not None:
+                objects = [value for value in self.admitted(facts) if isinstance(value, dict)]
+                ways += (self.composite_literal(value, frame) for value in objects)
+            elif facts.types & OBJECT:
+                several.append(facts.objects or ANY_PARTS)
+        ways += [self._objects(several, frame)] if several else []
+        self.finish()
+        return alt(*[way for way in ways if not is_nothing(way)])
+
     def finish(self) -> None:
         """Make the bodies of all rules."""
-        while (left := self.glance.next(self)) is not None:
-            rule, kinds = left
-            self._ways[id(rule)] = self._current = []
-            self._ambiguity.shapes = 0
+        while self._pending:
+            rule, kinds, frame = self._pending.pop()
             if len(kinds) == 1:
                 kind, parts = kinds[0]
-                rule.body = self._object(parts) if kind == OBJECT else self._array(parts)
+                rule.body = self._objects([parts], frame) if kind == OBJECT else self._array(parts, frame)
             else:
                 objects = [parts for kind, parts in kinds if kind == OBJECT]
-                bodies = [self._objects(objects)] if objects else []
-                bodies += (self._array(parts) for kind, parts in kinds if kind == ARRAY)
+                bodies = [self._objects(objects, frame)] if objects else []
+                bodies += (self._array(parts, frame) for kind, parts in kinds if kind == ARRAY)
                 rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
-            if self.free_order:
-                self._ambiguity.check(rule, kinds[0][1][0][1])
-        self._ambiguity.check_recursion()
 
-    def need(self, values: list[Node]) -> None:
-        """Note one more way to write the rule at hand: it cannot do without these values."""
-        self._current.append(values)
-
-    def is_met(self) -> bool:
-        """Whether every rule is seen to match something."""
-        return are_met(self._ways)
-
-    def member(self, key: str, value: Node, required: bool) -> Member | None:
-        """A key in its plain spelling with its value; None where the pair cannot be written."""
-        if is_nothing(value):
-            return None
-        if self.pieces.excludes:
-            inside = Without(text.spell_text(key), self.pieces.excludes)
-            plain = encode_basestring(key).encode()[1:-1]
-            if any(word in plain for word in self.pieces.excludes):
-                return None
-            return Member((QUOTE, inside, QUOTE, self.pieces.colon, value, *self.pieces.ws), required)
-        return Member(declared_member(key, value, self.pieces), required)
-
-    def _object(self, parts: Parts) -> Node:
-        found = None if self.pieces.excludes else at_a_glance(self, parts)
-        return found or self._objects([parts])
-
-    def _objects(self, several: list[Parts]) -> Node:
-        if not self.pieces.excludes and len(several) > 1:
-            glanced = either_at_a_glance(self, several)
-            if glanced is not None:
-                self._ambiguity.shapes += len(several)
-                return alt(*glanced)
+    def _objects(self, several: list[Parts], frame: Frame) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
-        self._ambiguity.shapes += len(shapes)
-        ways = [self._members(shape, where) for shape in simplified(shapes, self.reader, self.free_order)]
-        return alt(*(way for way in ways if not is_nothing(way)))
+        ways = [self._object(shape, where, frame) for shape in shapes]
+        return choice([way for way in ways if not is_nothing(way)], where)
 
-    def _members(self, shape: Properties, where: Where) -> Node:
+    def _object(self, shape: Properties, where: Where, frame: Frame) -> Node:
         members: list[Member] = []
-        needs: list[Node] = []
-        for name, nodes, required in shape.declared:
-            value = self._of(nodes)
-            member = self.member(name, value, required)
-            if member is not None:
-                members.append(member)
-                if required or shape.low:
-                    needs.append(value)
+        for name, nodes, required in frame.ordered(shape.declared):
+            value = frame.value(nodes, self._of)
+            try:
+                member = frame.declared(name, value)
+            except SchemaError as error:
+                raise SchemaError(error.problem, render(((where, "properties"), name)), error.fix) from None
+            if member:
+                members.append(Member(member, required))
             elif required:
                 return NOTHING
         names = [name for name, _, _ in shape.declared]
         # Where the member is written several times, it is a rule of its own.
         once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self.extra(names, shape.extra, once) if shape.extra else ()
-        witnesses = [self.extra(names, [witness], False) for witness in shape.witnesses]
+        extra = self._extra(names, shape.extra, once, frame) if shape.extra else ()
+        witnesses = [self._extra(names, [witness], False, frame) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
-        group: Group | None = Group(members, extra, witnesses)
+        whole = Group(members, extra, witnesses, between=frame.between)
+        group: Group | None = whole
         if shape.low or shape.high is not None or witnesses:
             others = self._number_of_others(shape)
-            group = counted(Group(members, extra, witnesses, others=others), shape.low, shape.high)
+            group = counted(whole._replace(others=others), shape.low, shape.high)
         if group is None:
             return NOTHING
-        beside = [*shape.witnesses, *(shape.extra if shape.low else ())]
-        self.need([*needs, *(self._of(one.nodes) for one in beside)])
-        return located(where, self.braced, group)
+        return located(where, self._braced, group, frame)
 
-    def braced(self, group: Group) -> Node:
-        """The members of an object between its braces."""
+    def _braced(self, group: Group, frame: Frame) -> Node:
+        """The members of an object between its frame."""
         if self.free_order:
-            return concat(text.OPEN, *self.pieces.ws, any_order(group, self.pieces.comma, text.CLOSE))
-        return Seq((text.OPEN, *self.pieces.ws, *ordered(group, self.pieces.comma, text.CLOSE)))
+            return concat(frame.open, *self.pieces.ws, any_order(group, frame.comma, frame.close))
+        return Seq((frame.open, *self.pieces.ws, *ordered(group, frame.comma, frame.close)))
 
     def _of(self, nodes: Sequence[Located]) -> Node:
         """A value of which nothing at all may be said."""
@@ -427,57 +300,35 @@ class Lowering:
 
     def _number_of_others(self, shape: Properties) -> int | None:
         """How many members there can be beside those that are declared or must be there; None for enough."""
-        possible = (one for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes)))
-        found = number_of_keys((one.keys for one in possible), max(shape.low, _FEW_KEYS if shape.witnesses else 0))
-        return None if found is None else max(found - len(shape.witnesses), 0)
+        possible = [one.keys for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes))]
+        most = min(max(shape.low, _FEW_KEYS if shape.witnesses else 0), _MAX_KEYS)
+        counts = [None if keys is None or not most else regex.count(keys, most) for keys in possible]
+        found = [count for count in counts if count is not None]
+        return None if len(found) < len(counts) else max(sum(found) - len(shape.witnesses), 0)
 
-    def extra(self, names: list[str], groups: list[Extra], once: bool) -> tuple[Node, ...]:
+    def _extra(self, names: list[str], groups: list[Extra], once: bool, frame: Frame) -> tuple[Node, ...]:
         """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
-        ways: list[Node] = []
-        for group in groups:
-            value = self._of(group.nodes)
-            if is_nothing(value):
-                continue
-            behind = (self.pieces.colon, value, *self.pieces.ws)
-            if group.keys is None and self.pieces.excludes:
-                ways.append(concat(json_key(names, self.pieces), text.NEW_KEY, *behind))
-                continue
-            end = self.pieces.key_ends.get(id(value)) or self._key_end(value)
-            ways.append(other_member(names, end) if group.keys is None else quoted_member(group.keys, end))
+        ways = [frame.other(names, group.keys, frame.value(group.nodes, self._of)) for group in groups]
+        ways = [way for way in ways if not is_nothing(way)]
         if not ways:
             return ()
         member = alt(*ways)
         return (member,) if once else (Call(Rule("member", member)),)
 
-    def _key_end(self, value: Node) -> text.KeyEnd:
-        found = self._key_ends.get(id(value))
-        if found is None:  # the value keeps its identity
-            found = self._key_ends[id(value)] = value, text.key_end(self.pieces.colon, value, *self.pieces.ws)
-        return found[1]
-
-    def _array(self, parts: Parts) -> Node:
-        shape = items(parts)
-        if shape.contains:
-            shape = without_sure(self.reader, shape)
+    def _array(self, parts: Parts, frame: Frame) -> Node:
+        shape, ws = without_sure(self.reader, items(parts)), self.pieces.ws
         if shape.unique is not None and (shape.high is None or shape.high > 1):
-            found = self._distinct(shape)
+            found = self._distinct(shape, frame)
             if found is not None:
-                self.need([])
                 return found
             self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
-        if shape.contains:
-            counting = Counting(shape, self.reader, self._of)
-            inside = located(parts[0][1], counting.nodes, self.pieces.comma, self.pieces.ws, text.LAST)
-            if is_nothing(inside):
-                return NOTHING
-            self.need(counting.values)
-            return Seq((text.FIRST, *self.pieces.ws, inside))
-        found = self._plain_array(shape)
-        if not is_nothing(found):
-            self.need([self._of(shape.nodes(index)) for index in range(min(shape.low, len(shape.prefix) + 1))])
-        return found
+        if not shape.contains:
+            return self._listed(shape, frame)
+        counting = Counting(shape, self.reader, lambda nodes: frame.item(frame.value(nodes, self._of)))
+        inside = located(parts[0][1], counting.nodes, frame.comma, ws, frame.last)
+        return NOTHING if is_nothing(inside) else Seq((frame.first, *ws, inside))
 
-    def _distinct(self, shape: Items) -> Node | None:
+    def _distinct(self, shape: Items, frame: Frame) -> Node | None:
         """An array of different values out of a few; None where they are too many."""
         if shape.prefix or shape.contains or not shape.rest:
             return None
@@ -487,27 +338,28 @@ class Lowering:
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
         if not can_tell_apart(len(values), shape.low, shape.high):
             return None
-        nodes = [self.literal(value) for value in values.values()]
+        nodes = [frame.item(frame.literal(value, self.literal)) for value in values.values()]
         nodes = [node for node in nodes if not is_nothing(node)]
-        inside = distinct(nodes, shape.low, shape.high, self.pieces.comma, self.pieces.ws, text.LAST)
-        return NOTHING if is_nothing(inside) else Seq((text.FIRST, *self.pieces.ws, inside))
+        inside = distinct(nodes, shape.low, shape.high, frame.comma, self.pieces.ws, frame.last)
+        return NOTHING if is_nothing(inside) else Seq((frame.first, *self.pieces.ws, inside))
 
-    def _plain_array(self, shape: Items) -> Node:
+    def _listed(self, shape: Items, frame: Frame) -> Node:
         prefix: list[Node] = []
         low, high = shape.low, shape.high
+        between = frame.comma, self.pieces.ws
         for nodes in shape.prefix if high is None else shape.prefix[:high]:
-            prefix.append(self._of(nodes))
+            prefix.append(frame.item(frame.value(nodes, self._of)))
             if is_nothing(prefix[-1]):
                 high = len(prefix) - 1
                 break
-        rest = self._of(shape.rest)
+        rest = frame.item(frame.value(shape.rest, self._of))
         if is_nothing(rest):
             high = len(prefix) if high is None else min(high, len(prefix))
         if high is not None and low > high:
             return NOTHING
         before = max(len(prefix), 1)
-        tail = more_items(rest, max(low - before, 0), None if high is None else high - before, self.pieces)
+        tail = more_items(rest, max(low - before, 0), None if high is None else high - before, *between)
         inside: Node = EMPTY
         if high is None or high > 0:
-            inside = in_sequence(prefix[:high] or [rest], tail, low, self.pieces)
-        return Seq((text.FIRST, *self.pieces.ws, inside, text.LAST))
+            inside = in_sequence(prefix[:high] or [rest], tail, low, *between)
+        return Seq((frame.first, *self.pieces.ws, inside, frame.last))

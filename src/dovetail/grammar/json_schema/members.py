@@ -37,6 +37,7 @@ class Group(NamedTuple):
     low: int = 0
     high: int | None = None
     others: int | None = None  # None: any number, or more than matters
+    between: bool = False  # those of `extra` and the witnesses may also come before declared ones
 
 
 def counted(group: Group, low: int, high: int | None) -> Group | None:
@@ -66,6 +67,9 @@ def ordered(group: Group, comma: Parts, close: Node) -> list[Node]:
         return [*_all_optional(group, comma), close]
     parts: list[Node] = []
     for index, member in enumerate(members):
+        if group.extra and group.between:
+            last = anchor is not None and index > anchor
+            parts.append(Repeat(Seq((*comma, *group.extra) if last else (*group.extra, *comma)), 0, None))
         # Before the first required member the comma follows, after it the comma leads: so each is written once.
         before = comma if anchor is not None and index > anchor else ()
         after = comma if anchor is not None and index < anchor else ()
@@ -81,12 +85,14 @@ def ordered(group: Group, comma: Parts, close: Node) -> list[Node]:
 
 def _all_optional(group: Group, comma: Parts) -> list[Node]:
     """Nothing or a comma-separated choice; halving keeps the size at n log n where a list per first member has n^2."""
-    leading: list[Node] = [optional(Seq((*comma, *member.parts))) for member in group.members]
-    alone: list[Node] = [Seq(member.parts) for member in group.members]
-    if group.extra:
-        more = Repeat(Seq((*comma, *group.extra)), 0, None)
-        leading.append(more)
-        alone.append(Seq((*group.extra, more)))
+    more = Repeat(Seq((*comma, *group.extra)), 0, None)
+    extra = [(Seq((*group.extra, more)), more)] if group.extra else []
+    entries: list[tuple[Node, Node]] = []
+    for member in group.members:
+        entries += extra if group.between else []
+        entries.append((Seq(member.parts), optional(Seq((*comma, *member.parts)))))
+    entries += extra
+    alone, leading = [one for one, _ in entries], [one for _, one in entries]
 
     def choice(start: int, end: int) -> Node:
         if end - start == 1:
@@ -173,6 +179,7 @@ class _Counting:
     def _next(self, state: _State) -> Steps[_State]:
         """The members that may come, with the state behind them."""
         past, number, waiting, beside = state
+        group = self._group
         members, extra, witnesses = self._later if number else self._first
         found: Steps[_State] = []
         number = min(number + 1, self._most)
@@ -182,9 +189,10 @@ class _Counting:
             if not past & bit and (self._free or not self._needed & before & ~past):
                 gone = past | bit | (0 if self._free else before)
                 found.append((parts, _State(gone, number, waiting, beside)))
-        if self._free or not self._needed & ~past:
-            gone = past if self._free else (1 << len(members)) - 1
-            most = self._group.others
+        loose = self._free or group.between
+        if loose or not self._needed & ~past:
+            gone = past if loose else (1 << len(members)) - 1
+            most = group.others
             if extra and (most is None or beside < most):
                 found.append((extra, _State(gone, number, waiting, beside + (most is not None))))
             if waiting:

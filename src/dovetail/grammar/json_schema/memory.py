@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from dovetail.grammar.ir import Node
-
 T = TypeVar("T")
 
 
@@ -15,10 +13,10 @@ def by_identity(most: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Remember what a function of nodes gave, for up to `most` of them."""
 
     def decorate(make: Callable[..., T]) -> Callable[..., T]:
-        known: dict[tuple[int, ...], tuple[tuple[Node, ...], T]] = {}
+        known: dict[tuple[int, ...], tuple[tuple[object, ...], T]] = {}
 
         @wraps(make)
-        def find(*nodes: Node) -> T:
+        def find(*nodes: object) -> T:
             key = tuple(map(id, nodes))
             found = known.get(key)
             if found is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
-from .facts import OBJECT, TYPES, Facts, Located, count, mapping, names, schemas, type_names
+from .facts import TYPES, Located, count, mapping, names, schemas, type_names
 from .own import (
     FRACTION,
     MADE,
@@ -28,8 +28,6 @@ from .own import (
 from .pointers import Where
 
 Schema = dict[Any, Any]
-
-_SURE = {"type", "required", "properties", MADE}  # keywords of schemas that may be sure for an object
 
 
 def negated(schema: Any) -> Any:
@@ -108,13 +106,18 @@ def _as(kind: str, keyword: Any) -> Callable[[Any, Schema, Where], Iterator[Sche
 
 
 def _required(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
+    declared = mapping(schema, "properties", where)
     for name in names(value, "required", where):
-        yield {"type": "object", "properties": {name: False}}
+        if name not in declared:
+            yield {"type": "object", "properties": {name: False}}
 
 
 def _properties(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
+    needed = names(schema.get("required", []), "required", where)
     for name, inner in mapping(schema, "properties", where).items():
-        yield {"type": "object", "required": [name], "properties": {name: negated(inner)}}
+        failing = {"type": "object", "properties": {name: negated(inner)}}
+        # Where the key is required, to be absent and to have another value are one way to fail.
+        yield failing if name in needed else {**failing, "required": [name]}
 
 
 def _pattern_properties(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
@@ -237,24 +240,3 @@ def alternatives(schema: Schema, where: Where) -> list[Located]:
                 failing[MADE] = True
                 found.append((failing, where))
     return found
-
-
-def weakest(arms: list[list[Located]], facts: Facts) -> list[list[Located]]:
-    """The ways in which a schema can fail; one alone where it is sure for every object, so that the others say more."""
-    if facts.types != OBJECT and not all(_about_objects(schema) for arm in arms for schema, _ in arm):
-        return arms
-    return next(([arm] for arm in arms if all(_is_sure(schema, facts) for schema, _ in arm)), arms)
-
-
-def _about_objects(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("type") == "object"
-
-
-def _is_sure(schema: Any, facts: Facts) -> bool:
-    """Whether every object of which `facts` are known keeps to a schema, as far as that is plain to see."""
-    if not _about_objects(schema) or not schema.keys() <= _SURE:
-        return False
-    if not facts.needed.issuperset(schema.get("required", ())):
-        return False
-    said = schema.get("properties", {}).items()
-    return all(inner is True or (inner is False and name in facts.absent) for name, inner in said)

@@ -1,200 +1,195 @@
-"""Numbers: ranges and single values, plain and with an exponent.
+"""Numbers about which something is said: bounds, multiples, fractions, values that are barred.
 
-No automaton can compare every spelling with a bound: 0.001e5 and 100e0 are the same however many zeros there are. So
-beside the plain spelling there is the scientific one, with one digit before the point, and for integers one without a
-fraction. A single value has its exponent only where its shortest spelling has one. Fractions may be padded with zeros.
+Integers have no fraction and no exponent; a number with limits is a plain decimal, read digit by digit. What is asked
+of it is tracked beside the digits, each demand with a small state of its own; all states together are one automaton,
+written as a rule for each state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from collections.abc import Iterable
+from decimal import Decimal
 from functools import lru_cache
+from math import gcd, lcm
+from typing import Any, Protocol
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Chars, Lit, Node, Repeat, Rule, Seq, alt, optional, star
+from dovetail.grammar.ir import NOTHING, Call, Node, Rule, is_nothing
+from dovetail.grammar.regex import Automaton, to_node
 
-from .prune import prune
-from .text import BARE_INTEGER, DIGIT, INTEGER, NUMBER, ZERO, ZEROS, concat
-from .tracked import tracked
+from .text import INTEGER, NUMBER
+
+MAX_STATES = 20_000
+MAX_REMAINDERS = 5_000
+MAX_DIGITS = 2_000
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
+Divisor = tuple[Decimal, bool]  # whether it must divide the number, or must not
+State = tuple[str, tuple[int, ...]]  # where in the number, and the state of each demand
 
-_NONZERO = Chars(((0x31, 0x39),))
-_MINUS = Lit(b"-")
-_DOT = Lit(b".")
-_FRACTION = optional(Seq((_DOT, Repeat(DIGIT, 1, None))))
-_MARK = Chars(((0x45, 0x45), (0x65, 0x65)))
-_PLUS = optional(Lit(b"+"))
-_ANY_POWER = Seq((optional(Chars(((0x2B, 0x2B), (0x2D, 0x2D)))), Repeat(DIGIT, 1, 2)))
-_ONE, _TEN = (Decimal(1), False), (Decimal(10), True)
+# Behind the sign, a leading zero, digits, the point, and digits behind the point.
+_SIGN, _ZERO, _WHOLE, _POINT, _FRACTION = "sign", "zero", "whole", "point", "fraction"
+_ENDS = (_ZERO, _WHOLE, _FRACTION)
+_DIGITS = "0123456789"
+_ALPHABET: list[tuple[tuple[int, int], ...]] = [((ord(char), ord(char)),) for char in _DIGITS + ".-"]
+_DOT, _MINUS = 10, 11  # among these
 
-MANY_DIGITS = 400  # of a bound; where it has more, they are followed one by one
-MAX_DIGITS = 2_000
-MAX_POWER = 99  # of ten, unless a bound has a larger one: so that the value stays within a 64-bit float
+FAILED = -1
 
-
-def _digit(low: int, high: int) -> Node:
-    return Lit(b"%d" % low) if low == high else Chars(((0x30 + low, 0x30 + high),))
+# The state of a demand that holds whatever follows; None is that of one that cannot hold any more.
+_SETTLED = "settled"
 
 
-def whole(low: int, high: int | None) -> Node:
-    """The decimal digits of an integer from `low` (at least 0) to `high`."""
-    parts: list[Node] = []
-    if low == 0:
-        parts.append(ZERO)
-        low = 1
-    if high is not None and low > high:
-        return alt(*parts)
-    first = len(str(low))
-    last = first if high is None else len(str(high))
-    full_from = first if low == 10 ** (first - 1) else first + 1
-    full_to = None if high is None else last if high == 10**last - 1 else last - 1
-    if full_from > first:
-        parts += _blocks(low, 10**first - 1 if high is None else min(high, 10**first - 1), first)
-    if full_to is None or full_from <= full_to:
-        parts.append(Seq((_NONZERO, Repeat(DIGIT, full_from - 1, None if full_to is None else full_to - 1))))
-    if high is not None and full_to is not None and full_to < last and (last > first or full_from == first):
-        parts += _blocks(max(low, 10 ** (last - 1)), high, last)
-    return alt(*parts)
+class Demand(Protocol):
+    """What is asked of a number."""
+
+    start: Any
+
+    def sign(self, state: Any) -> Any:
+        """The state after a minus."""
+
+    def point(self, state: Any) -> Any:
+        """The state after the point."""
+
+    def digits(self, state: Any) -> list[Any]:
+        """The states after each digit."""
+
+    def holds(self, state: Any) -> bool:
+        """Whether a number that ends here is admitted."""
 
 
-def _blocks(low: int, high: int, length: int) -> list[Node]:
-    """The integers from `low` to `high`, all of `length` digits, by the digits with which they begin."""
-    least, most = str(low), str(high)
-    at = next((place for place in range(length) if least[place] != most[place]), length)
-    if at == length:
-        return [Lit(least.encode())]
-    ways: list[Node] = []
-    first, last = int(least[at]), int(most[at])
-    end = len(least.rstrip("0")) - 1
-    if end > at:  # above `least`, by how many of its digits a number shares
-        ways.append(_beginning(least, end, int(least[end]), 9))
-        ways += (_beginning(least, place, int(least[place]) + 1, 9) for place in range(end - 1, at, -1))
-        first += 1
-    end = len(most.rstrip("9")) - 1
-    ways.append(_beginning(least, at, first, last - (end > at)))
-    if end > at:
-        ways += (_beginning(most, place, 0, int(most[place]) - 1) for place in range(at + 1, end))
-        ways.append(_beginning(most, end, 0, int(most[end])))
-    return [way for way in ways if way != NOTHING]
+class _Multiple:
+    """The number is a multiple of each divisor, or where that says so is none; the remainder serves them all.
+
+    A state is the number of digits behind the point, -1 before it, and the remainder. How far a remainder is told
+    depends on how many digits may still come, and of those from which the same follows one stands for all.
+    """
+
+    def __init__(self, divisors: Iterable[Divisor]) -> None:
+        pairs = [(divisor.normalize(), wanted) for divisor, wanted in divisors]
+        self._places = max(max(0, -int(divisor.as_tuple().exponent)) for divisor, _ in pairs)
+        self._units = [(int(divisor.scaleb(self._places)), wanted) for divisor, wanted in pairs]
+        self._strict = any(wanted for _, wanted in pairs)
+        whole = lcm(*(unit for unit, _ in self._units))
+        if whole * (self._places + 1) > MAX_REMAINDERS:
+            raise LimitError(f"remainders of {whole} are too many to tell", "", "use smaller divisors")
+        self._moduli = [whole // gcd(whole, 10 ** (self._places - place)) for place in range(self._places + 1)]
+        self._known: dict[tuple[int, int], Any] = {}
+        self._alike: dict[Any, Any] = {}
+        self.start: Any = (-1, 0)
+
+    def sign(self, state: Any) -> Any:
+        return state
+
+    def point(self, state: Any) -> Any:
+        return self._state(0, state[1])
+
+    def digits(self, state: Any) -> list[Any]:
+        places, remainder = state
+        if places == self._places:
+            # One more digit is too fine for any multiple.
+            return [state, *[None if self._strict else _SETTLED] * 9]
+        after = places + 1 if places >= 0 else -1
+        modulus = self._moduli[max(after, 0)]
+        return [self._state(after, one % modulus) for one in range(remainder * 10, remainder * 10 + 10)]
+
+    def _state(self, places: int, remainder: int) -> Any:
+        found = self._known.get((places, remainder), self)
+        if found is self:
+            found = self._known[places, remainder] = self._alike.setdefault(*self._follows(places, remainder))
+        return found
+
+    def _follows(self, places: int, remainder: int) -> tuple[Any, Any]:
+        """What tells a state from others, and the state, None where no digits can mend it."""
+        at = max(places, 0)
+        met = tuple([remainder * 10 ** (self._places - at) % unit == 0 for unit, _ in self._units])
+        if places == self._places:
+            # Only zeros may follow, or where nothing but the negative is asked, digits too fine for any multiple.
+            fails = self._strict and met != tuple([wanted for _, wanted in self._units])
+            return (places, met), None if fails else (places, remainder)
+        moduli = self._moduli[at + 1 : at + 2] + (self._moduli[:1] if places < 0 else [])
+        return (places, met, *[remainder * 10 % modulus for modulus in moduli]), (places, remainder)
+
+    def holds(self, state: Any) -> bool:
+        places, remainder = state
+        scaled = remainder * 10 ** (self._places - max(places, 0))
+        return all((scaled % unit == 0) == wanted for unit, wanted in self._units)
 
 
-def _beginning(digits: str, place: int, low: int, high: int) -> Node:
-    """As many digits as `digits` has, those before `place` the same, the one there from `low` to `high`."""
-    if low > high:
+class _Compared:
+    """The number lies below a bound, at it or above it, as `allowed` says by -1, 0 and 1.
+
+    A state is whether there is a minus, whether the point is past, how many digits of this part there are, and how they
+    compare with as many of the bound.
+    """
+
+    def __init__(self, bound: Decimal, allowed: Iterable[int]) -> None:
+        self._negative = bound < 0
+        whole, _, fraction = f"{bound.copy_abs():f}".partition(".")
+        self._whole, self._fraction = whole, fraction.rstrip("0")
+        self._is_zero = not bound
+        self._allowed = frozenset(allowed)
+        self.start: Any = (False, False, 0, 0)
+
+    def sign(self, state: Any) -> Any:
+        return (True, False, 0, 0) if self._negative or self._is_zero else self._settled(-1)
+
+    def point(self, state: Any) -> Any:
+        minus, _, digits, order = state
+        order = -1 if digits < len(self._whole) else order
+        return self._settled(-order if minus else order) if order else (minus, True, 0, 0)
+
+    def digits(self, state: Any) -> list[Any]:
+        minus, behind, digits, order = state
+        if not minus and self._negative:
+            return [self._settled(1)] * 10
+        sign = -1 if minus else 1
+        limit = self._fraction if behind else self._whole
+        if digits == len(limit):  # in front of the point one digit more is more, behind it if it is no zero
+            return [state if behind else self._settled(sign), *[self._settled(sign)] * 9]
+        if order:
+            return [(minus, behind, digits + 1, order)] * 10
+        at = int(limit[digits])
+        less, more = ((self._settled(sign * one) if behind else (minus, behind, digits + 1, one)) for one in (-1, 1))
+        return [*[less] * at, (minus, behind, digits + 1, 0), *[more] * (9 - at)]
+
+    def _settled(self, order: int) -> Any:
+        return _SETTLED if order in self._allowed else None
+
+    def holds(self, state: Any) -> bool:
+        minus, behind, digits, order = state
+        if digits < len(self._fraction if behind else self._whole) or (not behind and not order and self._fraction):
+            order = -1  # further digits of the limit are not all zero
+        return (-order if minus else order) in self._allowed
+
+
+def number(
+    integer: bool,
+    minimum: Bound | None,
+    maximum: Bound | None,
+    divisors: tuple[Divisor, ...] = (),
+    banned: tuple[Decimal, ...] = (),
+    fraction: bool = False,
+) -> Node:
+    """A number between bounds that is whole or not, some multiples or not, and none of `banned`."""
+    if not (minimum or maximum or divisors or banned or fraction):
+        return INTEGER if integer else NUMBER
+    if minimum and maximum and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
         return NOTHING
-    rest = len(digits) - place - 1
-    more = () if rest == 0 else (DIGIT,) if rest == 1 else (Repeat(DIGIT, rest, rest),)
-    return concat(*([Lit(digits[:place].encode())] if place else []), _digit(low, high), *more)
-
-
-def _tail(low: str | None, above: bool, high: str | None, below: bool) -> Node:
-    """The digits after the point so that low <= 0.digits <= high; `above` and `below` exclude the limit itself."""
-    if low is not None and not low.strip("0") and not above:
-        low = None
-    if low is None and high is None:
-        return star(DIGIT)
-    if high is not None and not high.strip("0"):
-        # Only zeros are left to stay at or under the limit.
-        return NOTHING if below or low is not None else star(ZERO)
-    floor = int(low[:1] or "0") if low is not None else 0
-    ceiling = int(high[0]) if high is not None else 9
-    if floor > ceiling:
+    if integer and fraction:
         return NOTHING
-    parts: list[Node] = [] if low is not None else [EMPTY]
-    if floor == ceiling:
-        parts.append(concat(_digit(floor, floor), _tail(low and low[1:], above, high and high[1:], below)))
-        return alt(*parts)
-    start, end = floor, ceiling
-    if low is not None:
-        # With the limit's digits used up, only a digit other than zero gets above it, at this place or a later one.
-        parts.append(_above(low, above))
-        start += 1
-    if high is not None:
-        parts.append(concat(_digit(ceiling, ceiling), _tail(None, False, high[1:], below)))
-        end -= 1
-    if start <= end:
-        parts.append(concat(_digit(start, end), star(DIGIT)))
-    return alt(*parts)
-
-
-def _above(low: str, above: bool) -> Node:
-    """A first digit equal to that of `low`, and whatever must follow."""
-    if not low.strip("0"):
-        return Seq((Repeat(ZERO, 1, None), _NONZERO, star(DIGIT)))
-    return concat(_digit(int(low[0]), int(low[0])), _tail(low[1:], above, None, False))
-
-
-def _split(value: Decimal) -> tuple[int, str]:
-    """The integer part and the fraction's digits of a number of at least 0."""
-    integer, _, fraction = f"{value:f}".partition(".")
-    return int(integer), fraction.rstrip("0")
-
-
-def _fraction(low: str | None, above: bool, high: str | None, below: bool) -> Node:
-    """The fraction, point included; none at all is a fraction of zero."""
-    digits = _tail(low, above, high, below)
-    bare = (low is None or (not low and not above)) and not (high == "" and below)
-    if digits == NOTHING:
-        return EMPTY if bare else NOTHING
-    written = Seq((_DOT, _nonempty(digits)))
-    return optional(written) if bare else written
-
-
-def _nonempty(digits: Node) -> Node:
-    """At least one digit: a point is never the last character."""
-    match digits:
-        case Repeat(body, 0, None):
-            return Repeat(body, 1, None)
-        case Alt(parts) if parts and parts[0] == EMPTY:
-            return alt(*parts[1:])
-        case _:
-            return digits
-
-
-def _magnitude(low: Bound | None, high: Bound | None) -> Node:
-    """A number without sign between two bounds, of which the lower is at least 0."""
-    first, fraction = _split(low[0]) if low else (0, "")
-    above = low is not None and low[1]
-    if high is None:
-        nearest = concat(whole(first, first), _fraction(fraction, above, None, False))
-        return alt(Seq((whole(first + 1, None), _FRACTION)), nearest)
-    if high[0] < (low[0] if low else 0):
+    for bound in (minimum, maximum):
+        if bound is not None and (digits := _digits(bound[0])) > MAX_DIGITS:
+            raise LimitError(f"a bound has {digits} digits, more than {MAX_DIGITS}", "", "use a shorter number")
+    needed = _needed((*divisors, (Decimal(1), False)) if fraction else divisors if not integer else _whole(divisors))
+    if needed is None:
         return NOTHING
-    last, ceiling = _split(high[0])
-    below = high[1]
-    if first == last:
-        return concat(whole(first, first), _fraction(fraction, above, ceiling, below))
-    parts = [concat(whole(first, first), _fraction(fraction, above, None, False))]
-    if first + 1 < last:
-        parts.append(Seq((whole(first + 1, last - 1), _FRACTION)))
-    parts.append(concat(whole(last, last), _fraction(None, False, ceiling, below)))
-    return alt(*parts)
+    return _tracked(integer, minimum, maximum, needed, tuple(dict.fromkeys(banned)))
 
 
-def _negate(bound: Bound | None) -> Bound | None:
-    return None if bound is None else (bound[0].copy_negate(), bound[1])
-
-
-def _clamp(bound: Bound | None) -> Bound:
-    return bound if bound is not None and bound >= (Decimal(0), False) else (Decimal(0), False)
-
-
-@lru_cache(maxsize=1024)
-def number(integer: bool, minimum: Bound | None, maximum: Bound | None, bare: bool = False) -> Node:
-    """A number between two bounds, whole where `integer`, and where `bare` written without a fraction."""
-    if minimum is None and maximum is None:
-        return BARE_INTEGER if bare else INTEGER if integer else NUMBER
-    if minimum is not None and maximum is not None and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
-        return NOTHING
-    digits = max(_digits(bound[0]) for bound in (minimum, maximum) if bound is not None)
-    if digits > MAX_DIGITS:
-        raise LimitError(f"a bound has {digits} digits, more than {MAX_DIGITS}", "", "use a shorter number")
-    if digits > MANY_DIGITS:
-        return tracked(integer, False, minimum, maximum, (), (), bare)
-    body = prune(_integers(_first(minimum), _last(maximum), bare) if integer else _reals(minimum, maximum))
-    return body if body == NOTHING else Call(Rule("number", body))
+def _whole(divisors: tuple[Divisor, ...]) -> tuple[Divisor, ...]:
+    """The divisors of an integer; that it is one is seen from its spelling where nothing finer is asked."""
+    return (*divisors, (Decimal(1), True)) if divisors else ()
 
 
 def _digits(value: Decimal) -> int:
@@ -203,133 +198,113 @@ def _digits(value: Decimal) -> int:
     return len(digits) + abs(int(exponent)) * (1 if int(exponent) > 0 else 2)
 
 
-def _first(minimum: Bound | None) -> int | None:
-    if minimum is None:
-        return None
-    low = int(minimum[0].to_integral_value(ROUND_CEILING))
-    return low + 1 if minimum[1] and low == minimum[0] else low
+def _needed(divisors: Iterable[Divisor]) -> tuple[Divisor, ...] | None:
+    """The divisors from which all others follow; None where they contradict each other."""
+    distinct = sorted(set(divisors))
+    places = max((max(0, -int(divisor.normalize().as_tuple().exponent)) for divisor, _ in distinct), default=0)
+    units = [(int(divisor.scaleb(places)), holds) for divisor, holds in distinct]
+    whole = lcm(*(unit for unit, holds in units if holds))
+    wanted = [(Decimal(whole).scaleb(-places), True)] if any(holds for _, holds in units) else []
+    barred: list[int] = []
+    for unit in (unit for unit, holds in units if not holds):
+        if wanted and whole % unit == 0:
+            return None
+        if all(unit % smaller for smaller in barred):
+            barred.append(unit)
+    return (*wanted, *((Decimal(unit).scaleb(-places), False) for unit in barred))
 
 
-def _last(maximum: Bound | None) -> int | None:
-    if maximum is None:
-        return None
-    high = int(maximum[0].to_integral_value(ROUND_FLOOR))
-    return high - 1 if maximum[1] and high == maximum[0] else high
+@lru_cache(maxsize=1024)
+def _tracked(
+    integer: bool,
+    minimum: Bound | None,
+    maximum: Bound | None,
+    divisors: tuple[Divisor, ...],
+    banned: tuple[Decimal, ...],
+) -> Node:
+    demands: list[Demand] = [_Multiple(divisors)] if divisors else []
+    if minimum is not None:
+        demands.append(_Compared(minimum[0], (1,) if minimum[1] else (0, 1)))
+    if maximum is not None:
+        demands.append(_Compared(maximum[0], (-1,) if maximum[1] else (-1, 0)))
+    demands += (_Compared(value, (-1, 1)) for value in banned)
+    node = to_node(_Tracker(demands, not integer).run())
+    return node if is_nothing(node) else Call(Rule("number", node))
 
 
-def _integers(low: int | None, high: int | None, bare: bool) -> Node:
-    if low is not None and high is not None and low > high:
-        return NOTHING
-    parts: list[Node] = []
-    if high is None or high >= 0:
-        parts += _sized(EMPTY, max(low or 0, 0), high, bare)
-    if low is None or low <= 0:
-        parts += _sized(_MINUS, max(0, -high) if high is not None else 0, None if low is None else -low, bare)
-    return alt(*parts)
+class _Table:
+    """A demand with its states numbered: 0 holds whatever follows, FAILED cannot hold any more."""
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._states: list[Any] = [_SETTLED, demand.start]
+        self._numbers: dict[Any, int] = {None: FAILED, _SETTLED: 0, demand.start: 1}
+        self._rows: dict[int, list[int]] = {0: [0] * 10}
+
+    def sign(self, number: int) -> int:
+        return self._number(self._demand.sign(self._states[number])) if number else 0
+
+    def point(self, number: int) -> int:
+        return self._number(self._demand.point(self._states[number])) if number else 0
+
+    def digits(self, number: int) -> list[int]:
+        """The states behind each digit; beside other demands they are asked for again and again."""
+        found = self._rows.get(number)
+        if found is None:
+            found = self._rows[number] = [self._number(state) for state in self._demand.digits(self._states[number])]
+        return found
+
+    def holds(self, number: int) -> bool:
+        return not number or self._demand.holds(self._states[number])
+
+    def _number(self, state: Any) -> int:
+        found = self._numbers.get(state)
+        if found is None:
+            found = self._numbers[state] = len(self._states)
+            self._states.append(state)
+        return found
 
 
-def _sized(sign: Node, low: int, high: int | None, bare: bool) -> list[Node]:
-    """An integer without sign from `low` to `high`, plain or with an exponent."""
-    plain = concat(sign, whole(low, high))
-    if bare:
-        return [plain]
-    if high == 0:
-        return [concat(plain, ZEROS)]
-    if high is None and low <= 1:
-        return [concat(plain, ZEROS, optional(Seq((_MARK, _PLUS, Repeat(DIGIT, 1, 2)))))]
-    ways = [concat(plain, ZEROS)]
-    ways += (concat(sign, digits, ZEROS, _MARK, power) for digits, power in _rounded(low, high))
-    return ways
+class _Tracker:
+    """Numbers every state that the start leads to."""
 
+    def __init__(self, demands: list[Demand], pointed: bool) -> None:
+        self._tables = [_Table(demand) for demand in demands]
+        self._pointed = pointed  # whether there may be a point and digits behind it
 
-def _rounded(low: int, high: int | None) -> Iterator[tuple[Node, Node]]:
-    """Single digits and their exponents: those of the bounds, and those between."""
-    first, last = len(str(low)) - 1, MAX_POWER + 1 if high is None else len(str(high)) - 1
-    least = -(-low // 10**first)
-    most = 9 if high is None else high // 10**last
-    if first == last:
-        if least <= most:
-            yield _digit(least, most), _power(first, first)
-        return
-    if least <= 9:
-        yield _digit(least, 9), _power(first, first)
-    if first + 1 < last:
-        yield _NONZERO, _power(first + 1, last - 1)
-    if high is not None:
-        yield _digit(1, most), _power(last, last)
+    def run(self) -> Automaton:
+        start: State = ("", tuple([1] * len(self._tables)))
+        numbers = {start: 0}
+        pending = [start]
+        found = Automaton(_ALPHABET, [])
+        for place, inner in pending:
+            if len(numbers) > MAX_STATES:
+                problem = "the multiples between these bounds are too many to tell"
+                raise LimitError(problem, "", "narrow or drop the bounds")
+            if place in _ENDS and all(table.holds(one) for table, one in zip(self._tables, inner, strict=True)):
+                found.accepting.add(len(found.edges))
+            edges: dict[int, int] = {}
+            for symbol, state in self._steps(place, inner):
+                number = numbers.get(state)
+                if number is None:
+                    number = numbers[state] = len(numbers)
+                    pending.append(state)
+                edges[number] = edges.get(number, 0) | 1 << symbol
+            found.edges.append(edges)
+        return found
 
-
-def _power(low: int, high: int) -> Node:
-    """An exponent from `low` to `high`."""
-    ways: list[Node] = []
-    if high >= 0:
-        ways.append(concat(_PLUS, star(ZERO), whole(max(low, 0), high)))
-    if low < 0:
-        ways.append(concat(_MINUS, star(ZERO), whole(max(0, -high), -low)))
-    return alt(*ways)
-
-
-def _reals(minimum: Bound | None, maximum: Bound | None) -> Node:
-    zero = (Decimal(0), False)
-    if minimum is not None and minimum == _negate(maximum):
-        return alt(*_sizes(optional(_MINUS), zero, maximum))
-    parts: list[Node] = []
-    if maximum is None or maximum[0] > 0 or maximum == zero:
-        parts += _sizes(EMPTY, _clamp(minimum), maximum)
-    if minimum is None or minimum[0] < 0 or minimum == zero:
-        parts += _sizes(_MINUS, _clamp(_negate(maximum)), _negate(minimum))
-    return alt(*(part for part in parts if part != NOTHING))
-
-
-def _sizes(sign: Node, low: Bound, high: Bound | None) -> list[Node]:
-    """A number without sign between two bounds, plain or with an exponent."""
-    if high is None and not low[0]:
-        return [concat(sign, _magnitude(low, None), optional(Seq((_MARK, _ANY_POWER))))]
-    ways = [concat(sign, _magnitude(low, high))]
-    if low == (Decimal(0), False) and high is not None and high[0]:
-        ways.append(concat(sign, ZERO, ZEROS, _MARK, _ANY_POWER))
-    ways += (concat(sign, mantissa, _MARK, power) for mantissa, power in _scientific(low, high) if mantissa != NOTHING)
-    return ways
-
-
-def _scientific(low: Bound, high: Bound | None) -> Iterator[tuple[Node, Node]]:
-    """Mantissas with one digit before the point and their exponents: those of the bounds, and those between."""
-    if high is not None and not high[0]:
-        return
-    first = low[0].adjusted() if low[0] else -MAX_POWER - 1
-    last = high[0].adjusted() if high is not None else MAX_POWER + 1
-    least, most = _mantissa(low) if low[0] else _ONE, _TEN if high is None else _mantissa(high)
-    if first == last:
-        yield _magnitude(least, most), _power(first, first)
-        return
-    if low[0]:
-        yield _magnitude(least, _TEN), _power(first, first)
-    if first + 1 < last:
-        yield _magnitude(_ONE, _TEN), _power(first + 1, last - 1)
-    if high is not None:
-        yield _magnitude(_ONE, most), _power(last, last)
-
-
-def _mantissa(bound: Bound) -> Bound:
-    """The bound with its point behind the first digit."""
-    digits = bound[0].as_tuple().digits
-    return Decimal((0, digits, 1 - len(digits))), bound[1]
-
-
-@lru_cache(maxsize=4096)
-def literal(text: str) -> Node:
-    """Every plain spelling of the number that `text` denotes, and its scientific one where `text` has an exponent."""
-    value = Decimal(text)
-    integer, fraction = _split(value.copy_abs())
-    sign = optional(_MINUS) if not value else _MINUS if value < 0 else EMPTY
-    padding: Node = star(ZERO) if fraction else ZEROS
-    plain = concat(sign, Lit(f"{integer}{'.' if fraction else ''}{fraction}".encode()), padding)
-    if "e" not in text.lower():
-        return plain
-    digits = str(int("".join(map(str, value.as_tuple().digits)))).rstrip("0") or "0"
-    mantissa = digits[0] + ("." + digits[1:] if digits[1:] else "")
-    exponent = value.adjusted()
-    scientific = concat(
-        sign, Lit(mantissa.encode()), star(ZERO) if digits[1:] else ZEROS, _MARK, _power(exponent, exponent)
-    )
-    return alt(plain, scientific)
+    def _steps(self, place: str, inner: tuple[int, ...]) -> list[tuple[int, State]]:
+        both = list(zip(self._tables, inner, strict=True))
+        steps: list[tuple[int, State]] = []
+        if place != _ZERO:
+            reached = _FRACTION if place in (_POINT, _FRACTION) else _WHOLE
+            rows = zip(*[table.digits(one) for table, one in both], strict=True) if both else [()] * 10
+            steps = [(symbol, (reached, after)) for symbol, after in enumerate(rows)]
+            if place in ("", _SIGN):
+                # The integer zero has no sign.
+                steps[:1] = [(0, (_ZERO, steps[0][1][1]))] if self._pointed or not place else []
+        if not place:
+            steps.append((_MINUS, (_SIGN, tuple([table.sign(one) for table, one in both]))))
+        elif self._pointed and place in (_ZERO, _WHOLE):
+            steps.append((_DOT, (_POINT, tuple([table.point(one) for table, one in both]))))
+        return [step for step in steps if FAILED not in step[1][1]]

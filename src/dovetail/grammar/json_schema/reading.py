@@ -17,7 +17,7 @@ from dovetail.errors import LimitError, SchemaError
 from .choices import Arm, OneOf
 from .facts import HANDLERS, OBJECT, Facts, Located, mapping, names, schemas
 from .formats import UNSUPPORTED
-from .negation import alternatives, negated, weakest
+from .negation import alternatives, negated
 from .own import (
     CLOSING,
     DEPENDENT_AT,
@@ -127,10 +127,8 @@ class Reader:
         self._work = 0
         self._kept: list[Any] = []
         self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
-        self.contents: dict[int, tuple[Any, Any]] = {}  # schemas with what is the same for equal ones
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
         self.members: dict[Any, Any] = {}  # the same by those that say more of members than which are required
-        self.said: dict[int, tuple[list[Located], Any]] = {}  # of the value of one key
 
     @cached_property
     def references(self) -> References:
@@ -190,10 +188,8 @@ class Reader:
             elif branch.choices:
                 choice = branch.choices[0][1]
                 arms = choice.arms(branch.facts) if isinstance(choice, OneOf) else choice
-                cost = 1
-                if _is_negation(arms):
-                    # Its alternatives multiply with each other more than those of unions do, and are larger.
-                    cost, arms = _NEGATION_COST, weakest(arms, branch.facts)
+                # The alternatives of a negation multiply with each other more than those of unions do, and are larger.
+                cost = _NEGATION_COST if _is_negation(arms) else 1
                 for arm in reversed(_choose(branch, arms)):
                     key = arm.key()
                     if key not in known:
@@ -416,19 +412,10 @@ def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
         facts.absent = facts.absent.union([name for name, inner in declared.items() if is_never(inner)])
         if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
             facts.closed = frozenset(declared) if facts.closed is None else facts.closed.intersection(declared)
-        if MADE in schema and any(_contradicts(facts, name, inner) for name, inner in declared.items()):
-            facts.types &= ~OBJECT
     if facts.needed & facts.absent or (facts.closed is not None and not facts.needed <= facts.closed):
         facts.types &= ~OBJECT
     if facts.closed is not None and SOME_PROPERTY in schema and facts.closed.issubset(schema[SOME_PROPERTY].names):
         facts.types &= ~OBJECT  # there has to be another member than those that there can be
-
-
-def _contradicts(facts: Facts, name: str, schema: Any) -> bool:
-    """Whether a member must not keep to a schema that another part demands of it: what branches have in common."""
-    if not isinstance(schema, Negated):
-        return False
-    return any(part.get("properties", {}).get(name) == schema.schema for part, _ in facts.objects)
 
 
 def _closed(facts: Facts) -> Facts:

@@ -1,4 +1,4 @@
-"""From facts to nodes: strings, numbers, booleans and null as JSON; what is too much to hold is left out and noted."""
+"""From facts to nodes: strings, numbers, booleans and null; what is too much to hold is left out and noted."""
 
 from __future__ import annotations
 
@@ -9,95 +9,72 @@ from typing import Any, ParamSpec
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Node
 
-from . import numbers, strings, text
+from . import numbers, strings
 from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
-from .keys import json_key
 from .pointers import located
 from .reading import Reader
-from .text import Pieces
-from .tracked import tracked
+from .spelling import Spelling
+from .values import is_number
 
 P = ParamSpec("P")
 
 
-def scalars(facts: Facts, pieces: Pieces, reader: Reader) -> list[Node]:
+def scalars(facts: Facts, pieces: Spelling, reader: Reader) -> list[Node]:
     """The ways to write a scalar that keeps to `facts`."""
     ways: list[Node] = []
     if facts.types & STRING:
         ways.append(string(facts, pieces, reader))
     if facts.types & NUMBER:
-        ways.append(number(facts, pieces, reader))
+        ways.append(number(facts, reader))
     if facts.types & BOOLEAN:
-        ways += (text.TRUE if value else text.FALSE for value in (True, False) if not _is_banned(facts, value))
+        ways += (pieces.true if value else pieces.false for value in (True, False) if not _is_banned(facts, value))
     if facts.types & NULL and not _is_banned(facts, None):
-        ways.append(text.NULL)
+        ways.append(pieces.null)
     return ways
 
 
-def uncovered(branches: list[Facts]) -> list[Facts]:
-    """The branches without multiples that are multiples of another one: each costs a state for every remainder."""
-    if sum(1 for facts in branches if facts.divisors) < 2:
-        return branches
-    kept: list[Facts] = []
-    for facts in branches:
-        if not any(_takes(other, facts) for other in kept):
-            kept = [other for other in kept if not _takes(facts, other)]
-            kept.append(facts)
-    return kept
-
-
-def _takes(wide: Facts, narrow: Facts) -> bool:
-    """Whether all numbers of one branch are in the other, by what they are multiples of."""
-    for divisor, holds, _ in wide.divisors:
-        known = [other for other, same, _ in narrow.divisors if same == holds]
-        if not any((other % divisor if holds else divisor % other) == 0 for other in known):
-            return False
-    return wide.signature(divided=False) == narrow.signature(divided=False)
-
-
-def number(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
+def number(facts: Facts, reader: Reader) -> Node:
     """A number; where multiples between bounds are too many to tell, the bounds remain."""
-    bare = facts.integer and pieces.bare
-    banned = tuple(Decimal(repr(one)) for one in facts.banned if _is_number(one))
-    if facts.divisors or facts.fraction or banned:
-        divisors = tuple((divisor, holds) for divisor, holds, _ in facts.divisors)
-        try:
-            return tracked(facts.integer, facts.fraction, facts.minimum, facts.maximum, divisors, banned, bare)
-        except LimitError as error:
-            where = facts.divisors[0][2] if facts.divisors else ()
-            reader.widen(where, "multipleOf", error.problem)
-    return numbers.number(facts.integer, facts.minimum, facts.maximum, bare)
+    banned = tuple(Decimal(repr(one)) for one in facts.banned if is_number(one))
+    divisors = tuple((divisor, holds) for divisor, holds, _ in facts.divisors)
+    try:
+        return numbers.number(facts.integer, facts.minimum, facts.maximum, divisors, banned, facts.fraction)
+    except LimitError as error:
+        if not (divisors or banned or facts.fraction):
+            raise
+        reader.widen(facts.divisors[0][2] if divisors else (), "multipleOf", error.problem)
+        return numbers.number(facts.integer, facts.minimum, facts.maximum)
 
 
-def string(facts: Facts, pieces: Pieces, reader: Reader) -> Node:
-    """A JSON string."""
+def string(facts: Facts, pieces: Spelling, reader: Reader) -> Node:
+    """A string."""
     if facts.high is not None and facts.low > facts.high:
         return NOTHING
     bounded = bool(facts.low) or facts.high is not None
     banned = facts.banned_words()
     if facts.patterns or facts.barred or (banned and bounded):
-        inside = _language(facts, pieces.excludes, reader)
+        inside = _language(facts, pieces, reader)
         if inside is not None:
             return inside
     elif banned:
-        return json_key(sorted(banned), pieces)
-    return strings.bounded(facts.low, facts.high, pieces.excludes) if bounded else pieces.string
+        return pieces.other_than(banned)
+    return pieces.bounded(facts.low, facts.high) if bounded else pieces.by_type["string"]
 
 
-def _language(facts: Facts, excludes: tuple[bytes, ...], reader: Reader) -> Node | None:
-    """A JSON string with patterns; None where they are too much to hold."""
-    if facts.banned_words() or (excludes and not facts.patterns):
+def _language(facts: Facts, pieces: Spelling, reader: Reader) -> Node | None:
+    """A string with patterns; None where they are too much to hold."""
+    excludes = () if facts.patterns and pieces.patterns_overrule else pieces.excludes
+    if facts.banned_words() or excludes:
         found = described(facts, excludes, reader)
-        return None if found is None else strings.quoted(found, () if facts.patterns else excludes)
+        return None if found is None else pieces.denoting(found, excludes)
     wanted, barred = facts.pattern_texts()
-    return _noted(facts, reader, strings.matching, wanted, facts.low, facts.high, barred)
+    return _noted(facts, reader, pieces.matching, wanted, facts.low, facts.high, barred)
 
 
 def described(facts: Facts, excludes: tuple[bytes, ...], reader: Reader) -> Node | None:
-    """The decoded strings that `facts` admit; None where they are too much to hold. A pattern overrules `excludes`."""
-    wanted, barred = facts.pattern_texts()
-    words = () if wanted else excludes
-    return _noted(facts, reader, strings.other_than, facts.banned_words(), facts.low, facts.high, wanted, barred, words)
+    """The decoded strings that `facts` admit without `excludes`; None where they are too much to hold."""
+    limits = (facts.banned_words(), facts.low, facts.high, *facts.pattern_texts(), excludes)
+    return _noted(facts, reader, strings.other_than, *limits)
 
 
 def _noted(facts: Facts, reader: Reader, make: Callable[P, Node], *args: P.args, **kwargs: P.kwargs) -> Node | None:
@@ -112,7 +89,3 @@ def _noted(facts: Facts, reader: Reader, make: Callable[P, Node], *args: P.args,
 
 def _is_banned(facts: Facts, value: Any) -> bool:
     return any(one is value for one in facts.banned)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

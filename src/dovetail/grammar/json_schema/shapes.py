@@ -52,9 +52,9 @@ class Demand:
 
     def holds_for(self, name: str) -> bool:
         """Whether a member with this key can be the one."""
-        if name in self._wanted.names or any(strings.admits(language, name) for language in self._others):
+        if name in self._wanted.names or any(regex.admits(language, name) for language in self._others):
             return False
-        return all(strings.admits(language, name) for language in self._matched)
+        return all(regex.admits(language, name) for language in self._matched)
 
     def keys(self) -> Node | None:
         """The keys that it may have, None for any."""
@@ -81,7 +81,7 @@ class Properties:
             if declared == name:
                 return nodes
         for extra in self.extra:
-            if extra.keys is None or strings.admits(extra.keys, name):
+            if extra.keys is None or regex.admits(extra.keys, name):
                 return extra.nodes
         return None
 
@@ -219,8 +219,9 @@ class _Members:
 
     def _keys(self, matched: frozenset[str], asked: frozenset[str], names: Sequence[str] = ()) -> Node:
         """The keys but `names` that of the patterns `asked` for match these and no other."""
-        wanted = [*self._allowed, *(language for pattern, language in self._languages.items() if pattern in matched)]
-        barred = [language for pattern, language in self._languages.items() if pattern in asked - matched]
+        wanted = [*self._allowed, *(self._languages[pattern] for pattern in self._languages if pattern in matched)]
+        outside = asked - matched
+        barred = [self._languages[pattern] for pattern in self._languages if pattern in outside]
         if names:
             barred.append(alt(*map(lit, names)))
         return wanted[0] if len(wanted) == 1 and not barred else regex.intersect(*wanted, barred=barred)
@@ -250,9 +251,9 @@ class _Members:
 
     def _matched(self, name: str) -> frozenset[str] | None:
         """The patterns that a key matches; None where it cannot be there."""
-        if not all(strings.admits(language, name) for language in self._allowed):
+        if not all(regex.admits(language, name) for language in self._allowed):
             return None
-        return frozenset(p for p, language in self._languages.items() if strings.admits(language, name))
+        return frozenset(p for p, language in self._languages.items() if regex.admits(language, name))
 
     def _declared(self, name: str, matched: frozenset[str] | None) -> list[Located]:
         if matched is None:

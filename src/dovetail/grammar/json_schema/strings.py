@@ -1,12 +1,12 @@
-"""Strings by length and pattern, as JSON text or raw.
+"""Strings by length and pattern, between quotes or raw.
 
 A pattern describes the decoded string. It is read as nodes over characters first; `quoted` then writes each of its
-characters as JSON may spell it, and the quotes around them.
+characters in its canonical spelling, and the quotes around them.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
@@ -23,57 +23,68 @@ from dovetail.grammar.ir import (
     Repeat,
     Rule,
     Seq,
-    Spelled,
     Text,
-    Unlisted,
     Without,
     alt,
     walk,
 )
 
-from . import text
 from .memory import by_identity
-from .text import BACKSLASH, CHAR, ESCAPES, QUOTE, Ranges, concat
+from .text import JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical, concat
 
 MAX_PATTERNS = 100
 ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
-ESCAPE_BYTES = b"\\u0123456789abcdefABCDEF/nrt"
+_ESCAPE_BYTES = b"\\u0123456789abcdefnrt"
 
 
 @lru_cache(maxsize=1024)
-def bounded(low: int, high: int | None, excludes: tuple[bytes, ...]) -> Node:
-    """A JSON string of low to high characters."""
-    inside: Node = Repeat(CHAR, low, high)
-    return Call(Rule("string", Seq((QUOTE, Without(inside, excludes) if excludes else inside, QUOTE))))
+def bounded(low: int, high: int | None, excludes: tuple[bytes, ...], quotes: AnyQuotes = JSON_QUOTES) -> Node:
+    """A string of low to high characters, in any of their spellings."""
+    if isinstance(quotes, RawQuotes):
+        return quoted(language((), low, high), excludes, quotes)
+    inside: Node = Repeat(quotes.free_char, low, high)
+    return Call(Rule("string", Seq((quotes.mark, Without(inside, excludes) if excludes else inside, quotes.mark))))
 
 
 @lru_cache(maxsize=1024)
-def matching(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
-    """A JSON string of low to high characters in which every pattern is found and none of `barred`."""
+def matching(
+    patterns: tuple[str, ...],
+    low: int,
+    high: int | None,
+    barred: tuple[str, ...] = (),
+    quotes: AnyQuotes = JSON_QUOTES,
+) -> Node:
+    """A string of low to high characters in which every pattern is found and none of `barred`."""
     _check_count(patterns, barred)
-    found = regex.measured(patterns, barred, low, high)
-    if found is None:
-        return quoted(language(patterns, low, high, barred))
+    found = None if isinstance(quotes, RawQuotes) else regex.measured(patterns, barred, low, high)
+    if found is None or isinstance(quotes, RawQuotes):
+        return quoted(language(patterns, low, high, barred), (), quotes)
     states, limits = found
     if not states:
         return NOTHING
-    spelled = tuple((tuple((_spell(ranges), to) for ranges, to in edges), ends) for edges, ends in states)
-    return Call(Rule("pattern", Seq((QUOTE, Measured(spelled, 0, *limits, QUOTE.data)))))
+    spelled = tuple((tuple((canonical(ranges, quotes), to) for ranges, to in edges), ends) for edges, ends in states)
+    return Call(Rule("pattern", Seq((quotes.mark, Measured(spelled, 0, *limits, quotes.mark.data)))))
 
 
-def quoted(language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
-    """A JSON string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
-    if any(word[:1] in ESCAPE_BYTES or b"\\" in word for word in excludes):
-        language = regex.restrict(language, text.UNESCAPED)
-        return NOTHING if regex.is_empty(language) else Call(Rule("pattern", concat(QUOTE, language, QUOTE)))
-    return NOTHING if regex.is_empty(language) else as_string(language)
+def quoted(language: Node, excludes: tuple[bytes, ...] = (), quotes: AnyQuotes = JSON_QUOTES) -> Node:
+    """A string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
+    if regex.is_empty(language):
+        return NOTHING
+    if isinstance(quotes, RawQuotes):
+        return Call(Rule("raw", concat(quotes.mark, raw(language, quotes.mark.data, excludes))))
+    if any(word[:1] in _ESCAPE_BYTES or b"\\" in word for word in excludes):
+        language = regex.restrict(language, quotes.unescaped)
+        inside = concat(quotes.mark, language, quotes.mark)
+        return NOTHING if regex.is_empty(language) else Call(Rule("pattern", inside))
+    return as_string(language, quotes)
 
 
 @by_identity(1024)
-def as_string(language: Node) -> Node:
-    """A JSON string that denotes a text of `language`, of which there are some; the same each time."""
-    # Where any text may follow, the tail is that of all strings.
-    return Call(Rule("pattern", concat(QUOTE, regex.closed(language, _SPELLING, QUOTE, text.STRING_TAIL))))
+def as_string(language: Node, quotes: Quotes = JSON_QUOTES) -> Node:
+    """A string that denotes a text of `language`, of which there are some; the same each time."""
+    spelling = regex.Spelling(partial(canonical, quotes=quotes), lambda word: Lit(quotes.spelled(word)))
+    # Where any text may follow, the tail is that of all keys and patterns.
+    return Call(Rule("pattern", concat(quotes.mark, regex.closed(language, spelling, quotes.mark, quotes.tail))))
 
 
 @lru_cache(maxsize=1024)
@@ -106,71 +117,8 @@ def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:
 
 def contains(word: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
     """Whether every pattern is found in `word`, and none of `barred`."""
-    return all(admits(language((pattern,), 0, None), word) for pattern in patterns) and not any(
-        admits(language((pattern,), 0, None), word) for pattern in barred
-    )
-
-
-def admits(node: Node, word: str) -> bool:
-    """Whether `word` is one of the texts of a regular node."""
-    return len(word) in _ends(node, word, frozenset((0,)))
-
-
-def _ends(node: Node, word: str, starts: frozenset[int]) -> frozenset[int]:
-    """Where the texts of `node` that begin at one of `starts` end."""
-    if not starts:
-        return starts
-    match node:
-        case Lit(data):
-            piece = data.decode()
-            return frozenset(start + len(piece) for start in starts if word.startswith(piece, start))
-        case Chars(ranges):
-            codes = ((start, ord(word[start])) for start in starts if start < len(word))
-            return frozenset(start + 1 for start, code in codes if any(low <= code <= high for low, high in ranges))
-        case Seq(parts):
-            for part in parts:
-                starts = _ends(part, word, starts)
-            return starts
-        case Alt(parts):
-            return frozenset().union(*(_ends(part, word, starts) for part in parts))
-        case Repeat(body, low, high):
-            return _repeated(body, low, high, word, starts)
-        case Call(rule):
-            return _ends(rule.body, word, starts)
-        case Unlisted(words):
-            ends = ((start, end) for start in starts for end in range(start, len(word) + 1))
-            return frozenset(end for start, end in ends if word[start:end] not in words)
-        case _:
-            raise LimitError("the pattern is too large to try a word", "", "simplify the pattern")
-
-
-def _repeated(body: Node, low: int, high: int | None, word: str, starts: frozenset[int]) -> frozenset[int]:
-    found = starts if low == 0 else frozenset[int]()
-    turn, before = 0, frozenset[int]()
-    while starts and starts != before and (high is None or turn < high):
-        before, starts = starts, _ends(body, word, starts)
-        turn += 1
-        if turn >= low:
-            if starts <= found:
-                break
-            found |= starts
-    # Where a turn changed nothing, neither will those that are still due.
-    return found | starts if turn < low and starts == before else found
-
-
-@lru_cache(maxsize=4096)
-def _spell(ranges: Ranges) -> Node:
-    # Escapes are rare: a call keeps the many classes of a pattern small.
-    return alt(*text.raw(ranges), concat(BACKSLASH, Call(Rule("escape", alt(*text.escapes(ranges))))))
-
-
-def _spell_text(word: str) -> Node:
-    if word.isascii():
-        return Spelled(word, ESCAPES)
-    return concat(*(_spell(((ord(char), ord(char)),)) for char in word))
-
-
-_SPELLING = regex.Spelling(_spell, _spell_text, ESCAPES)
+    found = [regex.admits(language((pattern,), 0, None), word) for pattern in (*patterns, *barred)]
+    return all(found[: len(patterns)]) and not any(found[len(patterns) :])
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
@@ -181,9 +129,9 @@ def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
     if NOTHING not in ways:
         return alt(*ways)
     if any(isinstance(node, Call) for node in walk(language)):
-        return concat(regex.without(language, (close, *excludes)), Lit(close))
+        return concat(regex.without(language, (close, *excludes)), Lit(close, special=True))
     barred = tuple(word for word in (close, *excludes) if _may_contain(language, word.decode()[0]))
-    return concat(Without(language, barred) if barred else language, Lit(close))
+    return concat(Without(language, barred) if barred else language, Lit(close, special=True))
 
 
 def _free_at_last(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:

@@ -7,16 +7,15 @@ markup that ends them; everything else is JSON with whitespace around it, unless
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Call, Lit, Node, Repeat, Rule, Seq, alt
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Lit, Node, Seq, alt
+from dovetail.layouts.styles import PYTHON_DICT, Layout, Middle
 
 from . import strings, text
 from .admission import type_of
-from .arrays import Counting, items
 from .facts import (
     ANY_TYPE,
     ARRAY,
@@ -24,133 +23,85 @@ from .facts import (
     NULL,
     NUMBER,
     OBJECT,
-    SCALAR_KEYWORDS,
     STRING,
     Facts,
     Located,
-    read_scalar,
 )
-from .formats import UNSUPPORTED
 from .keys import NAME, marked_key, markup, other_keys
-from .layouts import Layout, Middle
-from .lowering import Lowering, Parts
-from .members import Group, Member, any_order, counted, ordered
-from .pointers import Where, located
-from .reading import ANNOTATIONS
+from .literals import literal_spelling
+from .lowering import ANY_PARTS, Lowering
 from .scalars import described
-from .shapes import Extra, Properties, properties, variants
+from .spelling import Frame, Parts
 from .text import concat
-from .values import all_strings
 
 Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
 
-_ENUM = {"type", "enum"}
 _KINDS = {STRING: "string", NUMBER: "number", BOOLEAN: "boolean", NULL: "null", OBJECT: "object", ARRAY: "array"}
 
 
-_PYTHON = r"""
-object ::= "{" (string ": " value (", " string ": " value)*)? "}"
-array ::= "[" (value (", " value)*)? "]"
-value ::= object | array | string | number | "True" | "False" | "None"
-string ::= "'" ([^'\\\n] | escape)* "'" | "\"" ([^"\\\n] | escape)* "\""
-escape ::= "\\" (['"\\nrt] | "x" hex hex | "u" [0-9a-cefA-CEF] hex hex hex | wide)
-wide ::= "U00" ("0" [1-9a-f] | "10") hex hex hex hex
-hex ::= [0-9a-f]
-number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" [+-] [0-9]+)?
-"""
+class Tagged(Frame):
+    """Objects and arrays in one layout; a value is the kinds that it may have."""
 
-
-class Tagged:
-    """The rules of one schema in one layout."""
+    open = close = first = last = EMPTY
 
     def __init__(self, lowering: Lowering, layout: Layout, pad: bytes) -> None:
         self._json = lowering
         self._layout = layout
         self._ws = lowering.pieces.ws
         self._excludes = lowering.pieces.excludes
+        self._spellings = [lowering]
+        if layout.python:
+            python = literal_spelling(PYTHON_DICT, self._excludes)
+            self._spellings.append(Lowering(lowering.reader, python, lowering.free_order))
         self._stop = Lit(layout.stop.encode())
         self._pads = (b"", pad) if pad else (b"",)  # what may stand on both sides of raw text
         self._raw = strings.free(self._stop.data, self._excludes, 0, None)
-        self._pending: list[tuple[Rule, list[Facts]]] = []
         self._done: dict[frozenset[int], list[Kind]] = {}
-        self._rules: dict[tuple[int, ...], tuple[Facts, Rule]] = {}
         self._ways: dict[tuple[int, str], tuple[list[Kind], Node]] = {}  # the kinds keep their identity
 
     def arguments(self, nodes: Sequence[Located]) -> Node:
         """The arguments of a call that `nodes` apply to."""
-        node = self._objects([facts for facts in self._json.reader.read(nodes) if facts.types & OBJECT])
-        self._json.finish()
-        while self._pending:
-            rule, branches = self._pending.pop()
-            objects = self._objects([facts for facts in branches if facts.types & OBJECT])
-            rule.body = alt(*(way for way in (objects, self._arrays(branches)) if way != NOTHING))
-            self._json.doubtful = self._json.doubtful or rule.body == NOTHING
-            self._json.finish()
+        node = self._json.arguments(nodes, self)
+        for lowering in self._spellings:
+            lowering.finish()
+            self._json.doubtful = self._json.doubtful or lowering.doubtful
         return node
 
-    def _objects(self, branches: list[Facts]) -> Node:
-        ways: list[Node] = []
-        for facts in branches:
-            if facts.values is not None:
-                ways += (self._literal(value) for value in self._json.admitted(facts) if isinstance(value, dict))
-            else:
-                ways.append(self._object(facts.objects))
-        return alt(*(way for way in ways if way != NOTHING))
-
-    def _object(self, parts: Parts) -> Node:
-        where = parts[0][1] if parts else ()
-        shapes = variants(properties(parts, self._json.reader), where)
-        return alt(*(way for way in (self._arguments(shape, where) for shape in shapes) if way != NOTHING))
-
-    def _arguments(self, shape: Properties, where: Where) -> Node:
-        members: list[Member] = []
-        for name, nodes, required in shape.declared:
-            member = self._member(name, self._kinds(nodes), required)
-            if member is not None:
-                members.append(member)
-            elif required:
-                return NOTHING
-        names = [name for name, _, _ in shape.declared]
-        extra = self._extra(names, shape.extra) if shape.extra else ()
-        witnesses = [self._extra(names, [witness]) for witness in shape.witnesses]
-        if () in witnesses:
-            return NOTHING
-        group = counted(Group(members, extra, witnesses), shape.low, shape.high)
-        if group is None:
-            return NOTHING
-        if self._json.free_order:
-            return concat(*self._ws, located(where, any_order, group, (), EMPTY))
-        return concat(*self._ws, *located(where, ordered, group, (), EMPTY))
-
-    def _extra(self, names: list[str], groups: list[Extra]) -> tuple[Node, ...]:
-        """An argument that is not declared."""
-        layout = self._layout
-        if layout.other_keys == "none":
-            if not names and groups == [Extra(None, [])]:
-                return ()  # nothing is known of the object, and only the empty one can be written
-            problem = "this style cannot name properties that are not declared"
-            raise SchemaError(problem, "", "set additionalProperties to false")
-        ways: list[Node] = []
-        for group in groups:
-            value = self._value(layout.after_key, self._kinds(group.nodes), "")
-            if value == NOTHING:
-                continue
-            alphabet = NAME if layout.other_keys == "names" else markup(layout.escapes)
-            key = other_keys(names, alphabet) if group.keys is None else marked_key(group.keys, layout.escapes)
-            ways.append(concat(Lit(layout.begin.encode()), key, value))
-        return (alt(*ways), *self._ws) if ways else ()
+    def _written(self, kind: str, write: Callable[[Lowering], Node]) -> Node:
+        """A value as JSON, and as Python writes it where the layout has that for its kind."""
+        ways = map(write, self._spellings if kind in self._layout.python else (self._json,))
+        return alt(*dict.fromkeys(way for way in ways if way != NOTHING))
 
     # One argument.
 
-    def _member(self, name: str, kinds: list[Kind], required: bool) -> Member | None:
+    def declared(self, name: str, value: list[Kind]) -> Parts:
+        """A declared argument."""
         layout = self._layout
         key = layout.key(name) if layout.escapes else name
         if layout.tail and (not name.strip() or name.startswith("/") or ">" in name):
             raise SchemaError(f"the key {name!r} cannot be the name of a tag", "", "use another key or another style")
-        if self._excludes and any(word in key.encode() for word in self._excludes):
-            return None
-        value = self._value(f"{layout.begin}{key}{layout.after_key}", kinds, layout.tail.format(key))
-        return None if value == NOTHING else Member((value, *self._ws), required)
+        if not value or any(word in key.encode() for word in self._excludes):
+            return ()
+        return self._value(f"{layout.begin}{key}{layout.after_key}", value, layout.tail.format(key)), *self._ws
+
+    def other(self, names: Sequence[str], keys: Node | None, value: list[Kind]) -> Node:
+        """An argument that is not declared."""
+        layout = self._layout
+        if layout.other_keys == "none":
+            if keys is None and not names and value is self._done.get(frozenset()):
+                return NOTHING  # nothing is known of the object, and only the empty one can be written
+            raise SchemaError(
+                "this style cannot name properties that are not declared", "", "set additionalProperties to false"
+            )
+        if not value:
+            return NOTHING
+        alphabet = NAME if layout.other_keys == "names" else markup(layout.escapes)
+        key = other_keys(names, alphabet) if keys is None else marked_key(keys, layout.escapes)
+        return concat(Lit(layout.begin.encode()), key, self._value(layout.after_key, value, ""), *self._ws)
+
+    def item(self, value: list[Kind]) -> Node:
+        """An item of an array."""
+        return self._value(self._layout.item, value, self._layout.tail.format("item")) if value else NOTHING
 
     def _value(self, head: str, kinds: list[Kind], tail: str) -> Node:
         """`head`, the middle for each kind, the value, the end."""
@@ -161,8 +112,6 @@ class Tagged:
         if len(groups) == 1:
             (middle, (texts, others)), *_ = groups.items()
             return self._ended(head, middle, texts, others, tail)
-        if not groups:
-            return NOTHING
         # Most arguments of a schema that says little have the same kinds.
         known = self._ways.get((id(kinds), tail))
         if known is None:
@@ -181,83 +130,47 @@ class Tagged:
         between = [part for word in middle[1:] for part in (*self._ws, Lit(word.encode()))]
         return Seq((Lit((head + middle[0]).encode()), *between, alt(*ways)))
 
-    def _kinds(self, nodes: Sequence[Located]) -> list[Kind]:
+    def value(self, nodes: Sequence[Located], write: Callable[[Sequence[Located]], Node]) -> list[Kind]:
         """The kinds of a value with their nodes; raw text, marked by True, has the stop inside."""
         key = frozenset(id(schema) for schema, _ in nodes)
         if key not in self._done:
-            self._done[key] = [self._spelled(kind) for kind in self._read_kinds(nodes)]
+            self._done[key] = self._read_kinds(nodes)
         return self._done[key]
 
-    def _spelled(self, kind: Kind) -> Kind:
-        """The kind with Python's spelling beside JSON's where the layout has it.
-
-        What objects and arrays in Python's spelling hold is not looked at: they may be any.
-        """
-        name, node, is_raw = kind
-        if is_raw or name not in self._layout.python:
-            return kind
-        if name in ("object", "array"):
-            return name, alt(node, Call(_python_rule(name))), False
-        words = {b"true": b"True", b"false": b"False"} if name == "boolean" else {b"null": b"None"}
-        only = node.data if isinstance(node, Lit) else b""  # a single value has one other spelling
-        return name, alt(node, *(Lit(word) for json, word in words.items() if only in (b"", json))), False
-
     def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
-        if len(nodes) == 1 and type(nodes[0][0]) is dict:
-            known = self._typed(*nodes[0])
-            if known is not None:
-                return known
         found: list[Kind] = []
         for facts in self._json.reader.read(nodes):
             if facts.values is not None:
                 found += (self._literal_kind(value) for value in self._json.admitted(facts))
                 continue
             if facts.types & STRING and self._layout.quoted:
-                found.append(("string", self._json.union([_only(facts, STRING)]), False))
+                found.append(("string", self._of_kind(facts, STRING), False))
             elif facts.types & STRING:
                 found.append(("string", self._string(facts), True))
             if facts.types == ANY_TYPE and "integer" in self._layout.middle:
                 found.append(("integer", text.INTEGER, False))
             for kind in (NUMBER, BOOLEAN, NULL):
                 if facts.types & kind:
-                    found.append((_KINDS[kind], self._json.union([_only(facts, kind)]), False))
+                    found.append((_KINDS[kind], self._of_kind(facts, kind), False))
             for kind in (OBJECT, ARRAY):
                 if facts.types & kind:
-                    found.append((_KINDS[kind], self._composite(_only(facts, kind)), False))
+                    found.append((_KINDS[kind], self._composite(facts, kind), False))
         return [entry for entry in found if entry[1] != NOTHING]
 
-    def _typed(self, schema: dict[str, Any], where: Where) -> list[Kind] | None:
-        """The kind of a value of one type, where that needs no further reading."""
-        name = schema.get("type")
-        plain = ("integer", "number", "boolean", "null", *(("string",) if self._layout.quoted else ()))
-        if name in plain or (name in ("object", "array") and not self._layout.item):
-            node = self._json.value(((schema, where),))
-            return [] if node == NOTHING else [("number" if name == "integer" else str(name), node, False)]
-        live = schema.keys() - ANNOTATIONS
-        if name == "string" and live <= SCALAR_KEYWORDS and schema.get("format") not in UNSUPPORTED:
-            node = self._string(read_scalar(schema, live, where))
-            return [] if node == NOTHING else [("string", node, True)]
-        if name == "string" and live == _ENUM and all_strings(schema["enum"]):
-            kinds = [self._literal_kind(word) for word in dict.fromkeys(schema["enum"])]
-            return [kind for kind in kinds if kind[1] != NOTHING]
-        return None
+    def _of_kind(self, facts: Facts, kind: int) -> Node:
+        only = _only(facts, kind)
+        return self._written(_KINDS[kind], lambda one: one.union([only]))
 
-    def _composite(self, facts: Facts) -> Node:
+    def _composite(self, facts: Facts, kind: int) -> Node:
         if not self._layout.item:
-            return self._json.union([facts])
-        # References to one definition are many, and each has its own place.
-        key = (facts.types, *[id(schema) for schema, _ in (*facts.objects, *facts.arrays)])
-        known = self._rules.get(key)
-        if known is None:
-            known = self._rules[key] = facts, Rule("value", EMPTY)  # the facts keep the identities
-            self._pending.append((known[1], [facts]))
-        return Call(known[1])
+            return self._of_kind(facts, kind)
+        return self._json.composite([(kind, (facts.objects if kind == OBJECT else facts.arrays) or ANY_PARTS)], self)
 
     def _string(self, facts: Facts) -> Node:
         """Raw text with its stop."""
         inside = None
         if facts.patterns or facts.barred or facts.banned_words():
-            inside = described(facts, self._excludes, self._json.reader)
+            inside = described(facts, () if facts.patterns else self._excludes, self._json.reader)
         if inside == NOTHING or (facts.high is not None and facts.low > facts.high):
             return NOTHING
         if inside is None and not facts.low and facts.high is None:
@@ -273,39 +186,10 @@ class Tagged:
             ways.append(concat(Lit(pad), text) if pad else text)
         return alt(*ways)
 
-    # Arrays and single values in a layout that marks them up.
-
-    def _arrays(self, branches: list[Facts]) -> Node:
-        ways = [self._array(facts.arrays) for facts in branches if facts.types & ARRAY]
-        return alt(*(way for way in ways if way != NOTHING))
-
-    def _array(self, parts: Parts) -> Node:
-        shape = items(parts)
-        if shape.unique is not None and (shape.high is None or shape.high > 1):
-            self._json.reader.widen(shape.unique, "uniqueItems", "this style cannot tell which items were there before")
-        if shape.contains:
-            counting = Counting(shape, self._json.reader, lambda nodes: self._item(self._kinds(nodes)))
-            return concat(*self._ws, located(parts[0][1], counting.nodes, (), (), EMPTY))
-        first = [self._item(self._kinds(nodes)) for nodes in shape.prefix]
-        rest = self._item(self._kinds(shape.rest))
-        high = shape.high
-        if NOTHING in first or rest == NOTHING:
-            most = first.index(NOTHING) if NOTHING in first else len(first)
-            high = most if high is None else min(high, most)
-        if high is not None and shape.low > high:
-            return NOTHING
-        node: Node = EMPTY
-        if high is None or high > len(first):
-            node = Repeat(rest, max(shape.low - len(first), 0), None if high is None else high - len(first))
-        for index in range(len(first[:high]) - 1, -1, -1):
-            node = concat(first[index], node)
-            if index >= shape.low:
-                node = Repeat(node, 0, 1)
-        return concat(*self._ws, node)
-
-    def _item(self, kinds: list[Kind]) -> Node:
-        value = self._value(self._layout.item, kinds, self._layout.tail.format("item"))
-        return NOTHING if value == NOTHING else Call(Rule("item", concat(value, *self._ws)))
+    def literal(self, value: Any, write: Callable[[Any], Node]) -> list[Kind]:
+        """The kind of one value; none where it cannot be written."""
+        found = self._literal_kind(value)
+        return [] if found[1] == NOTHING else [found]
 
     def _literal_kind(self, value: Any) -> Kind:
         kind = _KINDS[type_of(value)]
@@ -314,18 +198,8 @@ class Tagged:
             texts = [Lit(pad + value.encode() + pad + self._stop.data) for pad in self._pads]
             return kind, NOTHING if barred else alt(*texts), True
         if isinstance(value, (dict, list)) and self._layout.item:
-            return kind, self._literal(value), False
-        return kind, self._json.literal(value), False
-
-    def _literal(self, value: dict[str, Any] | list[Any]) -> Node:
-        """An object as arguments in its own order, or an array as items."""
-        if isinstance(value, list):
-            nodes = [self._item([self._literal_kind(item)]) for item in value]
-            return NOTHING if NOTHING in nodes else concat(*self._ws, *nodes)
-        members = [self._member(key, [self._literal_kind(item)], True) for key, item in value.items()]
-        if None in members:
-            return NOTHING
-        return concat(*self._ws, *ordered(Group([member for member in members if member]), (), EMPTY))
+            return kind, self._json.composite_literal(value, self), False
+        return kind, self._written(kind, lambda one: one.literal(value)), False
 
 
 def _only(facts: Facts, kind: int) -> Facts:
@@ -333,11 +207,3 @@ def _only(facts: Facts, kind: int) -> Facts:
     part = copy.copy(facts)
     part.types = kind
     return part
-
-
-@lru_cache(maxsize=2)
-def _python_rule(kind: str) -> Rule:
-    """Any object or array as Python's repr writes it."""
-    from dovetail.grammar import ebnf  # which reads schemas itself
-
-    return ebnf.parse(_PYTHON, kind)

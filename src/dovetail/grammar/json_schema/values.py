@@ -50,6 +50,11 @@ def all_strings(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is str for value in values)
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a JSON number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def is_speakable(word: str) -> bool:
     """Whether the text can be UTF-8: a surrogate without its partner cannot."""
     try:

@@ -7,28 +7,38 @@ nodes then call rules, which call others at their end only.
 """
 
 from dovetail.grammar.regex.automaton import Automaton
-from dovetail.grammar.regex.regular import (
-    Spelling,
-    closed,
+from dovetail.grammar.regex.charset import limited
+from dovetail.grammar.regex.languages import (
+    admits,
+    combined,
     complement,
+    count,
+    grows,
     intersect,
     is_empty,
-    mapped,
-    restrict,
+    language,
+    measured,
+    parse,
+    search,
     shortest,
     without,
 )
-from dovetail.grammar.regex.resolve import language, measured, parse, search
-from dovetail.grammar.regex.rules import to_node
+from dovetail.grammar.regex.nodes import to_node
+from dovetail.grammar.regex.spelling import Spelling, closed, mapped, restrict
 
 __all__ = [
     "Automaton",
     "Spelling",
+    "admits",
     "closed",
+    "combined",
     "complement",
+    "count",
+    "grows",
     "intersect",
     "is_empty",
     "language",
+    "limited",
     "mapped",
     "measured",
     "parse",

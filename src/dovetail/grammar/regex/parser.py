@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex import syntax, unicode
-from dovetail.grammar.regex.syntax import Edge, Look, Or, Rep, Syntax
+from dovetail.grammar.regex.syntax import Look, called, repeat, sequence
 
 MAX_PATTERN = 1 << 18
 MAX_DEPTH = 100
@@ -29,6 +28,8 @@ _PROPERTY = re.compile(r"\{([A-Za-z0-9_]+(?:=[A-Za-z0-9_]+)?)\}")
 _SIMPLE = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "a": 7, "e": 27}
 _SETS = {"d": syntax.DIGIT, "w": syntax.WORD, "s": syntax.SPACE}
 _LINE_FREE = ir.complement(syntax.LINE_ENDS.ranges)
+_EDGES = {"^": syntax.START, "A": syntax.START, "$": syntax.END, "Z": syntax.END}
+_LINE_EDGES = {"^": syntax.LINE_START, "$": syntax.LINE_END}
 _BARE = ("\\b", "\\B", "\\A", "\\Z")
 _LOOKS = {"=": (True, False), "!": (True, True), "<=": (False, False), "<!": (False, True)}
 _LOOK_NAMES = {"=": "lookahead", "!": "negative lookahead", "<=": "lookbehind", "<!": "negative lookbehind"}
@@ -43,56 +44,49 @@ _REFUSED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """The flags in force: i, m and s."""
-
-    ignore_case: bool = False
-    multiline: bool = False
-    dotall: bool = False
-
-    def switched(self, letters: str, on: bool) -> Flags:
-        """These flags with those of `letters` on or off."""
-        names = {"i": "ignore_case", "m": "multiline", "s": "dotall"}
-        return replace(self, **{names[letter]: on for letter in letters})
-
-
 @dataclass(slots=True)
 class _Group:
     opening: int
-    flags: Flags
+    flags: frozenset[str]  # of i, m and s
     look: str | None = None
-    alternatives: list[Syntax] = field(default_factory=list)
-    sequence: list[Syntax] = field(default_factory=list)
+    alternatives: list[ir.Node] = field(default_factory=list)
+    sequence: list[ir.Node] = field(default_factory=list)
 
-    def close(self) -> Syntax:
-        branches = [*self.alternatives, syntax.cat(*self.sequence)]
-        body = branches[0] if len(branches) == 1 else Or(tuple(branches))
+    def close(self) -> ir.Node:
+        body = ir.alt(*self.alternatives, sequence(self.sequence))
         if self.look is None:
             return body
         ahead, negative = _LOOKS[self.look]
-        return Look(body, ahead, negative, _LOOK_NAMES[self.look], self.opening)
+        look = Look(_LOOK_NAMES[self.look], body, ahead, negative, self.opening)
+        for inner in called(body):
+            if not ahead and isinstance(inner, Look) and inner.ahead:
+                problem = f"a {inner.name} inside a {look.name} is not supported"
+                raise GrammarError(problem, f"offset {inner.offset}", "move it out of the lookbehind")
+        return ir.Call(look)
 
 
-def read(pattern: str, flags: Flags) -> Syntax:
-    """The syntax of `pattern`."""
+def read(pattern: str, flags: str) -> ir.Node:
+    """The nodes and assertions of `pattern`, some of the flags i, m and s in force from its start."""
     if len(pattern) > MAX_PATTERN:
         raise LimitError(f"the pattern has {len(pattern)} characters, more than {MAX_PATTERN}", "", "shorten it")
-    return _Parser(pattern, flags).parse()
+    if unknown := {*flags} - {*"ims"}:
+        raise GrammarError(f"the flag {min(unknown)} is not supported", "", "i, m and s are")
+    return _Parser(pattern, frozenset(flags)).parse()
 
 
 class _Parser:
-    def __init__(self, pattern: str, flags: Flags) -> None:
+    def __init__(self, pattern: str, flags: frozenset[str]) -> None:
         self._text = pattern
         self._at = 0
         self._stack = [_Group(0, flags)]
 
-    def parse(self) -> Syntax:
+    def parse(self) -> ir.Node:
         while self._at < len(self._text):
             if run := _PLAIN.match(self._text, self._at):
                 self._at = run.end()
-                chars = map(_char, run.group())
-                self._stack[-1].sequence += map(self._cased, chars) if self._stack[-1].flags.ignore_case else chars
+                self._stack[-1].sequence += (
+                    map(self._char, run.group()) if "i" in self._stack[-1].flags else [ir.lit(run.group())]
+                )
             else:
                 self._step()
         if len(self._stack) > 1:
@@ -108,7 +102,7 @@ class _Parser:
         self._at += 1
         match char:
             case "|":
-                group.alternatives.append(syntax.cat(*group.sequence))
+                group.alternatives.append(sequence(group.sequence))
                 group.sequence = []
             case "(":
                 self._open(start)
@@ -117,9 +111,10 @@ class _Parser:
                     self._fail("`)` without a group to close", start, "write \\) for the character")
                 self._append(self._stack.pop().close(), start)
             case "^" | "$":
-                self._append(Edge(char == "$", group.flags.multiline), start)
+                edges = _LINE_EDGES if "m" in group.flags else _EDGES
+                self._append(edges[char], start)
             case ".":
-                self._append(ir.ANY_CHAR if group.flags.dotall else _LINE_FREE, start)
+                self._append(ir.ANY_CHAR if "s" in group.flags else _LINE_FREE, start)
             case "[":
                 self._append(self._class(start), start)
             case "\\":
@@ -129,17 +124,20 @@ class _Parser:
             case "{" if _COUNT.match(self._text, start) or self._text.startswith("{,", start):
                 self._fail("the repetition has nothing to repeat", start, "write \\{ for the character")
             case _:
-                self._append(self._cased(_char(char)), start)
+                self._append(self._char(char), start)
 
     def _cased(self, node: ir.Chars) -> ir.Chars:
-        return unicode.any_case(node) if self._stack[-1].flags.ignore_case else node
+        return unicode.any_case(node) if "i" in self._stack[-1].flags else node
 
-    def _append(self, node: Syntax, start: int) -> None:
+    def _char(self, char: str) -> ir.Chars:
+        return self._cased(ir.Chars(((ord(char), ord(char)),)))
+
+    def _append(self, node: ir.Node, start: int) -> None:
         """Add an atom and the repetition behind it."""
         bounds = self._bounds()
         if bounds is not None and (self._text[start] in "^$" or self._text[start : start + 2] in _BARE):
             self._fail("the repetition has only an assertion to repeat", start, "drop the repetition")
-        self._stack[-1].sequence.append(node if bounds is None else Rep(node, *bounds))
+        self._stack[-1].sequence.append(node if bounds is None else repeat(node, *bounds))
 
     def _bounds(self) -> tuple[int, int | None] | None:
         text, start = self._text, self._at
@@ -214,7 +212,7 @@ class _Parser:
             self._fail("the comment is not closed", start, "add )")
         self._at = end + 1
 
-    def _flags(self, start: int, flags: Flags) -> Flags | None:
+    def _flags(self, start: int, flags: frozenset[str]) -> frozenset[str] | None:
         """The flags of a group, or None where they hold for the rest of the enclosing one."""
         for mark, (problem, fix) in _REFUSED.items():
             if self._text.startswith(mark, self._at):
@@ -227,27 +225,27 @@ class _Parser:
             if letter not in "ims":
                 self._fail(f"the flag {letter} is not supported", start, "i, m and s are")
         self._at = found.end()
-        switched = flags.switched(on, True).switched(off, False)
+        switched = (flags | {*on}) - {*off}
         if found[3] == ":":
             return switched
         self._stack[-1].flags = switched
         return None
 
-    def _escape(self, start: int) -> Syntax:
+    def _escape(self, start: int) -> ir.Node:
         mark = self._text[self._at : self._at + 1]
         if mark in ("b", "B"):
             self._at += 1
             return syntax.boundary(mark == "B", start)
         if mark in ("A", "Z"):
             self._at += 1
-            return Edge(mark == "Z")
+            return _EDGES[mark]
         if mark and mark in "123456789kg":
             self._fail(f"backreference \\{mark} is not supported", start, "spell the text out")
         node = self._class_escape(start)
         if node is not None:
             return self._cased(node) if mark in ("p", "P") else self._cased_set(node, mark)
         code = self._character(start)
-        return self._cased(_char(chr(code)))
+        return self._char(chr(code))
 
     def _cased_set(self, node: ir.Chars, mark: str) -> ir.Chars:
         # A negated set leaves out whatever differs from the set by case only.
@@ -352,11 +350,6 @@ class _Parser:
             return 8
         chosen = self._class_escape(at)
         return self._character(at) if chosen is None else chosen
-
-
-@lru_cache(maxsize=1024)
-def _char(char: str) -> ir.Chars:
-    return ir.Chars(((ord(char), ord(char)),))
 
 
 def _ranges(member: ir.Chars | int) -> tuple[tuple[int, int], ...]:

@@ -1,11 +1,14 @@
-"""What a pattern says, before its assertions are resolved."""
+"""What patterns are made of: the nodes of a grammar, and assertions, which are worked into them by `derivatives`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dovetail.errors import GrammarError
 from dovetail.grammar import ir
+
+Ranges = tuple[tuple[int, int], ...]
 
 DIGIT = ir.chars([(48, 57)])
 WORD = ir.chars([(48, 57), (65, 90), (95, 95), (97, 122)])
@@ -13,131 +16,137 @@ WORD = ir.chars([(48, 57), (65, 90), (95, 95), (97, 122)])
 _LONE_SPACES = (0x20, 0xA0, 0x1680, 0x202F, 0x205F, 0x3000, 0xFEFF)
 SPACE = ir.chars([(9, 13), (0x2000, 0x200A), (0x2028, 0x2029), *((code, code) for code in _LONE_SPACES)])
 LINE_ENDS = ir.chars([(10, 10), (13, 13), (0x2028, 0x2029)])
+ANYTHING = ir.star(ir.ANY_CHAR)
 
 
-@dataclass(frozen=True, slots=True)
-class Cat:
-    """The parts in order."""
+@dataclass(slots=True, eq=False)
+class Look(ir.Rule):
+    """An assertion, which is called: what follows (`ahead`) or precedes this place matches the body, or does not."""
 
-    parts: tuple[Syntax, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Any one of the parts."""
-
-    parts: tuple[Syntax, ...]
+    ahead: bool = True
+    negative: bool = False
+    offset: int = 0  # for errors
 
 
-@dataclass(frozen=True, slots=True)
-class Rep:
-    """`body` from `low` to `high` times; greedy and lazy are one language."""
-
-    body: Syntax
-    low: int
-    high: int | None
+START, END = (ir.Call(Look(name, ir.ANY_CHAR, name == "$", True)) for name in "^$")  # of the text
+_NO_LINE_END = ir.complement(LINE_ENDS.ranges)
+LINE_START, LINE_END = (ir.Call(Look(name, _NO_LINE_END, name == "$", True)) for name in "^$")
+EDGES = (START, END, LINE_START, LINE_END)
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """The start or the end of the text, or of a line where `line`."""
-
-    end: bool
-    line: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What follows (`ahead`) or precedes this place matches `body`, or does not; `name` and `offset` are for errors."""
-
-    body: Syntax
-    ahead: bool
-    negative: bool
-    name: str = ""
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Any one of some texts; only of patterns that are barred, which may be thousands of names."""
-
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class But:
-    """Any text but these; only where nothing else is left to match."""
-
-    words: tuple[str, ...]
-
-
-# A call is of a rule that is regular: it calls others at its end only.
-Syntax = ir.Chars | ir.Call | Cat | Or | Rep | Edge | Look | Words | But
-
-NOTHING = Or(())
-EMPTY = Cat(())
-ANYTHING = Rep(ir.ANY_CHAR, 0, None)
-
-
-def cat(*parts: Syntax) -> Syntax:
-    """A sequence without needless nesting."""
-    if Cat not in map(type, parts):
-        return parts[0] if len(parts) == 1 else Cat(parts)
-    flat: list[Syntax] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, Cat) else (part,))
-    return flat[0] if len(flat) == 1 else Cat(tuple(flat))
-
-
-def union(*parts: Syntax) -> Syntax:
-    """A choice without needless nesting and without parts that match nothing."""
-    flat: list[Syntax] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, Or) else (part,))
-    return flat[0] if len(flat) == 1 else Or(tuple(flat))
-
-
-def boundary(negative: bool, offset: int) -> Syntax:
+def boundary(negative: bool, offset: int) -> ir.Node:
     """A word boundary, or a place that is none."""
 
-    def look(ahead: bool, without: bool) -> Look:
-        return Look(WORD, ahead, without, "\\B" if negative else "\\b", offset)
+    def look(ahead: bool, without: bool) -> ir.Node:
+        return ir.Call(Look("\\B" if negative else "\\b", WORD, ahead, without, offset))
 
-    return Or((Cat((look(False, False), look(True, not negative))), Cat((look(False, True), look(True, negative)))))
+    return ir.Alt(
+        (ir.Seq((look(False, False), look(True, not negative))), ir.Seq((look(False, True), look(True, negative))))
+    )
 
 
-def children(node: Syntax) -> tuple[Syntax, ...]:
-    """The nodes directly inside `node`."""
-    if type(node) is Cat or type(node) is Or:  # by type: asked of large patterns again and again
+def children(node: ir.Node) -> tuple[ir.Node, ...]:
+    """The nodes directly inside a pattern; calls of assertions have one, other calls none."""
+    if type(node) is ir.Seq or type(node) is ir.Alt:  # by type: asked of large patterns again and again
         return node.parts
-    return (node.body,) if type(node) is Rep or type(node) is Look else ()
+    if type(node) is ir.Repeat:
+        return (node.body,)
+    return (node.rule.body,) if type(node) is ir.Call and type(node.rule) is Look else ()
 
 
-def walk(node: Syntax) -> Iterator[Syntax]:
-    """`node` and everything inside it."""
+def called(node: ir.Node) -> list[ir.Rule]:
+    """The rules that a pattern calls, the assertions in it among them."""
+    found: list[ir.Rule] = []
     pending = [node]
-    while pending:
-        current = pending.pop()
-        yield current
-        pending.extend(children(current))
+    for part in pending:
+        if type(part) is ir.Call:
+            found.append(part.rule)
+        pending += [one for one in children(part) if type(one) is not ir.Chars]
+    return found
 
 
-def asserts(node: Syntax) -> bool:
+def asserts(node: ir.Node) -> bool:
     """Whether anything in `node` looks at the text around it."""
-    pending = [node]
-    while pending:
-        part = pending.pop()
-        kind = type(part)
-        if kind is Edge or kind is Look:
-            return True
-        if kind is not ir.Chars:
-            pending += [one for one in children(part) if type(one) is not ir.Chars]
-    return False
+    return any(type(rule) is Look for rule in called(node))
 
 
-def from_text(text: str) -> Syntax:
-    """Exactly `text`."""
-    return cat(*[_LETTERS[ord(char)] if char < "\x80" else ir.Chars(((ord(char), ord(char)),)) for char in text])
+def repeat(body: ir.Node, low: int, high: int | None) -> ir.Node:
+    """`body` from `low` to `high` times."""
+    if high == 0:
+        return ir.EMPTY
+    return body if low == high == 1 else ir.Repeat(body, low, high)
 
 
-_LETTERS = [ir.Chars(((code, code),)) for code in range(128)]
+def union(parts: Iterable[ir.Node]) -> ir.Node:
+    """A choice without needless nesting and without parts that match nothing."""
+    flat: list[ir.Node] = []
+    for part in parts:
+        flat.extend(part.parts if type(part) is ir.Alt else (part,))
+    return ir.alt(*flat)
+
+
+_ASCII = [bytes((code,)) for code in range(128)]
+_JOINED = frozenset((ir.Seq, ir.Lit, ir.Chars, ir.Alt))  # what does not always stay as it is in a sequence
+
+
+def sequence(parts: Iterable[ir.Node]) -> ir.Node:
+    """A sequence in which neighboring single characters are one literal, NOTHING where a part is."""
+    parts = tuple(parts)
+    kinds = {*map(type, parts)}
+    if _JOINED.isdisjoint(kinds):
+        return parts[0] if len(parts) == 1 else ir.Seq(parts)
+    if ir.Alt in kinds and any(map(ir.is_nothing, parts)):
+        return ir.NOTHING
+    if ir.Seq in kinds:
+        parts = tuple([piece for part in parts for piece in (part.parts if type(part) is ir.Seq else (part,))])
+    joined: list[ir.Node] = []
+    data = b""
+    for part in parts:
+        if type(part) is ir.Lit:
+            data += part.data
+        elif type(part) is ir.Chars and len(part.ranges) == 1 and part.ranges[0][0] == part.ranges[0][1]:
+            code = part.ranges[0][0]
+            data += _ASCII[code] if code < 128 else chr(code).encode()
+        else:
+            if data:
+                joined.append(ir.Lit(data))
+                data = b""
+            joined.append(part)
+    if data:
+        joined.append(ir.Lit(data))
+    return joined[0] if len(joined) == 1 else ir.Seq(tuple(joined))
+
+
+def decoded(data: bytes) -> str:
+    """The characters of `data`, which must be whole."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise GrammarError(f"{data!r} is not well-formed UTF-8", "", "use whole characters") from None
+
+
+def ranges_of(node: ir.Node) -> Iterable[Ranges]:
+    """The classes of characters that a node tells apart, those of nodes inside of it left aside."""
+    if type(node) is ir.Chars or (type(node) is ir.Bytes and all(high < 0x80 for _, high in node.ranges)):
+        return (node.ranges,)
+    if type(node) is ir.Lit:
+        return [((ord(one), ord(one)),) for one in decoded(node.data)]
+    if type(node) is ir.Unlisted:
+        return [((ord(one), ord(one)),) for one in sorted({*"".join(node.words)})]
+    free = type(node) is ir.Text and not (node.stops or node.captures or node.max_tokens) and node.after is not None
+    if free or isinstance(node, ir.Seq | ir.Alt | ir.Repeat | ir.Call | ir.Without):
+        return ()
+    raise GrammarError(f"{type(node).__name__} is not regular", "", "use literals, classes and repetition")
+
+
+def somewhere(words: Iterable[bytes]) -> ir.Node:
+    """The texts that contain one of some words."""
+    return ir.Seq((ANYTHING, ir.Alt(tuple(map(ir.Lit, words))), ANYTHING))
+
+
+_REST = ir.Call(ir.Rule("text", ANYTHING))
+
+
+def but(words: Iterable[str]) -> ir.Node:
+    """Any text but these words."""
+    return ir.Unlisted(tuple(dict.fromkeys(words)), ir.ANY_CHAR, _REST, ir.NOTHING, ir.EMPTY)

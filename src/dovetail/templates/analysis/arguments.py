@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dovetail.dialects import ARGUMENTS, Literals
-from dovetail.formats.styles import Layout, Middle
+from dovetail.layouts.styles import Layout, Middle
 from dovetail.parsing.layouts import Field, Quoted
 from dovetail.templates.analysis.diff import ListLayout, list_layout
 from dovetail.templates.analysis.probes import KEYS, NAMES, VALUES, Call

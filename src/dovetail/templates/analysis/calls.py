@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from dovetail.dialects import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, TaggedCall
 from dovetail.dialects.making import call_pieces
-from dovetail.formats.styles import Layout
-from dovetail.parsing.layouts import PYTHON_DICT, ArgumentStyle, CallLayout, Field, Literals, Quoted
+from dovetail.layouts.styles import PYTHON_DICT, Layout, Literals
+from dovetail.parsing.layouts import ArgumentStyle, CallLayout, Field, Quoted
 from dovetail.templates.analysis.arguments import find_arguments
 from dovetail.templates.analysis.content import FoundContent
 from dovetail.templates.analysis.cores import FIRST, INDEX, SECOND, cut, marked, with_index

@@ -12,7 +12,7 @@ from typing import Any
 from dovetail.dialects import Dialect, Literals, TaggedCall, ToolCalls
 from dovetail.dialects import registry as dialects
 from dovetail.dialects.making import call_pieces
-from dovetail.grammar.json_schema.layouts import Layout, layout_of
+from dovetail.layouts.styles import Layout, layout_of
 from dovetail.parsing.layouts import Quoted
 
 

@@ -1,0 +1,195 @@
+"""The launcher of a sandboxed command: it gives its rights away for good, and then becomes the command.
+
+Runs as a script of its own with nothing but the standard library: confine.py DESCRIPTOR COMMAND...
+The descriptor holds orders as JSON; see `landlock_command`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import signal
+import struct
+import sys
+
+TYPE_CHECKING = False  # `typing` would take half of the time that this script needs to start
+if TYPE_CHECKING:
+    from typing import Any
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PATH_BENEATH = 1
+_SET_PDEATHSIG, _SET_NO_NEW_PRIVS, _SET_SECCOMP, _FILTER = 1, 38, 22, 2
+_MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
+_NEW_MOUNTS, _NEW_USER = 0x20000, 0x10000000
+_READ_ONLY, _NO_DEVICES, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 4, 32, 4096, 16384, 1 << 18
+_DROP_CAPABILITY, _KEPT_CAPABILITIES = 24, (0, 1, 3)  # owners of files, their rights, and their modes
+
+# Rights on files, by the bit that the kernel gives them; the last three came with later versions.
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
+# Removing and making whatever there is, but no devices, by which root would reach the disks themselves.
+_OF_FOLDERS = sum(1 << bit for bit in (4, 5, 7, 8, 9, 10, 12))
+_MAKE_DEVICES = 1 << 6 | 1 << 11
+_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_CHANGE = _WRITE_FILE | _OF_FOLDERS | _REFER | _TRUNCATE
+_ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+# Abstract sockets and signals stay inside, from this version on.
+_SCOPES, _SCOPES_ABI = 0b11, 6
+
+# The numbers of the call `socket` and the name that the kernel has for the machine.
+_MACHINES = {"x86_64": (41, 0xC000003E), "aarch64": (198, 0xC00000B7)}
+_IO_URING_SETUP = 425
+_OTHER_ABI = 0x40000000  # calls of x86_64 in their 32-bit form
+_AF_UNIX = 1
+_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
+
+
+def main() -> None:
+    """Take the orders on and become the command."""
+    with open(int(sys.argv[1]), "rb") as file:
+        orders = json.loads(file.read().decode("utf-8", "surrogateescape"))
+    _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    if orders["mounts"]:
+        _cover(orders)
+    _drop_capabilities()
+    _prctl(_SET_NO_NEW_PRIVS, 1)
+    _restrict_files(orders)
+    _restrict_sockets(orders["network"])
+    os.execvp(sys.argv[2], sys.argv[2:])
+
+
+def _cover(orders: dict[str, Any]) -> None:
+    """In mounts of its own, make what is protected read-only and cover what is hidden."""
+    user, group = os.geteuid(), os.getegid()
+    _checked(_LIBC.unshare(_NEW_MOUNTS if user == 0 else _NEW_MOUNTS | _NEW_USER))
+    if user != 0:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    _mount("none", "/", _RECURSIVE | _PRIVATE)
+    for path in orders["writable"]:
+        _mount(path, path, _BIND | _RECURSIVE)
+    # Landlock alone would leave modes, owners and times of files outside to be changed.
+    _set_read_only("/", True)
+    for path in orders["writable"]:
+        _set_read_only(path, False)
+    read_only = set(orders["read_only"])
+    for path in orders["protected"]:
+        _mount(path, path, _BIND | _RECURSIVE)
+        if path in read_only:
+            _mount("none", path, _BIND | _REMOUNT | _READ_ONLY | _kept(path))
+    for path in orders["hidden"]:
+        if os.path.isdir(path):
+            _mount("tmpfs", path, _READ_ONLY, b"tmpfs", b"mode=000,size=4k")
+        else:
+            _mount("/dev/null", path, _BIND)
+            _mount("none", path, _BIND | _REMOUNT | _READ_ONLY | _NO_DEVICES | _kept(path))
+    os.chdir(os.getcwd())  # into the mount that may lie over the folder now
+
+
+def _mount(source: str, target: str, flags: int, kind: bytes | None = None, options: bytes | None = None) -> None:
+    _checked(_LIBC.mount(os.fsencode(source), os.fsencode(target), kind, ctypes.c_ulong(flags), options))
+
+
+def _set_read_only(path: str, value: bool) -> None:
+    attributes = struct.pack("=QQQQ", int(value), int(not value), 0, 0)
+    size = ctypes.c_size_t(len(attributes))
+    for recursive in (_AT_RECURSIVE, 0):  # a mount below that was read-only before stays so
+        if _LIBC.syscall(_MOUNT_SETATTR, -100, os.fsencode(path), ctypes.c_uint(recursive), attributes, size) == 0:
+            return
+    _checked(-1)
+
+
+def _kept(path: str) -> int:
+    """The flags of a mount that a remount has to repeat, because their owner has locked them."""
+    return os.statvfs(path).f_flag & (_READ_ONLY | 2 | _NO_DEVICES | 8 | 1024 | 2048)
+
+
+def _drop_capabilities() -> None:
+    """What root may do beyond its own files, but for the rights that containers of CI need on files of others."""
+    for number in range(64):
+        if number not in _KEPT_CAPABILITIES:
+            _LIBC.prctl(_DROP_CAPABILITY, *(ctypes.c_ulong(value) for value in (number, 0, 0, 0)))
+
+
+def _restrict_files(orders: dict[str, Any]) -> None:
+    abi = orders["abi"]
+    handled = _READ | _CHANGE | _MAKE_DEVICES | (_IOCTL_DEV if abi >= 5 else 0)
+    attributes = struct.pack("=QQQ", handled, 0, _SCOPES if abi >= _SCOPES_ABI else 0)
+    size = 24 if abi >= _SCOPES_ABI else 8
+    ruleset = _checked(_LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
+    for path in orders["read"]:
+        _grant(ruleset, path, _READ)
+    for path in orders["list"]:
+        _grant(ruleset, path, _READ_DIR)
+    for path in orders["write"]:
+        _grant(ruleset, path, handled & ~_MAKE_DEVICES)
+    for path in orders["devices"]:
+        _grant(ruleset, path, handled)
+    _checked(_LIBC.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
+    os.close(ruleset)
+
+
+def _grant(ruleset: int, path: str, rights: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:  # what has gone meanwhile needs no rights
+        return
+    try:
+        if not os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            rights &= _ON_FILES
+        rule = struct.pack("=Qi", rights, descriptor)
+        _checked(_LIBC.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, ctypes.c_uint32(0)))
+    finally:
+        os.close(descriptor)
+
+
+def _restrict_sockets(network: bool) -> None:
+    """Refuse sockets: all of them, or with a network only those of local services, which Landlock does not cover."""
+    number, machine = _MACHINES[platform.machine()]
+    load, equal, greater, give = 0x20, 0x15, 0x35, 0x06
+
+    def step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
+        return struct.pack("=HBBI", code, then, otherwise, value)
+
+    socket = (
+        [step(load, 16), step(equal, _AF_UNIX, 0, 1), step(give, _REFUSE)]
+        if network
+        else [step(give, _REFUSE), step(give, _REFUSE), step(give, _REFUSE)]
+    )
+    program = b"".join(
+        [
+            step(load, 4),
+            step(equal, machine, 1, 0),
+            step(give, _KILL),
+            step(load, 0),
+            step(greater, _OTHER_ABI, 2, 0),
+            step(equal, _IO_URING_SETUP, 1, 0),
+            step(equal, number, 1, 4),
+            step(give, _REFUSE),
+            *socket,
+            step(give, _ALLOW),
+        ]
+    )
+    code = ctypes.create_string_buffer(program, len(program))
+    filters = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    _prctl(_SET_SECCOMP, _FILTER, ctypes.addressof(filters))
+
+
+def _prctl(option: int, *values: int) -> None:
+    given = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
+    _checked(_LIBC.prctl(option, *given))
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+if __name__ == "__main__":
+    main()

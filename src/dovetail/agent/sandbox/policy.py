@@ -1,0 +1,201 @@
+"""What a command in the sandbox may see and change, found anew for each command from the rules of the run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+from dovetail.agent.patterns import matches_path, matches_text
+from dovetail.agent.permissions import EDIT_TOOLS, READ_TOOLS, Rules
+from dovetail.agent.settings import dovetail_home
+from dovetail.errors import LimitError
+
+# Where people keep keys and passwords: nothing that a command needs to build or test, unless an allow rule names it.
+CREDENTIALS = (
+    ".ssh .gnupg .aws .azure .kube .docker .netrc .npmrc .pypirc .git-credentials .password-store .vault-token "
+    ".bash_history .zsh_history .config/gcloud .config/gh .config/git/credentials .config/op .config/containers "
+    ".local/share/keyrings .cargo/credentials.toml .gem/credentials .terraform.d"
+).split()
+# What makes programs of the user, or a later run, do something else: settings, hooks, aliases and pagers of git.
+SETTINGS = ".dovetail"
+_GIT = (".git/hooks", ".git/config", ".git/config.worktree")
+# The same in repositories inside the repository.
+_GIT_DEEPER = (".git/modules/**/hooks", ".git/modules/**/config", ".git/worktrees/*/config.worktree")
+# Files that git obeys where they are, and that are not there as a rule: they are removed when a command has made them.
+UNWANTED = (".git/commondir", ".git/config.worktree")
+_MAX_ENTRIES = 500_000
+_MAX_PATHS = 2000
+_SPECIAL = frozenset("*?[{\\")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything may be read but what is `hidden`; only `writable` folders may be changed, but not what is `protected`.
+
+    All paths exist and have no symbolic links in them; no path is listed twice.
+    """
+
+    writable: tuple[Path, ...]
+    protected: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    network: bool = False
+
+
+def policy_of(rules: Rules, *, network: bool = False) -> Policy:
+    """The policy that the rules imply now; LimitError where there is too much to search or to hide."""
+    writable = writable_folders(rules)
+    for name in _protected(rules.workspace):
+        if (rules.workspace / name).is_symlink():  # nothing can lie over a link and keep it from being replaced
+            raise LimitError(
+                f"{name} is a symbolic link, which the sandbox cannot protect", str(rules.workspace), "make it a folder"
+            )
+    forbidden = [path for path in _credentials(rules) if not _holds_any(path, writable)]
+    forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in _covered(*pattern)]
+    hidden = _outermost([*_existing(forbidden), *_programs(rules)])
+    kept = [rules.workspace / name for name in _protected(rules.workspace)]
+    kept += [path for pattern in _GIT_DEEPER for path in _covered(rules.workspace, pattern)]
+    kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in _covered(*pattern)]
+    kept += [dovetail_home()]
+    protected = [path for path in _existing(kept) if any(path.is_relative_to(root) for root in writable)]
+    policy = Policy(
+        writable, _outermost(protected), tuple(dict.fromkeys((*hidden, *_other_names(hidden, writable)))), network
+    )
+    if len(policy.protected) + len(policy.hidden) > _MAX_PATHS:
+        raise LimitError(
+            f"the rules forbid more than {_MAX_PATHS} files one by one", "permissions", "forbid whole folders"
+        )
+    return policy
+
+
+def writable_folders(rules: Rules) -> tuple[Path, ...]:
+    """The workspace, and the folders beside it that there are."""
+    return (rules.workspace, *(folder for folder in dict.fromkeys(rules.outside) if folder.is_dir()))
+
+
+def protecting(policy: Policy) -> list[Path]:
+    """The protected paths and the folders above them, outermost first.
+
+    A folder that is a mount cannot be moved away to make room for another one of its name.
+    """
+    found: set[Path] = set()
+    for path in policy.protected:
+        for each in (path, *path.parents):
+            if each in policy.writable:
+                break
+            found.add(each)
+    return sorted(found)
+
+
+def placeholders(workspace: Path) -> Iterator[Path]:
+    """Folders that have to exist, because only what exists can be protected."""
+    for name in _protected(workspace):
+        path = workspace / name
+        if path.suffix == "" and path.name != "config" and not os.path.lexists(path):
+            yield path
+
+
+def _protected(workspace: Path) -> tuple[str, ...]:
+    """What may never be written: of a repository its hooks and settings, of anything else called .git all of it."""
+    repository = (workspace / ".git/config").is_file()
+    return (SETTINGS, *_GIT) if repository else (SETTINGS, ".git")
+
+
+def _credentials(rules: Rules) -> Iterator[Path]:
+    for path in (*(rules.home / name for name in CREDENTIALS), dovetail_home()):
+        if not rules.opens(path):
+            yield path
+
+
+def _holds_any(folder: Path, paths: Iterable[Path]) -> bool:
+    real = folder.resolve()
+    return any(path.is_relative_to(real) for path in paths)
+
+
+def _existing(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError):
+            continue
+        yield real
+
+
+def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The paths that lie in no other one."""
+    found: list[Path] = []
+    for path in sorted(set(paths)):
+        if not (found and any(path.is_relative_to(one) for one in found)):
+            found.append(path)
+    return tuple(found)
+
+
+def _covered(anchor: Path, pattern: str) -> Iterator[Path]:
+    """The files and folders that a pattern of a rule covers; what lies in a folder that is covered is not searched."""
+    parts = pattern.split("/")
+    fixed = list(takewhile(lambda part: not _SPECIAL & set(part), parts))
+    if len(fixed) == len(parts):
+        yield anchor / pattern
+        return
+    covered: set[Path] = set()
+    deepest = None if "**" in pattern else len(parts) - len(fixed)
+    for path in _entries(anchor.joinpath(*fixed), covered, deepest):
+        if matches_path(pattern, path.relative_to(anchor).as_posix()):
+            covered.add(path)
+            yield path
+
+
+def _entries(top: Path, closed: Container[Path] = (), deepest: int | None = None) -> Iterator[Path]:
+    """Everything below a folder; links are not followed, nor are folders opened that the caller has put in `closed`."""
+    todo, seen = [(top, 1)], 0
+    while todo:
+        folder, depth = todo.pop()
+        try:
+            with os.scandir(folder) as found:
+                entries = list(found)
+        except OSError:  # what we may not look into, no command may
+            continue
+        seen += len(entries)
+        if seen > _MAX_ENTRIES:
+            raise LimitError(
+                f"there are more than {_MAX_ENTRIES} files below {top}, too many to look for what a rule forbids",
+                "permissions",
+                "name the folder in the rule",
+            )
+        for entry in entries:
+            path = Path(entry.path)
+            yield path
+            if depth != deepest and path not in closed and entry.is_dir(follow_symlinks=False):
+                todo.append((path, depth + 1))
+
+
+def _other_names(hidden: Iterable[Path], roots: Iterable[Path]) -> Iterator[Path]:
+    """Other names, in the folders that may be changed, of hidden files that have several."""
+    wanted: set[tuple[int, int]] = set()
+    for path in hidden:
+        status = path.stat()
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            wanted.add((status.st_dev, status.st_ino))
+    if not wanted:
+        return
+    for root in roots:
+        for path in _entries(root):
+            status = path.lstat()
+            if (status.st_dev, status.st_ino) in wanted:
+                yield path
+
+
+def _programs(rules: Rules) -> Iterator[Path]:
+    """The files of programs that rules forbid whatever their arguments are; the shell that runs commands stays."""
+    patterns = rules.denied_programs()
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep) if patterns else []
+    for folder in filter(None, folders):
+        for path in _entries(Path(folder), deepest=1):
+            if any(matches_text(pattern, path.name) for pattern in patterns) and path.is_file():
+                real = path.resolve()
+                # A link to a file of another name is one of many programs in it, such as those of busybox.
+                if real.name.startswith(path.name) and path.name not in ("sh", "bash"):
+                    yield real

@@ -1,0 +1,214 @@
+"""How values are written: rules that all schemas share, for JSON one set for each width of white space and excludes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from dovetail.grammar.ir import (
+    EMPTY,
+    Alt,
+    Call,
+    Chars,
+    Lit,
+    Node,
+    Repeat,
+    Rule,
+    Seq,
+    alt,
+    is_nothing,
+    optional,
+    seq,
+    star,
+)
+from dovetail.layouts.styles import E
+
+from . import strings, text
+from .facts import Located
+from .keys import other_key, other_member, quoted_member
+from .text import JSON_QUOTES, AnyQuotes, KeyEnd, concat
+
+DEFAULT_WHITESPACE = 20
+
+Parts = tuple[Node, ...]
+
+
+class Frame:
+    """How the members of an object and the items of an array are written, and what stands around and between them.
+
+    A value is a node, unless a frame writes values in its own way; then it is whatever `value` and `literal` give.
+    """
+
+    open: Node = text.OPEN
+    close: Node = text.CLOSE
+    first: Node = text.FIRST
+    last: Node = text.LAST
+    comma: Parts = ()
+    between = False  # members that are not declared may come between declared ones
+
+    def ordered(self, members: Iterable[E]) -> list[E]:
+        """Members, each a tuple that begins with its key, in the order in which they are written."""
+        return list(members)
+
+    def value(self, nodes: Sequence[Located], write: Callable[[Sequence[Located]], Node]) -> Any:
+        """A value to which all of `nodes` apply."""
+        return write(nodes)
+
+    def literal(self, value: Any, write: Callable[[Any], Node]) -> Any:
+        """A value equal to `value`."""
+        return write(value)
+
+    def item(self, value: Any) -> Node:
+        """An item of an array."""
+        node: Node = value
+        return node
+
+    def declared(self, name: str, value: Any) -> Parts:
+        """A declared key with its value; no parts where the two cannot be written."""
+        raise NotImplementedError
+
+    def other(self, names: Sequence[str], keys: Node | None, value: Any) -> Node:
+        """A member whose key is none of `names`, and one of `keys` where these are given."""
+        raise NotImplementedError
+
+
+class Spelling:
+    """How one syntax writes strings, words and values of which nothing is said.
+
+    A string stands in any one of its quotes, a word in any of its spellings.
+    """
+
+    patterns_overrule = True  # a string with a pattern may hold what is excluded elsewhere
+
+    def __init__(
+        self,
+        quotes: Sequence[AnyQuotes],
+        words: Sequence[Sequence[str]],
+        ws: Parts,
+        comma: Parts,
+        excludes: tuple[bytes, ...],
+    ) -> None:
+        self.ws = ws  # nothing where no white space is allowed
+        self.comma = comma
+        self.excludes = excludes
+        self._quotes = quotes
+        self.true, self.false, self.null = (alt(*[Lit(word.encode()) for word in dict.fromkeys(one)]) for one in words)
+        value = Rule("value", EMPTY)
+        self.value = Call(value)
+        self.by_type: dict[str, Node] = {
+            "string": self.bounded(0, None),
+            "number": text.NUMBER,
+            "integer": text.INTEGER,
+            "boolean": alt(self.true, self.false),
+            "null": self.null,
+            "object": Call(Rule("object", Seq((text.OPEN, *ws, self._list(*self.any_key()), text.CLOSE)))),
+            "array": Call(Rule("array", Seq((text.FIRST, *ws, self._list(), text.LAST)))),
+        }
+        value.body = Alt(tuple([node for name, node in self.by_type.items() if name != "integer"]))
+
+    def _list(self, *key: Node) -> Node:
+        """Any number of values, each behind a key where there is one."""
+        one = (*key, self.value, *self.ws)
+        return optional(Seq((*one, star(Seq((*self.comma, *one))))))
+
+    def any_key(self) -> Parts:
+        """Any key of an object, with what is between it and its value."""
+        raise NotImplementedError
+
+    def frame(self) -> Frame:
+        """The objects and arrays of one schema."""
+        raise NotImplementedError
+
+    def bounded(self, low: int, high: int | None) -> Node:
+        """A string of low to high characters."""
+        return _any(strings.bounded(low, high, self.excludes, quotes) for quotes in self._quotes)
+
+    def matching(self, wanted: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...]) -> Node:
+        """A string of low to high characters in which each wanted pattern is found and no barred one."""
+        return _any(strings.matching(wanted, low, high, barred, quotes) for quotes in self._quotes)
+
+    def denoting(self, language: Node, excludes: tuple[bytes, ...] = ()) -> Node:
+        """A string that denotes a text of `language`, without escapes where these could make one of `excludes`."""
+        return _any(strings.quoted(language, excludes, quotes) for quotes in self._quotes)
+
+    def other_than(self, words: Collection[str]) -> Node:
+        """A string in its canonical spelling that denotes none of `words`."""
+        return self.denoting(strings.other_than(frozenset(words), excludes=self.excludes), self.excludes)
+
+    def word(self, word: str) -> list[Node]:
+        """The spellings of a string; none where it holds something that is excluded."""
+        spelled = [(quotes, quotes.spelled(word)) for quotes in self._quotes]
+        return [quotes.around(one) for quotes, one in spelled if one is not None and not self.bars(one)]
+
+    def bars(self, written: bytes) -> bool:
+        """Whether a text holds something that is excluded."""
+        return any(one in written for one in self.excludes)
+
+
+def _any(ways: Iterable[Node]) -> Node:
+    return alt(*[way for way in ways if not is_nothing(way)])
+
+
+class JsonSpelling(Spelling):
+    """JSON with at most so many blanks in a row, and strings that contain none of `excludes`."""
+
+    def __init__(self, max_whitespace: int, excludes: tuple[bytes, ...]) -> None:
+        ws: Parts = ()
+        if max_whitespace:
+            blanks = Chars(((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20)))
+            ws = (Call(Rule("ws", Repeat(blanks, 0, max_whitespace))),)
+        self.colon = seq(*ws, Lit(b":"), *ws)
+        self._any_key = other_key((), excludes)
+        super().__init__((JSON_QUOTES,), (("true",), ("false",), ("null",)), ws, (Lit(b","), *ws), excludes)
+        common = (self.value, *self.by_type.values())
+        self.key_ends = {id(node): text.key_end(self.colon, node, *ws) for node in common}
+
+    def any_key(self) -> Parts:
+        """Any key that the object does not have, and its colon."""
+        return self._any_key, text.NEW_KEY, self.colon
+
+    def frame(self) -> Frame:
+        """The objects and arrays of one schema, whose members share what ends them."""
+        return _JsonFrame(self)
+
+    def other_than(self, words: Collection[str]) -> Node:
+        """A string in its canonical spelling that denotes none of `words`."""
+        return other_key(sorted(words), self.excludes) if words else self._any_key
+
+
+json_spelling = lru_cache(maxsize=64)(JsonSpelling)
+
+
+class _JsonFrame(Frame):
+    """Members of JSON objects; what ends them is shared where their values are common, or their keys not declared."""
+
+    def __init__(self, spelling: JsonSpelling) -> None:
+        self.comma = spelling.comma
+        self._spelling = spelling
+        self._ends: dict[int, tuple[Node, KeyEnd]] = {}  # the values keep their identities
+
+    def declared(self, name: str, value: Node) -> Parts:
+        spelling = self._spelling
+        key = JSON_QUOTES.spelled(name)
+        if is_nothing(value) or (spelling.excludes and spelling.bars(key)):
+            return ()
+        end = spelling.key_ends.get(id(value))
+        if end is not None:
+            return Lit(b'"' + key), end.declared
+        return JSON_QUOTES.around(key), spelling.colon, value, *spelling.ws
+
+    def other(self, names: Sequence[str], keys: Node | None, value: Node) -> Node:
+        spelling = self._spelling
+        if is_nothing(value):
+            return value
+        if keys is None and spelling.excludes:
+            return concat(spelling.other_than(names), text.NEW_KEY, spelling.colon, value, *spelling.ws)
+        end = spelling.key_ends.get(id(value)) or self._end(value)
+        return other_member(names, end) if keys is None else quoted_member(keys, end)
+
+    def _end(self, value: Node) -> KeyEnd:
+        found = self._ends.get(id(value))
+        if found is None:
+            found = self._ends[id(value)] = value, text.key_end(self._spelling.colon, value, *self._spelling.ws)
+        return found[1]

@@ -1,0 +1,301 @@
+"""The languages of patterns and of nodes that are regular: without captures and tokens, and calls at the end only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations, product
+
+from dovetail.errors import GrammarError, LimitError
+from dovetail.grammar import ir
+from dovetail.grammar.regex.anchors import found_in, refuse_outlook, trimmed
+from dovetail.grammar.regex.automaton import Automaton, minimise
+from dovetail.grammar.regex.charset import Budget, Ranges, characters
+from dovetail.grammar.regex.derivatives import Derivatives, explore
+from dovetail.grammar.regex.lengths import narrow, span
+from dovetail.grammar.regex.nodes import to_node
+from dovetail.grammar.regex.parser import read
+from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, ranges_of, sequence, somewhere
+
+MAX_WORK = 200_000
+MAX_MEASURED = 110  # states; the more of them, the less often one is seen again
+MAX_WORDS = 200  # of a barred pattern, and characters of each
+
+Limits = tuple[int, int | None]
+States = tuple[tuple[tuple[tuple[Ranges, int], ...], bool], ...]
+
+
+def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
+    """The texts that `pattern` matches from end to end; `.` matches line ends too unless `dotall` is off."""
+    if "\0" in pattern:
+        problem = "the pattern holds a null character"
+        raise GrammarError(problem, f"offset {pattern.index(chr(0))}", "write \\0")
+    tree = read(pattern, "s" * dotall + flags)
+    refuse_outlook(tree)
+    node = _resolved(trimmed(tree))
+    if is_empty(node):
+        raise GrammarError("no text can match the pattern", "offset 0", "remove the part that contradicts the rest")
+    return node
+
+
+# One pattern comes with several limits, and beside several others.
+@lru_cache(maxsize=1024)
+def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
+    """The texts in which `pattern` matches somewhere, as JSON Schema means it; `ir.NOTHING` where there are none."""
+    found = _resolved(found_in(read(pattern, "s" * dotall + flags)))
+    return ir.NOTHING if is_empty(found) else found
+
+
+def _resolved(pattern: ir.Node) -> ir.Node:
+    """`pattern` with its assertions worked into it."""
+    if not asserts(pattern):
+        return pattern
+    parts = pattern.parts if type(pattern) is ir.Seq else (pattern,)
+    head = next(index for index, part in enumerate(parts) if asserts(part))
+    if any(isinstance(rule, Look) and not rule.ahead for rule in called(pattern)):
+        head = 0  # what comes first has a say in what is asserted later
+    return sequence((*parts[:head], _combined([sequence(parts[head:])], [])))
+
+
+def language(
+    patterns: Iterable[str],
+    barred: Iterable[str] = (),
+    low: int = 0,
+    high: int | None = None,
+    words: Iterable[str] = (),
+) -> ir.Node:
+    """The texts of low to high characters but `words` in which all patterns match somewhere and none of `barred`."""
+    never = [search(one) for one in barred]
+    return combined([search(one) for one in patterns], [*never, *map(ir.lit, words)], (low, high))
+
+
+def intersect(*nodes: ir.Node, barred: Iterable[ir.Node] = ()) -> ir.Node:
+    """The texts that all of `nodes` match and none of `barred`."""
+    return _intersected(nodes, tuple(barred))
+
+
+# The same sets are asked for again and again where schemas are compared.
+@lru_cache(maxsize=4096)
+def _intersected(wanted: tuple[ir.Node, ...], barred: tuple[ir.Node, ...]) -> ir.Node:
+    return combined(wanted, barred)
+
+
+def combined(wanted: Sequence[ir.Node], barred: Sequence[ir.Node], limits: Limits = (0, None)) -> ir.Node:
+    """The texts of as many characters that all of `wanted` and none of `barred` match."""
+    wanted = [node for node in wanted if node != ANYTHING]
+    if any(_apart(one, other) for one, other in combinations(wanted, 2)):
+        return ir.NOTHING
+    barred = _joined(barred)
+    if not barred and len(wanted) < 2:
+        found = narrow(wanted[0] if wanted else ANYTHING, *limits)
+        if found is not None:
+            return ir.NOTHING if is_empty(found) else found
+    if barred and not wanted and limits == (0, None) and (words := texts(ir.alt(*barred))) is not None:
+        return but(sorted(words))
+    return _combined(wanted + _lengths(limits), barred)
+
+
+def _lengths(limits: Limits) -> list[ir.Node]:
+    return [] if limits == (0, None) else [ir.Repeat(ir.ANY_CHAR, *limits)]
+
+
+def _apart(left: ir.Node, right: ir.Node) -> bool:
+    """Whether two patterns begin with different characters, which is what is compared the most."""
+    pairs = zip(_head(left), _head(right), strict=False)
+    return any(not any(a <= d and c <= b for a, b in one for c, d in other) for one, other in pairs)
+
+
+def _head(node: ir.Node) -> Iterator[Ranges]:
+    """The classes of the characters that every text begins with, as far as they stand one by one."""
+    for part in node.parts if type(node) is ir.Seq else (node,):
+        if type(part) is not ir.Chars and type(part) is not ir.Lit:
+            return
+        yield from ranges_of(part)
+
+
+def _joined(barred: Sequence[ir.Node]) -> list[ir.Node]:
+    """Barred nodes, those that are few words as one."""
+    found: list[ir.Node] = []
+    words: set[str] = set()
+    for node in barred:
+        few = {node.data.decode()} if type(node) is ir.Lit else texts(node)
+        if few is None:
+            found.append(node)
+        else:
+            words |= few
+    return [*found, ir.Alt(tuple(map(ir.lit, sorted(words))))] if words else found
+
+
+def _combined(wanted: list[ir.Node], barred: list[ir.Node]) -> ir.Node:
+    try:
+        return to_node(minimise(explore(wanted, barred, Budget(MAX_WORK))))
+    except LimitError:
+        # A search for something long can be exponentially smaller when it is not deterministic.
+        return to_node(explore(wanted or [ANYTHING], barred, Budget(MAX_WORK), split=True))
+
+
+def complement(node: ir.Node) -> ir.Node:
+    """The texts that `node` does not match."""
+    return intersect(barred=(node,))
+
+
+def without(body: ir.Node, excludes: Sequence[bytes]) -> ir.Node:
+    """The texts of `body` that contain none of `excludes`."""
+    return combined([body], [somewhere(excludes)])
+
+
+def shortest(node: ir.Node) -> ir.Node:
+    """The texts of `node` of which no beginning is one, as a lazy reader finds them."""
+    automaton = _automaton(node)
+    for state in automaton.accepting:
+        automaton.edges[state] = {}
+    return to_node(minimise(automaton))
+
+
+def is_empty(node: ir.Node) -> bool:
+    """Whether nothing matches `node`, calls and free text taken as matching something."""
+    if type(node) is ir.Chars or type(node) is ir.Bytes:
+        return not node.ranges
+    if type(node) is ir.Seq:
+        return any(is_empty(part) for part in node.parts)
+    if type(node) is ir.Alt:
+        return all(is_empty(part) for part in node.parts)
+    if type(node) is ir.Repeat:
+        return node.low > 0 and is_empty(node.body)
+    return type(node) is ir.Capture and is_empty(node.body)
+
+
+# What is asked about a language.
+
+
+def _automaton(*wanted: ir.Node, barred: Sequence[ir.Node] = (), most: int = 5_000) -> Automaton:
+    """The smallest automaton of a language, without exits."""
+    return minimise(explore(wanted, barred, Budget(MAX_WORK), exits=False, most=most))
+
+
+@lru_cache(maxsize=256)
+def _derivatives(node: ir.Node) -> Derivatives:
+    return Derivatives([node], Budget(MAX_WORK))
+
+
+def admits(node: ir.Node, word: str) -> bool:
+    """Whether `word` is one of the texts of a regular node."""
+    terms = _derivatives(node)
+    terms.budget = Budget(MAX_WORK)
+    state = terms.start(node)
+    for char in word:
+        state = terms.after(state, char)
+    return terms.ends(state, ())
+
+
+def grows(node: ir.Node) -> bool:
+    """Whether every beginning of a text is that of infinitely many; False also where that takes long to see."""
+    if span(node)[1] is not None:
+        return False
+    try:
+        automaton = _automaton(node, most=1_000)
+    except LimitError:
+        return False
+    return all(automaton.edges)  # each state leads to an end, and where none is the last, some way there is endless
+
+
+def count(node: ir.Node, most: int) -> int | None:
+    """How many texts `node` matches, None where they are `most` or more."""
+    found = texts(node, most)
+    return None if found is None or len(found) >= most else len(found)
+
+
+def texts(node: ir.Node, most: int = MAX_WORDS, known: dict[ir.Rule, set[str] | None] | None = None) -> set[str] | None:
+    """All texts of a node, None where they are more than `most`, or long; `known` has those of rules."""
+    known = {} if known is None else known
+    if type(node) is ir.Lit:
+        return _few({node.data.decode()}, most)
+    if type(node) is ir.Chars:
+        if sum(high - low + 1 for low, high in node.ranges) > most + 0x800:
+            return None
+        codes = (code for low, high in node.ranges for code in range(low, high + 1))
+        return _few({chr(code) for code in codes if not 0xD800 <= code <= 0xDFFF}, most)
+    if type(node) is ir.Seq:
+        return _one_after_other((texts(part, most, known) for part in node.parts), most)
+    if type(node) is ir.Alt:
+        found: set[str] | None = set()
+        for part in node.parts:
+            more = texts(part, most, known)
+            found = None if found is None or more is None else _few(found | more, most)
+            if found is None:
+                break
+        return found
+    if type(node) is ir.Repeat and node.high is not None and node.high <= MAX_WORDS:
+        once = texts(node.body, most, known)
+        times = range(node.high)
+        return _one_after_other((once and (once if at < node.low else once | {""}) for at in times), most)
+    if type(node) is ir.Call and node.rule not in known:
+        known[node.rule] = None  # while it is met again inside of itself
+        known[node.rule] = texts(node.rule.body, most, known)
+    return known[node.rule] if type(node) is ir.Call else None
+
+
+def _few(found: set[str], most: int) -> set[str] | None:
+    return found if len(found) <= most and max(map(len, found), default=0) <= MAX_WORDS else None
+
+
+def _one_after_other(parts: Iterable[set[str] | None], most: int) -> set[str] | None:
+    found: set[str] | None = {""}
+    for few in parts:
+        if found is None or few is None or len(found) * len(few) > most * 4:
+            return None
+        found = _few({first + second for first, second in product(found, few)}, most)
+    return found
+
+
+# Texts that are measured.
+
+
+def measured(
+    patterns: Iterable[str], barred: Iterable[str], low: int, high: int | None
+) -> tuple[States, Limits] | None:
+    """The automaton of `language`, for which the core counts the characters, and which of the limits it needs.
+
+    None where the pattern can do without, where the number of characters left does not tell whether a text can be
+    completed, or where states are many. No states where nothing matches.
+    """
+    if (low, high) == (0, None):
+        return None
+    found, never = [search(one) for one in patterns], [search(one) for one in barred]
+    if len(found) == 1 and not never:
+        narrowed = narrow(found[0], low, high)
+        # The counts of a pattern would be written out as states.
+        if narrowed is found[0] or (narrowed is not None and _counts(found[0])):
+            return None
+    try:
+        automaton = _automaton(*found, barred=never, most=4 * MAX_MEASURED)
+    except LimitError:
+        return None
+    if len(automaton.edges) > MAX_MEASURED:
+        return None
+    fewest = automaton.live().get(0)
+    if fewest is None or (high is not None and fewest > high):
+        return (), (low, high)
+    low = 0 if low <= fewest else low
+    # From a state where a text may end that needs another such state next; from any other the way to the next one does.
+    if low and any(automaton.accepting.isdisjoint(automaton.edges[state]) for state in automaton.accepting):
+        return None
+    return _states(automaton), (low, high)
+
+
+def _counts(node: ir.Node) -> bool:
+    pending = [node]
+    for part in pending:
+        if type(part) is ir.Repeat and (part.low > 1 or (part.high or 0) > 1):
+            return True
+        pending += children(part)
+    return False
+
+
+def _states(automaton: Automaton) -> States:
+    masks = {mask for edges in automaton.edges for mask in edges.values()}
+    classes = {mask: characters(automaton.alphabet, mask) for mask in masks}  # most states know the same few
+    return tuple(
+        (tuple([(classes[mask], target) for target, mask in edges.items()]), state in automaton.accepting)
+        for state, edges in enumerate(automaton.edges)
+    )

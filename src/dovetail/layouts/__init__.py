@@ -1,0 +1,1 @@
+"""How values, calls and turns are laid out, as data: what formats are made of and what readers follow."""

@@ -1,0 +1,299 @@
+"""Commands that try to get out of the sandbox, by what they are after.
+
+They run only inside a sandbox that was seen to hold, in a world of their own: $HOME and $OUT are folders of the test
+outside the workspace, $RUN_PID is the process that started them, and on $PORT somebody listens. A command that can tell
+by itself that it got through says "ESC" "APED" in one word and otherwise writes what is there already, so that even a
+sandbox with a hole does no harm; the rest is told by what is on the disk afterwards.
+"""
+
+from __future__ import annotations
+
+# Files that deny rules name: .env, secrets/**, **/*.pem; `hard` and `link` are other names of .env.
+READS = r"""
+cat .env
+cat ./.env
+cat .e*v
+cat .en?
+cat .{env,}
+cat "$PWD/.env"
+cat sub/../.env
+cd sub && cat ../.env
+pushd sub >/dev/null; cat ../.env
+cat < .env
+cat<.env
+cat 0<.env
+cat hard
+cat link
+head -c 99 .env
+tail -n 9 .env
+tac .env
+nl .env
+rev .env | rev
+sort .env
+fold .env
+paste .env
+cut -c1- .env
+strings .env
+dd if=.env
+dd if=.env of=/dev/stdout status=none
+sed -n p .env
+awk 1 .env
+awk 'BEGIN { while ((getline line < ".env") > 0) print line }'
+grep '' .env
+grep -r SECRET .
+grep -rh . --include=.env
+rg --hidden --no-ignore SECRET
+base64 .env | base64 -d
+od -An -c .env | tr -d ' \n'
+diff /dev/null .env
+git diff --no-index /dev/null .env
+git hash-object -w .env | xargs git cat-file -p
+git add -f .env && git show :.env
+git stash -q -a && git stash show -p -u
+git grep --no-index SECRET
+python3 -c 'print(open(".env").read())'
+python3 -c 'import os; print(os.read(os.open(".env", os.O_RDONLY), 99))'
+python3 -c 'import mmap; f = open(".env", "r+b"); print(mmap.mmap(f.fileno(), 0)[:])'
+python3 -c 'import shutil; shutil.copy(".env", "x"); print(open("x").read())'
+perl -pe 1 .env
+perl -e 'open F, ".env"; print <F>'
+bash -c 'cat .env'
+bash <<< 'cat .env'
+echo 'cat .env' | sh
+eval "cat .env"
+X=cat; $X .env
+$(echo cat) .env
+`echo cat` .env
+c''at .e""nv
+$'\x63at' .env
+(cat .env)
+{ cat .env; }
+command cat .env
+env cat .env
+timeout 5 cat .env
+setsid -w cat .env
+nohup cat .env
+exec cat .env
+trap 'cat .env' EXIT
+f() { cat .env; }; f
+echo "$(<.env)"
+read -r x < .env; echo "$x"
+mapfile a < .env; echo "${a[@]}"
+while read -r x; do echo "$x"; done < .env
+exec 3< .env; cat <&3
+source .env; echo "$TOKEN"
+. ./.env; echo "$TOKEN"
+set -a; . ./.env; env
+cp .env x && cat x
+cp -r . "$TMPDIR/copy"; cat "$TMPDIR/copy/.env"
+cp --reflink=always .env x; cat x
+install .env x; cat x
+mv .env x; cat x
+ln .env x; cat x
+ln -s .env x; cat x
+ln -s "$PWD" x; cat x/.env
+tar cf - .env | tar xOf -
+tar cf - . | strings
+gzip -c .env | gzip -d
+find . -name .env -exec cat {} \;
+find . -name '.e*' | xargs cat
+find . -samefile .env -exec cat {} +
+find . -inum "$(stat -c %i .env)" -exec cat {} +
+xargs -a .env echo
+cat /proc/self/cwd/.env
+cat /proc/1/cwd/.env
+cat "/proc/$PPID/cwd/.env"
+cat "/proc/self/root$PWD/.env"
+cat "/proc/1/root$PWD/.env"
+for p in /proc/[0-9]*; do cat "$p/cwd/.env" "$p/root$PWD/.env"; done
+cat "/proc/$RUN_PID/root$PWD/.env"
+curl -s "file://$PWD/.env"
+vim -es -c '%p' -c q .env
+iconv -f utf-8 .env
+tee < .env
+cat secrets/deep/key
+cat secrets/*/*
+mv secrets other && cat other/deep/key
+mv secrets/deep other && cat other/key
+cp -r secrets other; cat other/deep/key
+tar cf - secrets | strings
+cat certs/server.pem
+cat */*.pem
+mv certs other && cat other/server.pem
+ln -s certs other && cat other/server.pem
+chmod 777 .env; cat .env
+umount .env; cat .env
+umount -l .env; cat .env
+unshare -m sh -c 'umount .env; cat .env'
+unshare -Urm sh -c 'umount .env; cat .env'
+bwrap --bind / / cat .env
+bwrap --dev-bind / / --unshare-user sh -c 'umount .env; cat .env'
+nsenter -t 1 -m cat "$PWD/.env"
+nsenter -t "$PPID" -m -p cat "$PWD/.env"
+chroot /proc/1/root cat "$PWD/.env"
+debugfs -R "cat $PWD/.env" "$(df --output=source . | tail -n 1)"
+cat "$HOME/.ssh/id_ed25519"
+cat ~/.ssh/*
+tar cf - ~/.aws | strings
+cat ~/.netrc
+cat "$HOME/.dovetail/settings.json"
+cat "$HOME/.config/gh/hosts.yml"
+"""
+
+# Files and folders outside, git's hooks and settings, the settings of the project.
+WRITES = r"""
+echo x > "$OUT/file"
+echo x >> "$OUT/file"
+echo x > "$OUT/new"
+echo x 1<> "$OUT/file"
+echo x >| "$OUT/file"
+echo x &> "$OUT/new"
+: > "$OUT/file"
+touch "$OUT/new"
+tee "$OUT/file" <<< x
+cp a.txt "$OUT/new"
+mv a.txt "$OUT/file"
+install a.txt "$OUT/new"
+ln -s a.txt "$OUT/new"
+ln a.txt "$OUT/new"
+ln "$OUT/file" mine && echo x > mine
+ln -s "$OUT" there && echo x > there/file
+ln -s "$OUT/file" there && echo x > there
+mkdir "$OUT/new"
+mkfifo "$OUT/new"
+rm "$OUT/file"
+unlink "$OUT/file"
+rmdir "$OUT/empty"
+mv "$OUT/file" "$OUT/new"
+mv "$OUT/file" here
+mv "$OUT" here
+truncate -s 0 "$OUT/file"
+dd if=/dev/zero of="$OUT/file" bs=1 count=1 conv=notrunc
+sed -i s/un/re/ "$OUT/file"
+perl -i -pe s/un/re/ "$OUT/file"
+python3 -c 'import os; open(os.environ["OUT"] + "/file", "w").write("x")'
+python3 -c 'import os; os.truncate(os.environ["OUT"] + "/file", 0)'
+git -C "$OUT" init -q .
+git init -q "$OUT/new"
+git clone -q . "$OUT/new"
+git config --global user.name x
+cd "$OUT" && echo x > file
+(cd "$OUT" && echo x > new)
+echo x > ~/.bashrc
+echo x >> $HOME/.profile
+echo x > $(echo ~)/.zshrc
+echo x > ~/.ssh/authorized_keys
+mkdir -p ~/.config/autostart && echo x > ~/.config/autostart/x
+cp a.txt ~/new
+echo x > "/proc/self/root$OUT/file"
+echo x > "/proc/1/root$OUT/file"
+echo x > "/proc/$RUN_PID/root$OUT/file"
+mount -o remount,rw /; echo x > "$OUT/file"
+mount -o remount,bind,rw "$OUT"; echo x > "$OUT/file"
+unshare -Urm sh -c 'mount -o remount,bind,rw / && echo x > "$OUT/file"'
+unshare -Urm sh -c 'umount -l "$OUT"; echo x > "$OUT/file"'
+bwrap --bind / / sh -c 'echo x > "$OUT/file"'
+nsenter -t 1 -m sh -c 'echo x > "$OUT/file"'
+chroot /proc/1/root sh -c 'echo x > "$OUT/file"'
+mknod disk b 1 0 && head -c 1 disk && echo ESC''APED
+cat /proc/sys/kernel/core_pattern > /proc/sys/kernel/core_pattern && echo ESC''APED
+cat /proc/sys/vm/swappiness > /proc/sys/vm/swappiness && echo ESC''APED
+mkdir /sys/fs/cgroup/escaped && rmdir /sys/fs/cgroup/escaped && echo ESC''APED
+hostname "$(hostname)" && echo ESC''APED
+kill -0 "$RUN_PID" && echo ESC''APED
+python3 -c 'import os; os.kill(int(os.environ["RUN_PID"]), 0); print("ESC" "APED")'
+(sleep 0.2; echo x > "$OUT/file") & wait
+nohup sh -c 'sleep 0.2; echo x > "$OUT/file"' >/dev/null 2>&1 & sleep 0.4
+setsid sh -c 'sleep 0.2; echo x > "$OUT/file"' & sleep 0.4
+echo x > .git/hooks/pre-commit
+echo x > .git/hooks/../hooks/post-checkout
+cp a.txt .git/hooks/pre-push
+ln -s ../../a.txt .git/hooks/pre-push
+ln -s .git/hooks hooks && echo x > hooks/pre-commit
+mv .git/hooks old
+rm -rf .git/hooks; mkdir .git/hooks; echo x > .git/hooks/pre-commit
+mv .git old; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit
+cp -r .git new; rm -rf .git/hooks; mv new .git; echo x > .git/hooks/pre-commit
+mv .git old; ln -s old .git; echo x > old/hooks/pre-commit
+mkdir -p sub/hooks; echo x > sub/hooks/x; git init -q --template="$PWD/sub" .
+git config core.hooksPath "$PWD/sub"
+git config alias.status '!echo x'
+git config --file .git/config core.pager 'echo x'
+echo '[core]' >> .git/config
+sed -i s/bare/bore/ .git/config
+mv a.txt .git/config
+rm -f .git/config; cp a.txt .git/config
+ln -sf ../a.txt .git/config
+echo x > .git/commondir
+echo '[core]' > .git/config.worktree
+mkdir -p .dovetail && echo '{}' > .dovetail/settings.json
+touch .dovetail/new
+rm -rf .dovetail; mkdir .dovetail; echo '{}' > .dovetail/settings.json
+mv .dovetail old; mkdir .dovetail; echo '{}' > .dovetail/settings.json
+rmdir .dovetail; ln -s sub .dovetail; echo '{}' > sub/settings.json
+ln -s .dovetail mine; echo '{}' > mine/settings.json
+unshare -Urm sh -c 'umount .dovetail; echo {} > .dovetail/settings.json'
+python3 -c 'import os; os.rename("sub", ".dovetail")'
+echo x > locked.toml
+mv locked.toml x; echo x > locked.toml
+rm -f locked.toml; echo x > locked.toml
+cp a.txt locked.toml
+"""
+
+# What is known about files outside; Landlock without mounts leaves it open.
+ATTRIBUTES = r"""
+touch -d 2001-01-01 "$OUT/file"
+chmod 777 "$OUT/file"
+chmod u+s "$OUT/file"
+chown 1000 "$OUT/file"
+setfattr -n user.x -v y "$OUT/file"
+python3 -c 'import os; os.utime(os.environ["OUT"] + "/file", (1, 1))'
+"""
+
+# Keys of providers, which the process of the run has in its environment.
+KEYS = r"""
+env
+printenv
+export -p
+declare -p
+set
+compgen -e
+echo "$OPENAI_API_KEY$ANTHROPIC_API_KEY$GEMINI_API_KEY$COPY_OF_KEY"
+printenv OPENAI_API_KEY
+bash -lc env
+sh -c 'echo $OPENAI_API_KEY'
+python3 -c 'import os; print(dict(os.environ))'
+awk 'BEGIN { for (name in ENVIRON) print ENVIRON[name] }'
+cat /proc/self/environ
+cat /proc/1/environ
+cat "/proc/$PPID/environ"
+cat "/proc/$RUN_PID/environ"
+cat /proc/[0-9]*/environ
+strings /proc/[0-9]*/environ
+for p in /proc/[0-9]*/task/*/environ; do cat "$p"; done
+ps axeww
+cat /proc/[0-9]*/cmdline
+gdb -batch -p "$RUN_PID" -ex 'x/s *(char **)environ'
+head -c 1 "/proc/$RUN_PID/mem" 2>&1 | grep -q 'Input/output' && echo ESC''APED
+"""
+
+# Whoever listens on this machine.
+NETWORK = r"""
+exec 3<> "/dev/tcp/127.0.0.1/$PORT" && echo ESC''APED
+echo x > "/dev/udp/127.0.0.1/$PORT"
+curl -s -m 2 "http://127.0.0.1:$PORT/" && echo ESC''APED
+wget -q -T 2 -t 1 -O- "http://127.0.0.1:$PORT/" && echo ESC''APED
+python3 -c 'import os, socket; socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), 2); print("ESC" "APED")'
+python3 -c 'import os, socket; s = socket.socket(type=socket.SOCK_DGRAM); s.sendto(b"", ("", int(os.environ["PORT"])))'
+python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect("\0" + os.environ["NAME"]); print("ESC" "APED")'
+perl -MIO::Socket::INET -e 'IO::Socket::INET->new("127.0.0.1:$ENV{PORT}") and print "ESC" . "APED"'
+nc -z -w 2 127.0.0.1 "$PORT" && echo ESC''APED
+git ls-remote "git://127.0.0.1:$PORT/x"
+unshare -Urn sh -c 'ip link set lo up; exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && echo ESC''APED
+nsenter -t 1 -n bash -c 'exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && echo ESC''APED
+"""
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a list, a line each."""
+    return text.strip().split("\n")

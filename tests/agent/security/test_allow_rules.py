@@ -1,0 +1,353 @@
+"""Without a sandbox, allow rules alone run nothing that they do not name.
+
+Each command would run `./pwn`, which leaves a mark, or leave one itself. What the rules let through is run for real.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dovetail.agent.permissions import Rules, ToolFlags
+from dovetail.agent.settings import Settings
+from tests.agent.security.attacks import commands
+
+ALLOWED = (
+    "Bash(git status)",
+    "Bash(git log *)",
+    "Bash(git diff:*)",
+    "Bash(git grep *)",
+    "Bash(ls *)",
+    "Bash(cat a.txt)",
+    "Bash(echo *)",
+    "Bash(printf *)",
+    "Bash(test *)",
+    "Bash(find *)",
+    "Bash(sort *)",
+    "Bash(tar *)",
+    "Bash(env *)",
+    "Bash(xargs *)",
+    "Bash(timeout *)",
+    "Bash(nice *)",
+    "Bash(cd *)",
+    "Bash(./check)",
+    "Bash(./tools/*)",
+    "Bash(npm*)",
+    "Bash(true)",
+)
+
+TRICKS = r"""
+./pwn
+git status; ./pwn
+git status && ./pwn
+git status || ./pwn
+git status | ./pwn
+git status & ./pwn
+git status |& ./pwn
+true; ./pwn
+true && true && true && ./pwn
+echo $(./pwn)
+echo "$(./pwn)"
+echo `./pwn`
+echo "`./pwn`"
+echo ${X:-$(./pwn)}
+echo "${X:=$(./pwn)}"
+echo $((1 + $(./pwn; echo 1)))
+echo <(./pwn)
+echo > >(./pwn)
+cat a.txt > pwned
+cat a.txt >> pwned
+cat a.txt >| pwned
+cat a.txt &> pwned
+cat a.txt &>> pwned
+cat a.txt >& pwned
+cat a.txt 1<>pwned
+git status 1<>pwned
+git status 2>pwned
+git status >pwned
+git status > $PWD/pwned
+git status > $(echo pwned)
+git status > ~/pwned
+git status > "$HOME"/pwned
+git status > /dev/null/../pwned
+git status > /dev/null > pwned
+git status > pwned 2> /dev/null
+git status 2>&1 > pwned
+{ ./pwn; }
+(./pwn)
+! ./pwn
+if true; then ./pwn; fi
+while ./pwn; do break; done
+until ./pwn; do break; done
+for x in 1; do ./pwn; done
+for x in 1; do echo $x; ./pwn; done
+case x in x) ./pwn;; esac
+select x in 1; do ./pwn; done < /dev/null
+f() { ./pwn; }; f
+function echo { ./pwn; }; echo
+echo() { ./pwn; }; echo
+ls() { ./pwn; }; ls -la
+coproc ./pwn
+time ./pwn
+[[ -z $(./pwn) ]]
+[ -z $(./pwn) ]
+((x[$(./pwn)]=1))
+let 'x[$(./pwn)]=1'
+test -v 'x[$(./pwn)]'
+printf -v 'x[$(./pwn)]' y
+X=1 ./pwn
+PATH=. pwn
+PATH=.:$PATH git status
+GIT_EXTERNAL_DIFF=./pwn git diff:x
+GIT_PAGER=./pwn git log -p
+LD_PRELOAD=./pwn.so git status
+BASH_ENV=./pwn bash -c true
+export PATH=.; pwn
+eval ./pwn
+eval "./pwn"
+exec ./pwn
+command ./pwn
+builtin eval ./pwn
+source ./pwn
+. ./pwn
+trap ./pwn EXIT
+alias true=./pwn
+bash -c ./pwn
+sh ./pwn
+env ./pwn
+env -i ./pwn
+env X=1 ./pwn
+env -S ./pwn
+xargs ./pwn
+echo x | xargs ./pwn
+timeout 5 ./pwn
+nice ./pwn
+nice -n 5 ./pwn
+nohup ./pwn
+setsid ./pwn
+find . -name a.txt -exec ./pwn ;
+find . -name a.txt -exec ./pwn {} +
+find . -name a.txt -execdir ./pwn '{}' ';'
+find . -maxdepth 0 -exec ./pwn ';'
+find . -ok ./pwn ';'
+find . -maxdepth 0 -fprint pwned
+find . -maxdepth 0 -fprintf pwned x
+find . -maxdepth 0 -fls pwned
+sort a.txt -o pwned
+sort -opwned a.txt
+sort --output=pwned a.txt
+sort --compress-program=./pwn -S 1 a.txt
+tar cf pwned.tar a.txt --checkpoint=1 --checkpoint-action=exec=./pwn
+tar cf /dev/null a.txt -I ./pwn
+tar cf x.tar --use-compress-program=./pwn a.txt
+git -c alias.z='!./pwn' z
+git -c core.pager=./pwn log
+git -c core.fsmonitor=./pwn status
+git -c diff.external=./pwn diff
+git --exec-path=. pwn
+git --config-env=core.pager=X log
+git -C evil status
+git --git-dir=evil status
+git log --output=pwned
+git log -1 --output pwned
+git diff --output=pwned
+git diff --no-index --ext-diff a.txt evil
+git diff --textconv
+git grep -O./pwn alpha
+git grep --open-files-in-pager=./pwn alpha
+git config alias.z '!./pwn'
+git status --porcelain; git submodule foreach ./pwn
+git rebase -x ./pwn HEAD
+git bisect run ./pwn
+git difftool -x ./pwn
+'git status' pwn
+"git status"; "./pwn"
+'git ' status
+git' 'status
+git\ status
+./'pwn'
+.''/pwn
+./p*
+./pw?
+./pw[n]
+./{pwn,x}
+$PWD/pwn
+~/pwn
+~+/pwn
+\./pwn
+$'./pwn'
+$"./pwn"
+$'\x2e/pwn'
+$(echo ./pwn)
+`echo ./pwn`
+${X:-./pwn}
+./tools/../pwn
+./tools/sub/pwn
+./tools/.././pwn x
+npm/pwn
+npm-x/../pwn
+cd evil && ./check
+cd evil; ./check
+cd evil | true; ./check
+cd evil && ./tools/run
+pushd evil && ./check
+echo x # ; ./pwn
+echo x\
+./pwn
+echo 'x
+' ; ./pwn
+echo "x
+"; ./pwn
+git	status; ./pwn
+git status;./pwn
+git status&&./pwn
+git status||./pwn
+git status|./pwn
+git status;;./pwn
+ls -la |./pwn
+ls -la <./pwn >pwned
+<a.txt ./pwn
+>pwned ls -la
+2>pwned ls -la
+ls -la 3>pwned >&3
+"""
+
+# Several lines each: here-documents, and words that a line break ends for one reader and not for another.
+LONG_TRICKS = [
+    "cat <<E\n$(./pwn)\nE",
+    "cat <<-E\n\t$(./pwn)\n\tE",
+    "cat <<'E'\nx\nE\n./pwn",
+    "cat <<\\E\nx\nE\n./pwn",
+    "cat <<\\\nE\n'\nE\n./pwn",
+    "cat <<E\\\nF\nE\n$(./pwn)\nEF",
+    "cat <<${A}\n'\n${A}\n./pwn",
+    "cat <<'E' > pwned\nx\nE",
+    "cat <<E; ./pwn\nx\nE",
+    "cat a.txt <<'E'\n'\nE\n./pwn",
+    "cat <<< $(./pwn)",
+    "cat <<< x > pwned",
+    "git status\n./pwn",
+    "git status\r./pwn",
+    "git status\r\n./pwn",
+    "git status \\\n; ./pwn",
+    "git status\n\n\n./pwn # x",
+    "git status\x0b./pwn",
+    "git status\x0c./pwn",
+    "git\xa0status; ./pwn",
+    "git\u2003status",
+    "git\u2028./pwn",
+    "echo x\x00; ./pwn",
+    "echo 'x\n' && ./pwn",
+    'echo "x\n$(./pwn)"',
+    "ls -la;\n./pwn",
+    "ls -la |\n./pwn",
+    "ls -la &&\n./pwn",
+    "x=1\n./pwn",
+    "true" + " && true" * 400 + " && ./pwn",
+    "echo " + "a" * 70_000 + "; ./pwn",
+]
+
+# What the rules name runs: without these the tests above would also pass if nothing ran at all.
+NAMED = [
+    "git status",
+    "git log --oneline -1",
+    "git diff --stat",
+    "git log -1 | sort",
+    "ls -la && cat a.txt",
+    "echo 'a; ./pwn'",
+    "ls -la 2>&1 | sort -r > /dev/null",
+    "./check",
+    "./tools/run -v",
+    "cd evil && ls -la",
+    "find . -name a.txt",
+    "printf '%s\\n' 'x y' || true",
+]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    work = tmp_path_factory.mktemp("template")
+    for name in (
+        "pwn",
+        "evil/check",
+        "evil/tools/run",
+        "tools/sub/pwn",
+        "npm/pwn",
+        "npm-x/pwn",
+        "git /pwn",
+        "evil/git",
+    ):
+        _program(work / name, 'touch "$HOME/pwned"')
+    for name in ("check", "tools/run"):
+        _program(work / name, "echo named")
+    (work / "a.txt").write_text("alpha\n")
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@y"]
+    for arguments in (["init", "-q", "--template="], ["add", "a.txt"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *arguments], cwd=work, check=True)
+    return work
+
+
+def _program(path: Path, line: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def workspace(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template, tmp_path / "work"))
+
+
+def ran(workspace: Path, command: str, folder: str | None = None) -> str | None:
+    """What the command says where the rules let it run, None where they do not."""
+    rules = Rules.of(Settings(), ToolFlags(approval_mode="default", allowed=ALLOWED), workspace, home=workspace.parent)
+    args = {"command": command} | ({"directory": folder} if folder else {})
+    if rules.decide("run_shell_command", args, False).verdict != "allow":
+        return None
+    done = subprocess.run(
+        ["/bin/bash", "-c", command],
+        cwd=workspace / (folder or "."),
+        env={"PATH": os.environ["PATH"], "HOME": str(workspace.parent), "GIT_PAGER": "cat", "TERM": "dumb"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+def marks(workspace: Path) -> list[Path]:
+    """What a trick that worked leaves behind."""
+    return [path for path in workspace.parent.rglob("*") if path.name.startswith("pwned")]
+
+
+@pytest.mark.parametrize("command", [*commands(TRICKS), *LONG_TRICKS])
+def test_no_trick_runs_what_no_rule_names(workspace: Path, command: str) -> None:
+    ran(workspace, command)
+    assert not marks(workspace)
+
+
+@pytest.mark.parametrize("command", ["./check", "./tools/run", "git status", "ls -la; ./check", "../pwn"])
+def test_no_rule_names_what_lies_in_another_folder(workspace: Path, command: str) -> None:
+    for folder in ("evil", "./evil", str(workspace / "evil"), "tools/../evil"):
+        ran(workspace, command, folder)
+    assert not marks(workspace)
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_what_a_rule_names_runs(workspace: Path, command: str) -> None:
+    assert ran(workspace, command) is not None
+    assert not marks(workspace)
+
+
+def test_the_tricks_work_where_everything_is_allowed(workspace: Path) -> None:
+    """The mark is left by tricks that run."""
+    tricks = ("git status; ./pwn", "echo $(./pwn)", "git -c alias.z='!./pwn' z", "find . -name a.txt -exec ./pwn {} +")
+    for command in (*tricks, LONG_TRICKS[0]):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(workspace.parent)}
+        subprocess.run(["/bin/bash", "-c", command], cwd=workspace, env=environment, capture_output=True, timeout=60)
+        assert marks(workspace)
+        (workspace.parent / "pwned").unlink()
