@@ -12,7 +12,7 @@ prompt + schema + tools --run--> a model works through the tools --> a value tha
 
 from dovetail import dialects, formats
 from dovetail.agent.api import RunError, RunOptions, RunResult, run, run_async, run_events
-from dovetail.dialects import Dialect
+from dovetail.dialects import Dialect, UnprovenWarning
 from dovetail.dialects.registry import (
     get_builtin_structural_tag,
     get_model_structural_tag,
@@ -81,6 +81,7 @@ __all__ = [
     "StructuralTag",
     "TemplateError",
     "ToolCall",
+    "UnprovenWarning",
     "Vocabulary",
     "VocabularyError",
     "accepts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 REASONING = ("none", "tags", "opened", "opened or closed", "tools only", "delimiter")
 CONTENT = ("plain", "wrapped", "wrapped with reasoning")
@@ -55,6 +55,9 @@ class Spec:
     forgets: bool  # reasoning of earlier turns is left out
     strings: bool  # arguments must be passed as text
     channels: bool  # blocks begin like turns
+    parts: bool = False  # content is read as a list of parts
+    torn: bool = False  # the prompt has other white space before the header than history
+    named: bool = False  # the name of the tool stands only in the id of the call
 
     @property
     def source(self) -> str:
@@ -95,6 +98,17 @@ class _Words:
 
 def spec(seed: int) -> Spec:
     """The specification of one template."""
+    made, draw = _spec(seed), random.Random(~seed)
+    asked = made.prompt == "asked"
+    return replace(
+        made,
+        parts=draw.random() < 0.2 and not made.channels,
+        torn=draw.random() < 0.2 and asked and made.reasoning != "delimiter",
+        named=draw.random() < 0.3 and made.layout == "tag with json" and made.ids == "none",
+    )
+
+
+def _spec(seed: int) -> Spec:
     draw = random.Random(seed)
     words = _Words(draw)
     layout = draw.choice(LAYOUTS)
@@ -156,7 +170,8 @@ class _Writer:
             "{%- endif -%}",
             "{%- endfor -%}",
         ]
-        return "\n".join([*lines, *self.prompt()])
+        source = "\n".join([*lines, *self.prompt()])
+        return source.replace("m.content", "(m.content[0].text if m.content else '')") if spec.parts else source
 
     def reasoning(self) -> list[str]:
         spec = self.spec
@@ -181,7 +196,8 @@ class _Writer:
         spec = self.spec
         if spec.prompt == "never":
             return []
-        lines = ["{%- if add_generation_prompt -%}" if spec.prompt == "asked" else "{%- if true -%}", _put(spec.start)]
+        start = "\n  " + spec.start if spec.torn else spec.start
+        lines = ["{%- if add_generation_prompt -%}" if spec.prompt == "asked" else "{%- if true -%}", _put(start)]
         opened = spec.think[0] + spec.pad
         if spec.reasoning in ("opened", "opened or closed"):
             lines += ["{%- if enable_thinking is not defined or enable_thinking -%}", _put(opened)]
@@ -234,6 +250,7 @@ class _Writer:
                 before = f"{number} + {_q(mark)} + " if spec.ids in ("before", "index") else ""
                 between = f" + {_q(mark)} + {number}" if spec.ids == "between" else ""
                 behind = f" + {_q(mark)} + {number} + {_q(mark.replace('<', '</'))}" if spec.ids == "after" else ""
+                name = "c.id" if spec.named else name
                 return f"{before}{name}{between} + {_q(other)} + {arguments}{behind}"
             case _:
                 return self.json(f"{{{', '.join(self.members(number))}}}")

@@ -26,6 +26,12 @@ DEFECTS = {
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "call parallel nested unicode whitespace constraint",
     # It writes strings between quotes without escapes, so a backslash means something else to a reader of Python.
     "LFM2.5-8B-A1B": "unicode",
+    # It leaves null out of nested arguments.
+    "MiniMax-M3": "nested",
+    # It makes two turns of content and calls.
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "call",
+    # It writes content beside a call as reasoning.
+    "openai-gpt-oss-120b": "call",
 }
 
 
@@ -63,7 +69,7 @@ def with_reasoning(**changes: Any) -> Callable[[Dialect], Dialect]:
 WRONG = [
     # what is wrong with the dialect, a feature that must fail for it
     (with_reasoning(end="</pondered>"), "reasoning"),
-    (with_reasoning(after="\n\n\n"), "constraint"),
+    (with_reasoning(after="</hm>"), "constraint"),
     (lambda dialect: replace(dialect, content=Content(("<text>",), ("</text>",))), "content"),
     (with_calls(call_end="</acted>"), "call"),
     (with_calls(call_begin='<do to="', trigger='<do to="'), "call"),
@@ -99,9 +105,9 @@ def test_reasoning_that_is_left_out_of_history_is_tried_as_the_model_writes_it()
     assert "out of history" in report["reasoning"].detail
 
 
-def test_what_a_template_cannot_tell_is_noted_and_not_blamed_on_the_reader() -> None:
+def test_what_a_template_cannot_tell_fails_and_says_so() -> None:
     report = dt.check(SOURCE.replace("arguments | tojson", "arguments | tojson | replace('null', '\"\"')"))
-    assert "passed" == report["nested"].status
+    assert "failed" == report["nested"].status
     assert "cannot tell" in report["nested"].detail
 
 
@@ -137,7 +143,7 @@ TOOL = {"type": "function", "function": {"name": "unknown_to_the_reader", "param
 def test_a_report_reads_as_a_table() -> None:
     report = dt.check(SOURCE)
     assert "reasoning   yes" in str(report)
-    assert "ids         -    the template writes no ids" in str(report)
+    assert "ids         -    calls with other ids are rendered alike" in str(report)
     table = markdown([("example", report)]).splitlines()
     assert 3 == len(table)
     assert f"| example | {' | '.join('' if name == 'ids' else '✓' for name in FEATURES)} |" == table[2]

@@ -4,7 +4,7 @@ Dialect --format(request)--> StructuralTag
 Dialect --render(message)--> the text of an assistant turn
 """
 
-from dovetail.dialects.dialect import Dialect
+from dovetail.dialects.dialect import Dialect, Proof, UnprovenWarning
 from dovetail.dialects.registry import get, names, register
 from dovetail.layouts.styles import GEMMA, PYTHON, Literals
 from dovetail.parsing.layouts import (
@@ -14,6 +14,7 @@ from dovetail.parsing.layouts import (
     Content,
     JsonCall,
     KeyedCall,
+    Quoted,
     Reasoning,
     TaggedCall,
     ToolCalls,
@@ -31,10 +32,13 @@ __all__ = [
     "JsonCall",
     "KeyedCall",
     "Literals",
+    "Proof",
+    "Quoted",
     "Reasoning",
     "TaggedCall",
     "ToolCalls",
     "Turn",
+    "UnprovenWarning",
     "get",
     "names",
     "register",

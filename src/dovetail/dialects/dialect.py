@@ -22,8 +22,9 @@ arguments that are empty leave no trace, because a matcher does not report a cap
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dovetail.dialects.making import Level, Options, make_format
@@ -39,6 +40,22 @@ from dovetail.parsing import StreamParser
 from dovetail.parsing.layouts import Content, Reasoning, ToolCalls, Turn
 
 _PLAIN, _BARE = Content(), Turn()
+_MAX_WARNED = 10_000  # dialects and parts of which a use has been warned of
+
+_warned: set[tuple[str, str]] = set()
+
+
+class UnprovenWarning(UserWarning):
+    """A part of a dialect is used that its chat template did not prove."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What one turn that a chat template wrote has shown of a dialect: that a part holds, or the problem."""
+
+    part: str  # content, reasoning, calls or prompt
+    shown: str  # what the turn had, such as "parallel calls"
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +69,9 @@ class Dialect:
     turn: Turn = _BARE
     special_tokens: tuple[str, ...] = ()  # markers that the family's vocabulary holds as single tokens
     excludes: tuple[str, ...] = ()  # what free text may not hold beside the reasoning markers
+    optional_space: bool = False  # beside markers formats allow any white space, little or none, for what is written
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what is known to be wrong or missing, in sentences
+    proof: tuple[Proof, ...] = field(default=(), compare=False)  # what a chat template has shown; empty where none has
 
     def format(
         self,
@@ -73,6 +93,7 @@ class Dialect:
         if level not in ("text", "token"):
             raise DialectError(f"level is {level!r}", "/level", 'use "text" or "token"')
         request = read_request(tools, tool_choice, reasoning, parallel_tool_calls)
+        self._warn_of_unproven(bool(request.tools))
         options = Options(any_order, exclude_special_tokens, max_whitespace_cnt, level)
         made = make_format(self, request, _answer(response_format), options)
         return StructuralTag(format=made)
@@ -108,6 +129,7 @@ class Dialect:
         a `vocabulary`; at the level "token" markers that are special tokens are matched by id only.
         """
         answer = _answer(response_format)
+        self._warn_of_unproven(bool(tools))
         matcher = None
         if strict:
             request = {"tool_choice": tool_choice, "reasoning": reasoning, "parallel_tool_calls": parallel_tool_calls}
@@ -132,6 +154,22 @@ class Dialect:
         parser = self.parser(*arguments, **options)
         parser.feed(output)
         return parser.finish()
+
+    @property
+    def unproven(self) -> dict[str, str]:
+        """The parts that the chat template did not prove, each with a problem that one of its turns has shown."""
+        return {row.part: row.problem for row in reversed(self.proof) if row.problem}
+
+    def _warn_of_unproven(self, with_calls: bool) -> None:
+        """Warn once of each part that is used and not proved."""
+        if not self.proof:
+            return
+        for part, problem in self.unproven.items():
+            if (part == "calls" and not with_calls) or (self.name, part) in _warned or len(_warned) > _MAX_WARNED:
+                continue
+            _warned.add((self.name, part))
+            text = f"{self.name}: the chat template did not prove {part}: {problem}"
+            warnings.warn(text, UnprovenWarning, stacklevel=4)
 
     def response_template(self) -> dict[str, Any]:
         """A Hugging Face response template that reads what the family writes; an ExportError where none can."""

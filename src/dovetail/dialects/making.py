@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dovetail import formats as f
 from dovetail.dialects.requests import Request, Tool
+from dovetail.dialects.separated import json_arguments, quoted_arguments
 from dovetail.errors import DialectError
 from dovetail.layouts.styles import Literals
 from dovetail.parsing.layouts import (
@@ -20,6 +21,7 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
+    Quoted,
     TaggedCall,
     ToolCalls,
 )
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
 
 Level = Literal["text", "token"]
 Pieces = tuple[str | Field, ...]
+
+# White space that a template writes beside its markers: at the ends of a literal, around line breaks, between markers,
+# and indentation. A single blank between words is text.
+_GAP = re.compile(r"\A\s+|\s+\Z|\s*\n\s*|(?<=[>\]}|｜])\s+(?=[<\[{|])|[ \t]{2,}")
+_MARKER = re.compile(r"[<\[｜|]\S*[>\]｜|]")
+_SPACE = f.RegexFormat(pattern=r"[ \t\r\n]{0,16}")  # in place of a gap: models write less than indented files do
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +101,12 @@ class _Maker:
             return _sequence(self._literal(block.skipped)) if block.skipped else None
         triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
         inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
-        after = _optional(self._literal(block.after)) if block.after_optional else self._literal(block.after)
-        opener = self._literal(block.start)
+        after = self._literal(block.after)
+        opener = self._marker(block.start)
         if mode == "auto":
             whole = _sequence([*opener, inside, *after])
-            bare = [_sequence([*self._literal(block.end), *after])] if block.bare_end else []
-            bare += [_sequence(self._literal(block.empty))] if block.empty else []
+            bare = [_sequence([*self._marker(block.end), *after])] if block.bare_end else []
+            bare += [_sequence(self._marker(block.empty))] if block.empty else []
             return f.OptionalFormat(content=_either([whole, *bare]))
         match block.opened_by:
             case "prompt":
@@ -113,7 +121,10 @@ class _Maker:
         content = self.dialect.content
         if not content.wrapped:
             return self._plain()
-        if content.always:
+        if content.always and content.optional and self.ways:
+            calls = _sequence([self._content_block(content, None), self._calls()])
+            return calls if self.request.choice != "auto" else _either([calls, self._plain()])
+        if content.always and not content.optional:
             return self._blocks(content)
         ways: list[f.Format] = []
         if self.request.choice == "auto":
@@ -204,8 +215,12 @@ class _Maker:
             if self._several() and block.separator is not None:
                 gap = _optional(self._literal(block.separator))
                 one = _sequence([one, f.StarFormat(content=_sequence([*gap, one]))])
-            ways.append(_sequence([*self._lead(block), one]))
+            ways.append(_sequence([*self._lead(block), one, *self._trail()]))
         return _either(ways)
+
+    def _trail(self) -> list[f.Format]:
+        """White space behind the last call, where no text may follow."""
+        return [_SPACE] if self.dialect.optional_space else []
 
     def _calls_in_text(self, at_least_one: bool) -> f.Format:
         blocks = self._call_blocks(one=not self._several())
@@ -215,8 +230,11 @@ class _Maker:
         if any(way.named for way in self.ways):
             headers = [header for way in self.ways for header in self._headers(way)]
             return self._calls_between_texts(blocks, (*self._words(), *headers), at_least_one)
-        triggers = tuple(dict.fromkeys(way.opens_with for way in self.ways))
-        tags = tuple(f.TagFormat(begin=block.begin, content=block.content, end=block.end) for block in blocks)
+        if any(not block.end and way.begin for block, way in zip(blocks, self.ways, strict=True)):
+            return self._text_before_calls(blocks, at_least_one)
+        tags = tuple(self._tag(block) for block in blocks)
+        begins = [str(tag.begin) for tag in tags]
+        triggers = tuple(dict.fromkeys(map(self._trigger, self.ways, begins)))
         lead = self._lead(blocks[0]) if at_least_one else []
         text = f.TriggeredTagsFormat(
             triggers=triggers,
@@ -228,13 +246,42 @@ class _Maker:
         )
         return _sequence([*lead, text])
 
+    def _text_before_calls(self, blocks: list[Block], at_least_one: bool) -> f.Format:
+        """Text, and a section of calls that only the end of the turn closes, so that nothing follows it."""
+        calls = _either([self._block(block) for block in blocks])
+        if at_least_one:
+            return _sequence([*self._lead(blocks[0]), calls])
+        excludes = (*self._words(), *(way.opens_with.strip() for way in self.ways))
+        text = f.CaptureFormat(name="content", content=f.AnyTextFormat(excludes=excludes))
+        return _sequence([text, f.OptionalFormat(content=calls)])
+
+    def _tag(self, block: Block) -> f.TagFormat:
+        """A block as a tag; gaps in its markers are part of its content."""
+        if not self.dialect.optional_space:
+            return f.TagFormat(begin=block.begin, content=block.content, end=block.end)
+        begin, end = block.begin.lstrip(), block.end.rstrip()
+        cut = next((gap.start() for gap in _GAP.finditer(begin) if _MARKER.search(begin[: gap.start()])), len(begin))
+        last = max((gap.end() for gap in _GAP.finditer(end)), default=0)
+        parts = [*self._literal(begin[cut:]), block.content, *self._literal(end[:last])]
+        return f.TagFormat(begin=begin[:cut], content=_sequence(parts), end=end[last:])
+
+    def _trigger(self, way: ToolCalls, begin: str) -> str:
+        """The text that begins a call, as far as the tag has it at its beginning."""
+        if not self.dialect.optional_space:
+            return way.opens_with
+        trigger = way.opens_with.strip()
+        return begin if trigger.startswith(begin) else trigger
+
     def _headers(self, way: ToolCalls) -> list[str]:
         """How a call of each tool begins, as far as it takes to tell it from prose."""
         if not way.named:
             return [way.opens_with]
         head = way.begin + way.call_begin + _split(call_pieces(way.call))[0]
         style = way.call.arguments if isinstance(way.call, TaggedCall) else ""
-        return [head + tool.name + (style.begin if isinstance(style, Literals) else "") for tool in self._tools(way)]
+        return [
+            head + tool.name + (style.begin if isinstance(style, Literals | Quoted) else "")
+            for tool in self._tools(way)
+        ]
 
     def _calls_between_texts(self, blocks: list[Block], excludes: tuple[str, ...], at_least_one: bool) -> f.Format:
         """Calls between texts that hold no beginning of one."""
@@ -248,6 +295,8 @@ class _Maker:
 
     def _lead(self, block: Block) -> list[f.Format]:
         """What comes before a call that comes first: the family's lead, or perhaps its usual spacing."""
+        if self.dialect.optional_space:
+            return [_SPACE]
         if block.lead and block.spacing and block.lead != block.spacing:
             return [_either([_sequence(self._literal(text)) for text in (block.lead, block.spacing)])]
         return self._literal(block.lead) or _optional(self._literal(block.spacing))
@@ -308,6 +357,10 @@ class _Maker:
 
     def _arguments(self, way: ToolCalls, tool: Tool) -> f.Format:
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
+        if isinstance(style, Quoted):
+            return quoted_arguments(tool.parameters, style, way.value_ends)
+        if isinstance(style, Literals) and style.json_values:
+            return json_arguments(tool.parameters, style)
         fields: dict[str, Any] = {"json_schema": tool.parameters, "style": style}
         if self.options.any_order:
             fields["any_order"] = True
@@ -336,11 +389,15 @@ class _Maker:
             # Where blocks are joined, what ends the turn or begins the next block is never the text of one.
             ends = (turn.end.strip(), *turn.other_ends, turn.between.strip()) if turn.between else ()
             always += (*marks, *ends, *self.dialect.excludes)
+        if self.dialect.optional_space:
+            always = tuple(word.strip() for word in always)
         words = [word for word in dict.fromkeys(always) if word]
         return tuple(word for word in words if not any(token in word for token in self.tokens))
 
     def _text(self, name: str, excludes: tuple[str, ...], *ends: str) -> f.Format:
         """Free text under a name up to and with one of its ends."""
+        if self.dialect.optional_space:
+            ends = tuple(dict.fromkeys(end.strip() or end for end in ends))  # the text holds what stands before its end
         last = [self._literal(end) for end in ends]
         text = f.CaptureFormat(name=name, content=f.AnyTextFormat(excludes=excludes))
         if all(parts[0].type == "token" for parts in last):
@@ -348,6 +405,21 @@ class _Maker:
         return f.TagFormat(begin="", content=text, end=ends if len(ends) > 1 else ends[0])
 
     def _literal(self, text: str) -> list[f.Format]:
+        """A literal, whose gaps are any white space or none where the dialect says so."""
+        if not self.dialect.optional_space:
+            return self._exactly(text)
+        parts: list[f.Format] = []
+        at = 0
+        for gap in _GAP.finditer(text):
+            parts += [*self._exactly(text[at : gap.start()]), _SPACE]
+            at = gap.end()
+        return [*parts, *self._exactly(text[at:])]
+
+    def _marker(self, text: str) -> list[f.Format]:
+        """A literal that opens a turn, before which white space may stand where the dialect says so."""
+        return [_SPACE, *self._literal(text.lstrip())] if self.dialect.optional_space and text else self._literal(text)
+
+    def _exactly(self, text: str) -> list[f.Format]:
         """A literal, in which markers are tokens where the level says so."""
         if not text:
             return []
@@ -410,6 +482,8 @@ def _behind(whole: f.Format, opened: str) -> f.Format:
             return f.OrFormat(elements=tuple(_behind(element, opened) for element in elements))
         case f.SequenceFormat(elements=(f.ConstStringFormat(value=value), first, *rest)) if opened.startswith(value):
             return _sequence([_behind(first, opened.removeprefix(value)) if opened != value else first, *rest])
+        case f.SequenceFormat(elements=(first, *rest)) if first == _SPACE:
+            return _behind(_sequence(rest), opened)
         case f.SequenceFormat(elements=(first, *rest)):
             return _sequence([_behind(first, opened), *rest])
         case _:

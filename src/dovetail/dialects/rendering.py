@@ -12,7 +12,7 @@ from dovetail.dialects.making import call_pieces
 from dovetail.errors import DialectError
 from dovetail.layouts.styles import Layout, Literals, layout_of
 from dovetail.messages import Message, ToolCall, to_json
-from dovetail.parsing.layouts import ID, NAME, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import ID, NAME, Quoted, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect
@@ -58,7 +58,7 @@ def _content(dialect: Dialect, message: Message, opened: bool) -> list[str]:
     if dialect.reasoning:
         marks += [dialect.reasoning.start, dialect.reasoning.end]
     _check_free(text, [*marks, *filter(None, content.ends), *_marks(dialect)], "/content")
-    if not content.wrapped:
+    if not content.wrapped or (content.always and content.optional and not message.tool_calls):
         return [text]
     on_the_way = bool(message.tool_calls and content.notes)
     begin = content.notes[0] if on_the_way else content.begins[0]
@@ -114,6 +114,10 @@ def _arguments(way: ToolCalls, call: ToolCall, path: str) -> str:
         return to_json(value) if call.complete else call.arguments
     if not isinstance(value, dict):
         raise DialectError("the arguments are no object", f"{path}/arguments", "pass an object")
+    if isinstance(style, Quoted):
+        _check_strings(value, way.value_ends, f"{path}/arguments")
+        members = (key + style.assign + style.quote + _quoted(item, style) + style.quote for key, item in value.items())
+        return style.begin + style.separator.join(members) + style.end
     if isinstance(style, Literals):
         _check_strings(value, () if style.escapes else style.quotes, f"{path}/arguments")
         return spell_arguments(value, style)
@@ -121,6 +125,17 @@ def _arguments(way: ToolCalls, call: ToolCall, path: str) -> str:
     assert isinstance(way.call, TaggedCall)
     _check_strings(value, (layout.stop, *way.call.excludes), f"{path}/arguments")
     return _parameters(value, layout, way.call.pad, way.call.after)
+
+
+def _quoted(value: Any, style: Quoted) -> str:
+    """A value as it stands between quotes."""
+    if isinstance(value, str):
+        return value
+    return (
+        repr(value)
+        if (style.python and not isinstance(value, int | float)) or isinstance(value, bool)
+        else to_json(value)
+    )
 
 
 def _parameters(value: dict[str, Any], layout: Layout, pad: str, after: str) -> str:

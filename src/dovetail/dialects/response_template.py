@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.dialects.making import call_pieces
 from dovetail.errors import ExportError
 from dovetail.layouts.styles import Literals, layout_of
-from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, Quoted, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect
@@ -90,6 +90,8 @@ def _body(dialect: Dialect, call: TaggedCall) -> dict[str, Any]:
             raise _cannot(dialect, "arguments in Python's syntax")
         pairs = [[quote, quote] for quote in style.quotes]
         return {"content": "json", "content_args": {"unquoted_keys": True, "string_delims": pairs}}
+    if isinstance(style, Quoted):
+        raise _cannot(dialect, "values that end at a quote with a separator behind it")
     layout = layout_of(style)
     if layout.item or layout.escapes:
         raise _cannot(dialect, "arguments that nest or escape in their own markup")

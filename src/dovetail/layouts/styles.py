@@ -72,7 +72,8 @@ class Literals:
     Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
     Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
     Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, line breaks and other control
-    characters stand in strings as they are.
+    characters stand in strings as they are. Where `json_values`, values are JSON, whose own separators may be written
+    otherwise than `separator`.
     """
 
     begin: str
@@ -88,6 +89,7 @@ class Literals:
     sorted_keys: bool = False
     quoted_keys: bool = False
     raw_lines: bool = False
+    json_values: bool = False
 
     def __post_init__(self) -> None:
         if not self.quotes or not all(self.quotes):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from dovetail.parsing import json_arguments, json_text, literals, tagged
+from dovetail.parsing import json_arguments, json_text, literals, quoted, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
 from dovetail.parsing.signs import PLAIN, SIGN_CLASS
@@ -280,7 +280,7 @@ class _Reader:
             self.teller.diagnose("call", "the object of the call is not closed")
         return True
 
-    def arguments(self, style: tagged.Tags | literals.Syntax | None, after: Phrase) -> Steps[None]:
+    def arguments(self, style: tagged.Tags | literals.Syntax | quoted.Quotes | None, after: Phrase) -> Steps[None]:
         """The arguments of the open call, up to `after`."""
         teller, call = self.teller, self.teller.call
         assert call is not None
@@ -293,6 +293,8 @@ class _Reader:
                 whole = yield from tagged.arguments(teller, style, declared, after, self._ends())
             case literals.Syntax():
                 whole = yield from literals.arguments(teller, style, declared)
+            case quoted.Quotes():
+                whole = yield from quoted.arguments(teller, style, declared)
             case _:
                 whole = yield from self._json(after)
         call.whole = whole

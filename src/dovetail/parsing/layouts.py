@@ -19,7 +19,24 @@ class Field(Enum):
 
 NAME, ID, ARGUMENTS = Field.NAME, Field.ID, Field.ARGUMENTS
 
-ArgumentStyle = Literal["json"] | TaggedStyle | Layout | Literals
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A call syntax: `begin`, `key` `assign` value joined by `separator`, `end`; values are between quotes as they are.
+
+    A value ends at the first quote behind which the separator or the end of the arguments stands. Values of the kinds
+    `python` are spelled as Python spells them.
+    """
+
+    begin: str
+    end: str
+    assign: str
+    separator: str
+    quote: str
+    python: tuple[str, ...] = ()
+
+
+ArgumentStyle = Literal["json"] | TaggedStyle | Layout | Literals | Quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +111,17 @@ class ToolCalls:
         """The text at which free text has become a call."""
         return self.trigger or self.begin or self.call_begin
 
+    @property
+    def value_ends(self) -> tuple[str, ...]:
+        """The texts that end a quoted value: its quote with the separator, or with what closes arguments and call."""
+        style = self.call.arguments if isinstance(self.call, TaggedCall) else None
+        if not isinstance(style, Quoted):
+            return ()
+        behind = self.call_end.strip()
+        rests = [behind] if behind else [text.strip() for text in (self.separator, self.end)]
+        closed = [style.quote + style.end + rest for rest in rests if rest] or [style.quote + style.end]
+        return tuple(dict.fromkeys((style.quote + style.separator.strip(), *closed)))
+
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
@@ -112,7 +140,6 @@ class Reasoning:
     after: str = ""
     skipped: str = ""
     empty: str = ""
-    after_optional: bool = False  # `after` may be left out, as before calls
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
     ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
     presumed: bool = False  # the prompt opens the block unless told otherwise: output that tells nothing is reasoning
@@ -125,8 +152,9 @@ class Content:
 
     `begins` beside the first are other spellings of the same block, and `notes` begin blocks that are content too, said
     on the way to a call. Where `always`, the block is there even when it is
-    empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers.
-    `marks` are pairs of how markup inside the text, and inside reasoning, begins and ends: it says nothing.
+    empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers;
+    where both, the block is there before calls, and only there. `marks` are pairs of how markup inside the text, and
+    inside reasoning, begins and ends: it says nothing.
     Where `prompt_opens`, the prompt has written the first `begin` when reasoning is off.
     """
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from dovetail.layouts.styles import Literals
-from dovetail.parsing import json_text, literals, tagged
+from dovetail.parsing import json_text, literals, quoted, tagged
 from dovetail.parsing.channels import Channels
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.layouts import (
@@ -20,6 +20,7 @@ from dovetail.parsing.layouts import (
     Field,
     JsonCall,
     KeyedCall,
+    Quoted,
     Reasoning,
     TaggedCall,
     ToolCalls,
@@ -62,7 +63,7 @@ class Head:
     parts: tuple[Phrase | Field, ...]
     after: Phrase  # what stands behind the arguments, the end of the call included
     id_after: tuple[Phrase, ...]  # what stands before and behind an id that follows the arguments
-    style: tagged.Tags | literals.Syntax | None  # None for JSON
+    style: tagged.Tags | literals.Syntax | quoted.Quotes | None  # None for JSON
     bare: bool = False  # without any arguments
 
 
@@ -250,7 +251,7 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         call_begin = call_begin if begin else call_begin[-1:]
         begin = ()
     call = calls.call
-    head = _head(call, call_end) if isinstance(call, TaggedCall) else call
+    head = _head(call, call_end, calls.value_ends) if isinstance(call, TaggedCall) else call
     marks = [words[0] for words in (call_end, end, *_ends_of(layout.turn)) if words]
     return Way(
         begin=begin,
@@ -275,17 +276,20 @@ def _is_marker(words: Phrase) -> bool:
     return bool(re.search(rb"\w", b"".join(words)))
 
 
-def _head(call: TaggedCall, call_end: Phrase) -> Head:
+def _head(call: TaggedCall, call_end: Phrase, value_ends: tuple[str, ...]) -> Head:
     if ARGUMENTS not in call.parts:
         parts = tuple(_words(part) if isinstance(part, str) else part for part in call.parts)
         return Head(parts, call_end, (), None, bare=True)
     at = call.parts.index(ARGUMENTS)
     before, after = call.parts[:at], call.parts[at + 1 :]
-    style: tagged.Tags | literals.Syntax | None = None
+    style: tagged.Tags | literals.Syntax | quoted.Quotes | None = None
     words = [_words(part) if isinstance(part, str) else part for part in before]
     shown: list[Phrase | Field] = [part for part in words if part != ()]
     if isinstance(call.arguments, Literals):
         style = literals.syntax(call.arguments)
+        shown.append((style.begin,))
+    elif isinstance(call.arguments, Quoted):
+        style = quoted.quotes(call.arguments, value_ends)
         shown.append((style.begin,))
     elif call.arguments != "json":
         style = tagged.tags(call.arguments, call.pad, call.cdata)

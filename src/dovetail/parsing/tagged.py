@@ -347,7 +347,7 @@ class _Reader:
     def _composite(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
         """A value in brackets, whatever its strings hold; it may be JSON, or what Python spells for it."""
         start = self.tape.look - self.tape.at
-        yield from _brackets(self.tape, self.tags.stops)
+        yield from brackets(self.tape, self.tags.stops)
         end = yield from self._find_stop(following)
         return self._tell_value(start, declared, kinds, end)
 
@@ -371,7 +371,7 @@ class _Reader:
         return False
 
 
-def _brackets(tape: Tape, stops: Stops) -> Steps[bool]:
+def brackets(tape: Tape, stops: Stops) -> Steps[bool]:
     """Look at a value in brackets, whatever its strings hold; False where a stop comes before it is closed."""
     depth, quote = 0, 0
     while True:

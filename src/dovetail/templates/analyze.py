@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.dialects import Dialect
 from dovetail.dialects.making import call_pieces
 from dovetail.layouts.styles import Layout, Literals
-from dovetail.parsing.layouts import TaggedCall
+from dovetail.parsing.layouts import Quoted, TaggedCall
 
 if TYPE_CHECKING:
     from dovetail.templates.analysis.evidence import Analysis
@@ -55,6 +55,8 @@ def marks(dialect: Dialect) -> list[str]:
             found += [style.begin, *(part for middle in style.middle.values() for part in middle), style.stop]
         elif isinstance(style, Literals):
             found += style.quotes
+        elif isinstance(style, Quoted):
+            found.append(style.quote)
     return list(dict.fromkeys(text for text in found if text.strip()))
 
 

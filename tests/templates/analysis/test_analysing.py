@@ -57,7 +57,7 @@ def test_arguments_that_nothing_tells_apart_are_noted_and_left_out() -> None:
     assert any("arguments from each other" in note for note in analysis.notes)
 
 
-def test_a_dialect_is_repaired_where_calls_follow_reasoning_otherwise_than_content() -> None:
+def test_calls_may_follow_reasoning_with_other_white_space_than_content() -> None:
     source = (
         "{% for m in messages %}<|{{ m.role }}|>{% if m.reasoning_content %}<mull>{{ m.reasoning_content }}</mull>"
         "{{ '\\n\\n' if m.content else '' }}{% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
@@ -65,10 +65,8 @@ def test_a_dialect_is_repaired_where_calls_follow_reasoning_otherwise_than_conte
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     analysis = analyse_template(source)
-    assert ["everything", "reasoning and calls"] == [row.feature for row in analysis.verifications if row.passed]
+    assert {"everything", "reasoning and calls"} <= {row.feature for row in analysis.verifications if row.passed}
     assert () == analysis.notes
-    assert analysis.dialect.reasoning is not None
-    assert analysis.dialect.reasoning.after_optional
 
 
 def test_a_template_that_nothing_reads_is_refused() -> None:
@@ -108,3 +106,55 @@ def test_ids_that_are_counted_are_told_with_the_name_that_they_share_a_word_with
 def test_what_is_no_chat_template_ends_in_a_typed_error_or_a_dialect(source: str) -> None:
     with contextlib.suppress(dt.DovetailError):
         assert dt.analyze(source).name.startswith("template-")
+
+
+OPENED = CHATML.replace("<|im_start|>assistant\n", "<|im_start|>assistant\n<think>\n")
+
+
+def test_reasoning_that_only_the_prompt_opens_is_closed_by_the_marker_of_its_kind() -> None:
+    block = dt.analyze(OPENED).reasoning
+    assert block is not None
+    assert ("<think>", "</think>", "prompt") == (block.start, block.end, block.opened_by)
+
+
+@pytest.mark.parametrize(
+    ("source", "start"),
+    [
+        (CHATML.replace("{{ m.content }}", "{{ m.content[0].text }}"), "<|im_start|>assistant\n"),
+        ("{% if messages[-1].role != 'user' %}{{ raise_exception('users come last') }}{% endif %}" + CHATML, ""),
+        ("{% for d in documents %}{{ d }}{% endfor %}" + CHATML, "<|im_start|>assistant\n"),
+    ],
+)
+def test_templates_that_take_other_conversations_are_shown_them(source: str, start: str) -> None:
+    dialect = dt.analyze(source)
+    assert dialect.turn.start.startswith(start)
+    assert "Hello" == dialect.parse("Hello<|im_end|>", prompt="<|im_start|>assistant\n").content
+
+
+def test_a_dialect_carries_what_is_not_proved_and_warns_once_of_its_use() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}<calls>{% for c in m.tool_calls %}"
+        "<do>{{ c.function.name }}|{{ c.function.arguments | tojson }}</do>{{ '</calls>' if loop.index == 2 else '' }}"
+        "{% endfor %}{% endif %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    dialect = dt.analyze(source)
+    assert {"calls"} == set(dialect.unproven)
+    assert any("one call" in note for note in dialect.notes)
+    with pytest.warns(dt.UnprovenWarning, match="did not prove calls"):
+        dialect.format(TOOLS)
+    dialect.format(TOOLS)
+
+
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+
+
+def test_calls_that_would_be_misread_are_refused_with_the_reason() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
+        "{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{% endfor %})</do>"
+        "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    analysis = analyse_template(source)
+    assert () == analysis.dialect.calls
+    assert any("misread" in note for note in analysis.notes)
+    assert "failed" == dt.check(source)["call"].status

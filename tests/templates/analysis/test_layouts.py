@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.templates.analysis import analyse_template
-from dovetail.templates.analysis.frame import call_shape, frame
 from dovetail.templates.analysis.probes import Prober
-from dovetail.templates.analysis.source import read_source
-from dovetail.templates.analysis.verify import PROBES, Verifier
+from dovetail.templates.analysis.verify import PROBES, verifier_of
 
 LAYOUTS = tomllib.loads((Path(__file__).parent.parent / "layouts.toml").read_text())
 
@@ -22,10 +20,6 @@ def test_a_layout_is_found_and_what_it_renders_is_read_back(name: str) -> None:
     analysis = analyse_template(source)
     modes = analysis.modes
     assert LAYOUTS[name]["modes"] == [modes.reasoning, modes.content, modes.tools, modes.call_id]
-    prober = Prober(source)
-    turn = frame(prober, read_source(source), call_shape(prober))
-    assert turn is not None
-    verifier = Verifier(prober, turn, analysis.dialect, analysis.shape, analysis.capabilities.content_with_calls)
-    rows = list(verifier.verify(PROBES))
+    rows = list(verifier_of(analysis, Prober(source)).verify(PROBES))
     assert [(row.feature, row.problem) for row in rows if not row.passed] == []
     assert {"content", "one call"} <= {row.feature for row in rows}

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.templates.analysis import Analysis, analyse_template
-from dovetail.templates.analysis.frame import call_shape, frame
 from dovetail.templates.analysis.probes import Prober
-from dovetail.templates.analysis.source import read_source
-from dovetail.templates.analysis.verify import PROBES, Verifier
+from dovetail.templates.analysis.verify import PROBES, verifier_of
 
 # The templates that seed 003 lists and that are in the folder, with the tool format that it gives, or ours and why.
 SEED = {
@@ -114,11 +112,7 @@ def test_what_real_templates_render_is_accepted_and_read_back_equal(conformance:
     paths = sorted((conformance / "llama_cpp" / "templates").glob("*.jinja"))
     for path in paths:
         source = path.read_text()
-        analysis, prober = analyse_template(source), Prober(source)
-        turn = frame(prober, read_source(source), call_shape(prober))
-        assert turn is not None
-        able = analysis.capabilities.content_with_calls
-        for row in Verifier(prober, turn, analysis.dialect, analysis.shape, able).verify(PROBES):
+        for row in verifier_of(analyse_template(source), Prober(source)).verify(PROBES):
             proved += row.passed
             if not row.passed:
                 failed.add((path.stem, row.feature))

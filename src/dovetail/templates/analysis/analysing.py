@@ -3,49 +3,110 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from dovetail.dialects import Dialect
+from dovetail.dialects import Dialect, Proof
 from dovetail.errors import TemplateError
 from dovetail.templates.analysis.assemble import assemble
 from dovetail.templates.analysis.calls import FoundCalls, find_calls
 from dovetail.templates.analysis.capabilities import find_capabilities
 from dovetail.templates.analysis.content import FoundContent, find_content
 from dovetail.templates.analysis.corrections import Correction, corrected
-from dovetail.templates.analysis.evidence import Analysis, Evidence, Finding, Modes, Verification
-from dovetail.templates.analysis.frame import ONE_CALL, Frame, call_shape, frame
+from dovetail.templates.analysis.evidence import Analysis, Evidence, Finding, Modes, Verification, faults
+from dovetail.templates.analysis.frame import ONE_CALL, Frame, call_shapes, frame
 from dovetail.templates.analysis.kinship import adopted, kin
-from dovetail.templates.analysis.probes import CONTENT, Prober, Shape, assistant, user
+from dovetail.templates.analysis.probes import CONTENT, NAMES, PLAIN_VIEW, Prober, Shape, View, assistant, user
 from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning
-from dovetail.templates.analysis.source import read_source
-from dovetail.templates.analysis.verify import PROBES, Verifier
+from dovetail.templates.analysis.source import Source, read_source
+from dovetail.templates.analysis.verify import CALLING, Verifier
+
+_CALLING = re.compile(r"(?i)(tool|function)[ _]?call|call(ing)? (a |the )?(tool|function)|func_name|functools")
 
 
 @lru_cache(maxsize=256)
 def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> Analysis:
-    """What a template says about how its model talks; the same source is analysed once."""
-    prober = Prober(source, bos_token, eos_token)
+    """What a template says about how its model talks; the same source is analysed once.
+
+    Of the ways to read it, each a bounded number of renders, the first that is proved is taken, or else the best.
+    """
     facts = read_source(source)
-    shape = call_shape(prober)
-    turn = frame(prober, facts, shape)
-    if turn is None:
+    best: Analysis | None = None
+    for attempt in _attempts(facts, Prober(source, bos_token, eos_token)):
+        if best is None or attempt.faults < best.faults:
+            best = attempt
+        if not best.faults:
+            break
+    if best is None:
         problem = "the chat template renders no turn of an assistant"
         raise TemplateError(problem, "", "write messages with the roles user and assistant, and their content")
+    rows = [row for row in best.verifications if row.feature != "prompt"]
+    if rows and not any(row.passed for row in rows):
+        problem = f"nothing that the chat template renders is read back: {rows[0].problem}"
+        raise TemplateError(problem, "", "write its dialect by hand, and register it")
+    return _proved_by(_without_misread_calls(best))
+
+
+def _proved_by(analysis: Analysis) -> Analysis:
+    """The analysis with a dialect that carries its notes and its proof."""
+    proof = tuple(Proof(_part(row.feature), row.feature, row.problem) for row in analysis.verifications)
+    return replace(analysis, dialect=replace(analysis.dialect, notes=analysis.notes, proof=proof))
+
+
+def _part(feature: str) -> str:
+    """The part of a dialect that a probe is about."""
+    return "calls" if feature in CALLING else feature
+
+
+def _without_misread_calls(analysis: Analysis) -> Analysis:
+    """The analysis without calls where they would be read as something else, with the reason."""
+    rows = [row for row in analysis.verifications if row.misread and row.feature in CALLING[:2]]
+    if not rows or not analysis.dialect.calls:
+        return analysis
+    reason = f"calls are refused, because they would be misread: {rows[0].problem}"
+    return replace(analysis, dialect=replace(analysis.dialect, calls=()), notes=(*analysis.notes, reason))
+
+
+def _attempts(facts: Source, first: Prober) -> Iterator[Analysis]:
+    """The template as it is read in each view and with each shape of calls."""
+    seen = False
+    for view in _views(facts):
+        if seen and not (view.whole_header or view.prompt_header):
+            return  # other conversations are for templates that refuse the usual one
+        prober = first if view == PLAIN_VIEW else replace(first, view=view, refusals={}, _memo={})
+        shapes: list[Shape | None] = [*call_shapes(prober)]
+        for shape in shapes or [None]:
+            turn = frame(prober, facts, shape)
+            if turn is not None:
+                seen = True
+                yield _read(prober, facts, turn, shape)
+
+
+def _views(facts: Source) -> Iterator[View]:
+    yield PLAIN_VIEW
+    yield View(whole_header=True)
+    yield View(prompt_header=True)
+    if "documents" in facts.names:
+        yield View(documents=True)
+    yield View(parts=True)
+    yield View(later=True)
+    yield View(parts=True, later=True)
+
+
+def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> Analysis:
+    """The template as these renders show it."""
     reasoning = find_reasoning(prober, facts, turn, shape)
     content = find_content(prober, turn, reasoning, shape)
     calls = find_calls(prober, turn, reasoning, content, shape) if shape else None
-    name = "template-" + hashlib.sha256(source.encode()).hexdigest()[:8]
+    name = "template-" + hashlib.sha256(prober.source.encode()).hexdigest()[:8]
     dialect, corrections = corrected(facts, assemble(name, turn, reasoning, content, calls))
     family = kin(dialect)
     dialect = adopted(dialect, family) if family else dialect
     shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
     found = _Found(turn, reasoning, content, calls)
     dialect, verifications = _proved(Verifier(prober, turn, dialect, shown, bool(calls and calls.with_content)))
-    if verifications and not any(row.passed for row in verifications):
-        problem = f"nothing that the chat template renders is read back: {verifications[0].problem}"
-        raise TemplateError(problem, "", "write its dialect by hand, and register it")
     notes = [*_notes(prober, verifications, shape, dialect), *(calls.notes() if calls else ())]
     return Analysis(
         dialect,
@@ -57,8 +118,16 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
         turn.start + (turn.prompts[0][1] if turn.prompts else ""),
         family.name if family else "",
         shown,
+        prober.view,
+        _speaks_of_calls(prober, facts, shape),
         turn.prompts,
     )
+
+
+def _speaks_of_calls(prober: Prober, facts: Source, shape: Shape | None) -> bool:
+    """Whether a template renders calls, or takes tools and reads calls or tells the model how to call."""
+    takes_tools = NAMES[0] in (prober.render([user()]) or "")
+    return shape is not None or (takes_tools and ("tool_calls" in facts.names or bool(_CALLING.search(facts.texts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,30 +174,22 @@ def _modes(found: _Found, dialect: Dialect) -> Modes:
     )
     if dialect.reasoning and modes.reasoning == "NONE":
         modes = replace(modes, reasoning="TAG_BASED")
-    if dialect.content.wrapped and modes.content == "PLAIN":
+    if dialect.content.wrapped and not dialect.content.always and modes.content == "PLAIN":
         modes = replace(modes, content="WRAPPED_WITH_REASONING")
     return modes
 
 
 def _proved(verifier: Verifier) -> tuple[Dialect, tuple[Verification, ...]]:
-    """The dialect, repaired where that helps, and the verdict on probes: on the richest, or on all where one fails."""
-    dialect, verdict = verifier.dialect, _verdict(verifier)
-    for other in () if _holds(verdict) else _repairs(dialect):
+    """The dialect, repaired where that helps, and the verdict on the probes."""
+    best, verdict = verifier.dialect, verifier.proof()
+    for other in () if _holds(verdict) else _repairs(best):
         verifier.dialect = other
-        repaired = _verdict(verifier)
-        if _holds(repaired):
-            return other, repaired
-    return dialect, verdict
-
-
-def _verdict(verifier: Verifier) -> tuple[Verification, ...]:
-    """The richest probe that the template carries, and calls behind reasoning, of which the richest has content too."""
-    richest = next((row for probe in reversed(PROBES) for row in verifier.verify((probe,))), None)
-    if richest is None:
-        return ()
-    bare = [probe for probe in PROBES if probe.feature == "reasoning and calls" != richest.feature]
-    found = (richest, *verifier.verify(tuple(bare)))
-    return found if _holds(found) else tuple(verifier.verify(PROBES))
+        repaired = verifier.proof()
+        if faults(repaired) < faults(verdict):
+            best, verdict = other, repaired
+        if _holds(verdict):
+            break
+    return best, verdict
 
 
 def _holds(rows: tuple[Verification, ...]) -> bool:
@@ -137,8 +198,8 @@ def _holds(rows: tuple[Verification, ...]) -> bool:
 
 def _repairs(dialect: Dialect) -> Iterator[Dialect]:
     """The dialect with what may differ from turn to turn left open."""
-    if dialect.reasoning and dialect.reasoning.after:
-        yield replace(dialect, reasoning=replace(dialect.reasoning, after_optional=True))
+    if dialect.content.wrapped and not dialect.content.optional:
+        yield replace(dialect, content=replace(dialect.content, optional=True))
 
 
 def _notes(prober: Prober, verifications: tuple[Verification, ...], shape: Shape | None, dialect: Dialect) -> list[str]:

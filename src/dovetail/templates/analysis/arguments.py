@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.dialects import ARGUMENTS, Literals
 from dovetail.layouts.styles import Layout, Middle
-from dovetail.parsing.layouts import Field
+from dovetail.parsing.layouts import Field, Quoted
 from dovetail.templates.analysis.diff import ListLayout, list_layout
 from dovetail.templates.analysis.probes import KEYS, NAMES, VALUES, Call
 from dovetail.templates.analysis.spelling import find_spelling
@@ -35,7 +35,7 @@ class FoundArguments:
 
     parts: Parts
     rest: str
-    style: Layout | Literals
+    style: Layout | Literals | Quoted
     pad: str = ""
     after: str = ""
 
@@ -67,6 +67,8 @@ def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments | 
     samples = {kind: _sample(turn, value) for kind, value in _SAMPLES.items()}
     number = samples["number"]
     quote = _quote(middle, number.middle if number else middle, layout.end)
+    if layout.separator.strip() and number and _is_quoted(middle, layout.end, number):
+        return _all_quoted(parts[:place], layout, middle, samples)
     if quote and layout.end == quote:
         return _literals(turn, parts[:place], layout, samples, quote)
     ends = layout.end.removeprefix(quote).partition(_KEY)[0].strip()
@@ -93,16 +95,41 @@ def _sample(turn: Turn, value: Any) -> _Sample | None:
     return _Sample(seen[:start], seen[start:end], seen[end:], kind == "python")
 
 
+def _is_quoted(middle: str, end: str, number: _Sample) -> bool:
+    """Whether numbers stand between the same quotes as strings."""
+    return bool(end) and middle.endswith(end) and number.middle == middle and number.behind.startswith(end)
+
+
+def _brackets(layout: ListLayout) -> tuple[str, str, str, str]:
+    """What stands before the brackets of arguments, these, and what stands behind them."""
+    opening = layout.open[-1:]
+    begin = opening if opening in _BRACKETS else ""
+    end = _BRACKETS.get(begin, "")
+    before = layout.open[: len(layout.open) - len(begin)] + layout.begin
+    return before, begin, end, layout.close.removeprefix(end)
+
+
+def _all_quoted(
+    parts: Parts, layout: ListLayout, middle: str, samples: dict[str, _Sample | None]
+) -> FoundArguments | None:
+    """Arguments of which each is text between quotes, numbers too."""
+    before, begin, end, rest = _brackets(layout)
+    quote = layout.end
+    if not begin:
+        return None
+    python = tuple(
+        kind for kind in ("boolean", "null", "object", "array") if (sample := samples[kind]) and sample.python
+    )
+    style = Quoted(begin, end, middle.removesuffix(quote), layout.separator, quote, python)
+    return FoundArguments((*parts, *((before,) if before else ()), ARGUMENTS), rest, style)
+
+
 def _literals(
     turn: Turn, parts: Parts, layout: ListLayout, samples: dict[str, _Sample | None], quote: str
 ) -> FoundArguments:
     number, boolean, null = samples["number"], samples["boolean"], samples["null"]
     assert number is not None
-    opening = layout.open[-1:]
-    begin = opening if opening in _BRACKETS else ""
-    end = _BRACKETS.get(begin, "")
-    before = layout.open[: len(layout.open) - len(begin)] + layout.begin
-    rest = layout.close.removeprefix(end)
+    before, begin, end, rest = _brackets(layout)
     nested = samples["object"]
     backwards = turn(Call(NAMES[0], {KEYS[1]: VALUES[1], KEYS[0]: VALUES[0]}))
     escapes = len(quote) == 1
@@ -121,8 +148,14 @@ def _literals(
         null="None" if null and null.python else "null",
         sorted_keys=backwards.find(KEYS[0]) < backwards.find(KEYS[1]),
         raw_lines=raw_lines and escapes,
+        json_values=escapes and not raw_lines and _is_json(samples) and layout.separator != ", ",
     )
     return FoundArguments((*parts, *((before,) if before else ()), ARGUMENTS), rest, style)
+
+
+def _is_json(samples: dict[str, _Sample | None]) -> bool:
+    """Whether values of all kinds are JSON."""
+    return all(sample is not None and sample.text and not sample.python for sample in samples.values())
 
 
 def _tagged(

@@ -29,6 +29,7 @@ def assemble(
         excludes=(content.begin,)
         if reasoning.end and content.mode == "ALWAYS_WRAPPED" and not reasoning.between
         else (),
+        optional_space=True,
     )
 
 
@@ -49,6 +50,8 @@ def _reasoning(found: FoundReasoning) -> Reasoning | None:
 
 
 def _content(frame: Frame, reasoning: FoundReasoning, found: FoundContent, calls: FoundCalls | None) -> Content:
+    if found.mode == "PLAIN" and calls and any(calls.block):
+        return Content((calls.block[0],), (calls.block[1],), always=True, optional=True)
     if found.mode == "PLAIN":
         return Content()
     if reasoning.between:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dovetail.dialects import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, TaggedCall
 from dovetail.dialects.making import call_pieces
 from dovetail.layouts.styles import PYTHON_DICT, Layout, Literals
-from dovetail.parsing.layouts import ArgumentStyle, CallLayout, Field
+from dovetail.parsing.layouts import ArgumentStyle, CallLayout, Field, Quoted
 from dovetail.templates.analysis.arguments import find_arguments
 from dovetail.templates.analysis.content import FoundContent
 from dovetail.templates.analysis.cores import FIRST, INDEX, SECOND, cut, marked, with_index
@@ -57,6 +57,7 @@ class FoundCalls:
     id_template: str
     first_id: int
     indented: bool  # the arguments are JSON over several lines
+    block: tuple[str, str]  # the markers around content that calls follow, where other content has none
     evidence: tuple[str, str, str]  # what was varied, and the two renders
 
     def notes(self) -> list[str]:
@@ -86,6 +87,9 @@ class FoundCalls:
         elif isinstance(style, Literals):
             found += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
             found += [("arguments.quote", style.quotes[0])]
+        elif isinstance(style, Quoted):
+            found += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
+            found += [("arguments.quote", style.quote)]
         return [(what, value, self.evidence) for what, value in found]
 
 
@@ -128,6 +132,17 @@ class _Calls:
         self.one = self._turn(FIRST)
         two = self._turn(FIRST, SECOND)
         self.two = two if NAMES[1] in two.partition(NAMES[0])[2] and VALUES[2] in two else ""
+        self.block = ("", "") if content.begin.strip() else self._block()
+        if any(self.block):
+            self.content = replace(content, begin=self.block[0], end=self.block[1])
+
+    def _block(self) -> tuple[str, str]:
+        """The markers around content beside calls, which are there too where the content is empty."""
+        before, _, behind = self._turn(FIRST, content=CONTENT).partition(CONTENT)
+        begin, end = "".join(markers(before)[:1]), "".join(markers(behind)[:1])
+        both = bool(begin and end) and before == begin and behind.startswith(end) and self.one.startswith(begin + end)
+        once = both and (self.two or self.one).count(end) == 1  # or else it begins each call
+        return (begin, end) if once and begin != self.reasoning.end else ("", "")
 
     def _turn(self, *calls: Call, content: str = "") -> str:
         turn = self.prober.turn(assistant(content, "", calls, self.shape))
@@ -210,6 +225,7 @@ class _Calls:
             id_template=ids.template,
             first_id=ids.first,
             indented=self._indented(),
+            block=self.block,
             evidence=("one call or two", self.one, self.two or self.one),
         )
 

@@ -35,6 +35,26 @@ def shared_start(*texts: str) -> str:
         cut = best
 
 
+def common_header(*texts: str) -> str:
+    """The longest start that all texts have, as the first one spells it; white space may differ."""
+    exact = shared_start(*texts)
+    ends = [[found.end() for found in _SEGMENT.finditer(text) if found[0].strip()] for text in texts]
+    parts = [[part for part in segments(text) if part.strip()] for text in texts]
+    size = min(map(len, parts))
+    size = next((i for i in range(size) if any(part[i] != parts[0][i] for part in parts)), size)
+    if size <= len([part for part in segments(exact) if part.strip()]):
+        return exact
+    end = ends[0][size - 1]
+    return texts[0][: end + len(texts[0][end:]) - len(texts[0][end:].lstrip())]
+
+
+def behind_header(header: str, otherwise: str, text: str) -> str:
+    """A text without its header, whatever white space it has there; `otherwise` where it does not begin with it."""
+    words = [re.escape(part) for part in segments(header) if part.strip()]
+    found = re.match(r"\s*" + r"\s*".join(words), text) if words else None
+    return text[found.end() :] if found else otherwise
+
+
 def shared_end(*texts: str) -> str:
     """The longest end that all texts have, without half of a marker or word."""
     size = min(map(len, texts), default=0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dovetail.dialects import Dialect
-from dovetail.templates.analysis.probes import PLAIN, Shape
+from dovetail.templates.analysis.probes import PLAIN, PLAIN_VIEW, Shape, View
 
 ReasoningMode = Literal["NONE", "TAG_BASED", "DELIMITER", "FORCED_OPEN", "FORCED_CLOSED", "TOOLS_ONLY"]
 ContentMode = Literal["PLAIN", "ALWAYS_WRAPPED", "WRAPPED_WITH_REASONING"]
@@ -74,6 +75,12 @@ class Verification:
     passed: bool
     rendered: str = ""
     problem: str = ""
+    misread: bool = False  # it is read as something else, and the reader does not say so
+
+
+def faults(rows: Sequence[Verification]) -> int:
+    """How much is wrong with a dialect: what is misread weighs more than what is refused."""
+    return sum((4 if row.misread else 1) for row in rows if not row.passed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +96,11 @@ class Analysis:
     generation_prompt: str = ""  # what the template writes to begin an assistant turn
     same_as: str = ""  # the built-in dialect that the result equals, or ""
     shape: Shape = PLAIN  # how messages must be passed so that the template renders all of them
+    view: View = PLAIN_VIEW  # how the template was shown conversations
+    speaks_of_calls: bool = False  # the template reads tool_calls, or tells the model how to call the tools it is given
     prompts: tuple[tuple[tuple[tuple[str, Any], ...], str], ...] = ()  # the generation prompt by settings
+
+    @property
+    def faults(self) -> int:
+        """How much of the proof failed; calls that are rendered and not found count like calls that are misread."""
+        return faults(self.verifications) + 8 * (self.capabilities.tool_calls and not self.dialect.calls)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dovetail.templates.analysis.diff import markers, segments, shared_end, shared_start
+from dovetail.templates.analysis.diff import behind_header, common_header, markers, segments, shared_end, shared_start
 from dovetail.templates.analysis.probes import (
     CONTENT,
     KEYS,
@@ -26,6 +26,8 @@ from dovetail.templates.analysis.source import Source
 Settings = tuple[tuple[str, Any], ...]
 
 ONE_CALL = (Call(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}),)
+_SPOILED = re.compile(r"\bNone\b|\bnull\b|&#3[49];")  # what is missing written out, quotes escaped as HTML
+_SENTINEL = re.compile(r"[Zz]q")
 _MAX_PROBES = 48  # of switches, however many variables a template has
 
 
@@ -39,6 +41,7 @@ class Frame:
     prompts: tuple[tuple[Settings, str], ...]  # what the generation prompt writes behind `start`, by settings
     switches: tuple[Settings, ...]  # settings that change the prompt or show reasoning, the default first
     appended: str = ""  # a prompt that the template writes behind everything, asked or not
+    history_start: str = ""  # what turns of history have instead of `start`
 
     @property
     def user_end(self) -> str:
@@ -47,14 +50,17 @@ class Frame:
 
     def body(self, turn: str, settings: Settings = ()) -> str:
         """A turn without what is before it; its end stays."""
-        text = turn.removeprefix(dict(self.user_ends).get(settings, self.user_end))
-        if self.appended and text.endswith(self.appended) and len(text) > len(self.appended):
-            text = text[: -len(self.appended)]
-        return text.removeprefix(self.start)
+        user_end = dict(self.user_ends).get(settings, self.user_end)
+        if self.appended and turn.endswith(self.appended) and len(turn) > len(user_end + self.appended):
+            turn = turn[: -len(self.appended)]
+        for start in (self.start, self.history_start):
+            if start and turn.startswith(user_end + start):
+                return turn[len(user_end + start) :]
+        return behind_header(user_end + self.start, turn.removeprefix(user_end).removeprefix(self.start), turn)
 
 
-def call_shape(prober: Prober) -> Shape | None:
-    """How calls must be passed to be rendered, or None where they never are.
+def call_shapes(prober: Prober) -> list[Shape]:
+    """The shapes in which calls can be passed to be rendered, the usual one first; none where they never are.
 
     What Transformers refuses is taken into account only where it refuses all there is to see.
     """
@@ -62,25 +68,31 @@ def call_shape(prober: Prober) -> Shape | None:
         prober.lenient = True
         if prober.turn(assistant(CONTENT)) is None:
             prober.lenient = prober.takes_tools = False
-    shape = _strict_shape(prober)
-    if shape is None and not prober.lenient:
+    shapes = _rendered_shapes(prober)
+    if not shapes and not prober.lenient:
         prober.lenient = True
-        shape = _strict_shape(prober)
-        prober.lenient = shape is not None
-    return shape
+        shapes = _rendered_shapes(prober)
+        prober.lenient = bool(shapes)
+    return shapes
 
 
-def _strict_shape(prober: Prober) -> Shape | None:
+def _rendered_shapes(prober: Prober) -> list[Shape]:
+    for named_ids, flat in ((False, False), (False, True), (True, False)):
+        shapes = [_shape(prober, Shape(arguments, flat, named_ids=named_ids)) for arguments in ("object", "string")]
+        if any(shapes):
+            return [shape for shape in shapes if shape]
+    return []
+
+
+def _shape(prober: Prober, shape: Shape) -> Shape | None:
+    """The shape with what stands for no content in the shortest turn that has it all."""
     found: list[tuple[int, int, Shape]] = []
-    for arguments, flat in (("object", False), ("string", False), ("object", True), ("string", True)):
-        for place, no_content in enumerate(("empty", "none", "absent")):
-            shape = Shape(arguments, flat, no_content)
-            turn = prober.turn(assistant(calls=ONE_CALL, shape=shape))
-            if turn and NAMES[0] in turn and VALUES[0] in turn and not re.search(r"\bNone\b|\bnull\b", turn):
-                found.append((len(turn), place, shape))
-        if found:
-            return min(found, key=lambda row: row[:2])[2]
-    return None
+    for place, no_content in enumerate(("empty", "none", "absent")):
+        own = replace(shape, no_content=no_content)
+        turn = prober.turn(assistant(calls=ONE_CALL, shape=own))
+        if turn and NAMES[0] in turn and VALUES[0] in turn and not _SPOILED.search(turn):
+            found.append((len(turn), place, own))
+    return min(found, key=lambda row: row[:2])[2] if found else None
 
 
 def switches(prober: Prober, source: Source) -> tuple[Settings, ...]:
@@ -94,10 +106,15 @@ def switches(prober: Prober, source: Source) -> tuple[Settings, ...]:
             if probes > _MAX_PROBES:
                 return tuple(found)
             look = _looks(prober, ((name, value),))
-            if look not in seen and look[0] is not None:
+            if look not in seen and look[0] is not None and not _printed(value, look[0]):
                 seen.add(look)
                 found.append(((name, value),))
     return tuple(found)
+
+
+def _printed(value: Any, prompt: str) -> bool:
+    """Whether a prompt only writes the value of the variable out."""
+    return isinstance(value, bool) and str(value) in prompt
 
 
 def _looks(prober: Prober, settings: Settings) -> tuple[str | None, str | None]:
@@ -124,11 +141,32 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
     else:
         user_ends = {setting: _user_end(prober, setting, turns[setting]) for setting in settings}
     prompts = {setting: turns[setting].removeprefix(user_ends[setting]) for setting in settings}
-    candidates = [text for text in prompts.values() if text] + _bodies(prober, shape, user_ends)
-    start = _carved(prober, shared_start(*candidates)) if candidates else ""
-    start = _without_open_marker(start, candidates)
-    rests = tuple((setting, text.removeprefix(start)) for setting, text in prompts.items())
+    bodies = _bodies(prober, shape, user_ends)
+    start = _start(prober, [text for text in prompts.values() if text], bodies)
+    if not start.strip() and not any(prompts.values()):
+        user_ends, start = _split_header(user_ends)
+    in_prompts = any(text.startswith(start) for text in prompts.values())  # or else it is behind what prompts write
+    rests = tuple((setting, text.removeprefix(start) if in_prompts else "") for setting, text in prompts.items())
+    if prober.view.prompt_header and rests[0][1].strip():
+        whole = tuple((setting, "") for setting, _ in rests)
+        return Frame(tuple(user_ends.items()), start + rests[0][1], after, whole, settings, appended, start)
     return Frame(tuple(user_ends.items()), start, after, rests, settings, appended)
+
+
+def _start(prober: Prober, prompts: list[str], bodies: list[str]) -> str:
+    """The header of a turn: what prompts and turns have in common, or turns alone where prompts begin otherwise."""
+    candidates = [*prompts, *bodies]
+    start = _SENTINEL.split(common_header(*candidates), maxsplit=1)[0] if candidates else ""
+    if not start.strip() and bodies:
+        start = _SENTINEL.split(common_header(*bodies), maxsplit=1)[0]
+    return _without_open_marker(start if prober.view.whole_header else _carved(prober, start), candidates)
+
+
+def _split_header(user_ends: dict[Settings, str]) -> tuple[dict[Settings, str], str]:
+    """The end of the user's turn without the header of the next turn, where no prompt tells one from the other."""
+    found = markers(user_ends[()])
+    start = user_ends[()][user_ends[()].rfind(found[-1]) :] if len(found) > 1 else ""
+    return {setting: end.removesuffix(start) for setting, end in user_ends.items()}, start
 
 
 def _user_end(prober: Prober, settings: Settings, prompted: str) -> str:
@@ -156,7 +194,7 @@ def _bodies(prober: Prober, shape: Shape | None, user_ends: dict[Settings, str])
         (prober.turn(message, settings=setting), end) for message in messages for setting, end in user_ends.items()
     ]
     earlier = prober.render([user(), assistant(CONTENT, REASONING), user(OTHER_USER)])
-    if earlier and USER in earlier:
+    if earlier and USER in earlier and OTHER_USER in earlier:
         turns.append((earlier.partition(USER)[2].partition(OTHER_USER)[0], user_ends[()]))
     return [
         turn[len(end) :]
@@ -171,7 +209,7 @@ def _without_open_marker(start: str, turns: list[str]) -> str:
     if not last or not start.rstrip().endswith(last[0]):
         return start
     closing = last[0][0] + "/" + last[0][1:]
-    closed = any(turn.startswith(start) and turn[len(start) :].lstrip().startswith(closing) for turn in turns)
+    closed = any(behind_header(start, "", turn).lstrip().startswith(closing) for turn in turns)
     return start[: start.rfind(last[0])] if closed else start
 
 

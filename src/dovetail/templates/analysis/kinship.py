@@ -13,6 +13,7 @@ from dovetail.dialects import Dialect, Literals, TaggedCall, ToolCalls
 from dovetail.dialects import registry as dialects
 from dovetail.dialects.making import call_pieces
 from dovetail.layouts.styles import Layout, layout_of
+from dovetail.parsing.layouts import Quoted
 
 
 def kin(dialect: Dialect) -> Dialect | None:
@@ -69,7 +70,7 @@ def _way(way: ToolCalls) -> Any:
         texts[1] += first
         del pieces[0]
     style: Any = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
-    if isinstance(style, Literals):
+    if isinstance(style, Literals | Quoted):
         style = (style.begin, style.end, style.assign, style.separator.strip())
     elif style != "json":
         layout: Layout = layout_of(style)

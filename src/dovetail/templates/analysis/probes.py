@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from dovetail.errors import LimitError, TemplateError
+from dovetail.templates.analysis.diff import shared_end
 from dovetail.templates.render import ChatTemplate
 
 Wire = dict[str, Any]
@@ -49,8 +50,23 @@ class Shape:
     arguments: str = "object"  # or "string"
     flat: bool = False  # name and arguments stand in the call itself, not under "function"
     no_content: str = "empty"  # what stands for no content beside calls: "empty", "none" or "absent"
+    named_ids: bool = False  # the id of a call has the name of its tool in it, and its number
     reasoning: str = ""  # a field of the message, or "parts" for typed content
     settings: tuple[tuple[str, Any], ...] = ()  # variables of the template that show what there is to see
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a template is shown a conversation, and read, where the usual way shows too little."""
+
+    parts: bool = False  # content is a list of parts
+    later: bool = False  # the turn is history: another user speaks after it
+    documents: bool = False  # an empty list of documents is passed
+    whole_header: bool = False  # what all turns begin with is their header, also beyond that of the user's turn
+    prompt_header: bool = False  # all that the prompt writes is the header, also what history leaves out
+
+
+PLAIN_VIEW = View()
 
 
 def tool(name: str) -> Wire:
@@ -75,7 +91,7 @@ def assistant(content: str = "", reasoning: str = "", calls: tuple[Call, ...] = 
     """A turn of the assistant in the shape that the template takes."""
     message: Wire = {"role": "assistant", "content": content}
     if calls:
-        message["tool_calls"] = [_call(call, shape) for call in calls]
+        message["tool_calls"] = [_call(call, shape, index) for index, call in enumerate(calls)]
         if not content and shape.no_content != "empty":
             message["content"] = None
             if shape.no_content == "absent":
@@ -88,11 +104,20 @@ def assistant(content: str = "", reasoning: str = "", calls: tuple[Call, ...] = 
     return message
 
 
-def _call(call: Call, shape: Shape) -> Wire:
+def _call(call: Call, shape: Shape, index: int) -> Wire:
     arguments = dict(call.arguments)
     written = json.dumps(arguments, ensure_ascii=False) if shape.arguments == "string" else arguments
     named = {"name": call.name, "arguments": written}
-    return {"id": call.id, "type": "function", **(named if shape.flat else {"function": named})}
+    id = f"functions.{call.name}:{index}" if shape.named_ids else call.id
+    return {"id": id, "type": "function", **(named if shape.flat else {"function": named})}
+
+
+def _in_parts(message: Wire) -> Wire:
+    """The message with its content as a list of parts."""
+    content = message.get("content")
+    if not isinstance(content, str):
+        return message
+    return {**message, "content": [{"type": "text", "text": content}] if content else []}
 
 
 def _clock() -> datetime:
@@ -112,6 +137,7 @@ class Prober:
     eos_token: str = ""
     lenient: bool = False
     takes_tools: bool = True  # some templates fail on tools; then nothing is offered
+    view: View = PLAIN_VIEW
     refusals: dict[str, str] = field(default_factory=dict)  # what Transformers refuses, and why
     _spent_s: float = 0.0
     _strict: ChatTemplate | None = None
@@ -121,6 +147,8 @@ class Prober:
     def render(self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
         tools = tools if self.takes_tools else None
+        messages = list(map(_in_parts, messages)) if self.view.parts else messages
+        settings = (*settings, ("documents", [])) if self.view.documents else settings
         key = json.dumps([messages, tools, prompt, list(settings)])
         if self._memo.get(key) is None and (key not in self._memo or self.lenient):
             start = time.monotonic()
@@ -154,7 +182,16 @@ class Prober:
 
     def turn(self, message: Wire | None, prompt: bool = False, settings: Any = (), tools: Any = TOOLS) -> str | None:
         """What a template writes behind the text of the user: the end of that turn, and the turn of the assistant."""
+        if message is not None and self.view.later:
+            return self._earlier_turn(message, settings, tools)
         text = self.render([user(), *([message] if message else [])], tools, prompt, settings)
         if text is None or USER not in text:
             return None
         return text.rpartition(USER)[2]
+
+    def _earlier_turn(self, message: Wire, settings: Any, tools: Any) -> str | None:
+        """A turn behind which another user speaks, up to the header of that user."""
+        text = self.render([user(), message, user(OTHER_USER)], tools, False, settings) or ""
+        before, _, behind = text.partition(USER)
+        turn, found, _ = behind.partition(OTHER_USER)
+        return turn[: len(turn) - len(shared_end(before, turn))] if found else None

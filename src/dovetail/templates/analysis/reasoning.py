@@ -13,6 +13,7 @@ from dovetail.templates.analysis.probes import CONTENT, NAMES, REASONING, Prober
 from dovetail.templates.analysis.source import Source
 
 _LISTED = re.compile(r"""['"]thinking['"]: ['"]\Z""")  # parts of content written out as they are
+_THOUGHT = re.compile(r"(?i)think|thought|reason")
 _MAX_SPLITS = 24  # markers at which a template is asked whether it cuts content
 
 
@@ -141,28 +142,48 @@ def content_end(frame: Frame) -> str:
 
 
 def _from_prompts(prober: Prober, source: Source, frame: Frame) -> FoundReasoning:
-    texts = [(settings, text) for settings, text in frame.prompts if markers(text)]
-    for settings in frame.switches:
-        turn = prober.turn(assistant(CONTENT), settings=settings)
-        before = frame.body(turn, settings).partition(CONTENT)[0] if turn else ""
-        if settings and markers(before):
-            texts.append((settings, before))
-    pairs = [(settings, found) for settings, text in texts if len(found := markers(text)) > 1]
-    cut = _cut_marker(prober, source)
-    start = end = ""
-    if pairs:
-        start, end = pairs[0][1][0], pairs[0][1][-1]
-    elif texts:
-        start, end = markers(texts[0][1])[0], cut
-    if not end and not cut:
-        return FoundReasoning()
-    end = end or cut
+    texts = _beginnings(prober, frame)
+    start, end = _block(source, [text for _, text in texts])
+    end = end or _cut_marker(prober, source) or _closing(source, start)
     start = start or _opening(source, end)
+    if not end or not start or start in _before_content(prober, frame):
+        return FoundReasoning()
     settings, text = next(((settings, text) for settings, text in texts if start in text), ((), ""))
     before, _, pad = text.partition(start)
     evidence = ("the settings of the template", frame.prompts[0][1], text) if text else ("content", "", end)
     pad = pad if not pad.strip() else ""
-    return FoundReasoning(before + start, end, pad, settings=settings, evidence=evidence)
+    return FoundReasoning(before.lstrip() + start, end, pad, settings=settings, evidence=evidence)
+
+
+def _beginnings(prober: Prober, frame: Frame) -> list[tuple[Settings, str]]:
+    """What prompts and turns begin with that holds a marker, by settings."""
+    texts = [*frame.prompts]
+    for settings in frame.switches:
+        turn = prober.turn(assistant(CONTENT), settings=settings) if settings else None
+        texts += [(settings, frame.body(turn, settings).partition(CONTENT)[0])] if turn else []
+    return [(settings, text) for settings, text in texts if markers(text)]
+
+
+def _before_content(prober: Prober, frame: Frame) -> str:
+    """What stands before content under the default settings, unless that is a block of its own."""
+    before = frame.body(prober.turn(assistant(CONTENT)) or "").partition(CONTENT)[0]
+    return before if len(markers(before)) == 1 else ""
+
+
+def _block(source: Source, texts: list[str]) -> tuple[str, str]:
+    """The markers of a block: of one that is opened and closed, or else each as far as it is shown alone."""
+    for text in texts:
+        first, *_, last = [*markers(text), *markers(text)]
+        if first != last:
+            inside = text[text.find(first) : text.rfind(last)]
+            named = bool(inside.removeprefix(first).strip())  # what is opened has a name behind its marker
+            return (inside.rstrip() if named else first), last
+    alone = [markers(text)[0] for text in texts]
+    closers = [mark for mark in alone if _opening(source, mark)]
+    openers = [mark for mark in alone if mark not in closers]
+    # A marker that only closes may close anything, unless another prompt opens it or its name says what it is.
+    closers = [mark for mark in closers if _opening(source, mark) in openers or _THOUGHT.search(mark)]
+    return "".join(openers[:1]), "".join(closers[:1])
 
 
 def _cut_marker(prober: Prober, source: Source) -> str:
@@ -180,6 +201,22 @@ def _opening(source: Source, end: str) -> str:
         start = end.replace(sign, {"/": "", "END": "START", "end": "start"}[sign], 1)
         if start != end and (sign == "/" or start in source.markers):
             return start
+    return ""
+
+
+def _closing(source: Source, start: str) -> str:
+    """The marker that closes what this one opens, as its like is written: where the template has it, or it is known."""
+    for sign, other in (
+        ("<", "</"),
+        ("[", "[/"),
+        ("START", "END"),
+        ("start", "end"),
+        ("BEGIN", "END"),
+        ("begin", "end"),
+    ):
+        end = start.replace(sign, other, 1)
+        if end != start and (end in source.markers or (len(sign) == 1 and _THOUGHT.search(start))):
+            return end
     return ""
 
 

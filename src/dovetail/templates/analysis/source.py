@@ -29,6 +29,7 @@ class Source:
     markers: tuple[str, ...]  # the markers among its texts
     texts: str  # everything that it may write, in one piece
     reasoning: tuple[str, ...]  # the names of fields that may hold reasoning
+    names: frozenset[str]  # all variables and fields that it reads
 
 
 @lru_cache(maxsize=16)
@@ -44,6 +45,7 @@ def read_source(source: str) -> Source:
         tuple(found)[:_MAX_CONSTANTS],
         "\n".join(walk.texts),
         tuple(name for name in walk.fields if _REASONING.search(name)),
+        frozenset((*walk.read, *walk.fields)),
     )
 
 

@@ -7,16 +7,17 @@ be read back as the same message without a diagnostic.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dovetail.dialects import Dialect
 from dovetail.engine import accepts
 from dovetail.errors import DovetailError
 from dovetail.messages import Message
-from dovetail.templates.analysis.evidence import Verification
-from dovetail.templates.analysis.frame import Frame, Settings
+from dovetail.templates.analysis.evidence import Analysis, Verification
+from dovetail.templates.analysis.frame import Frame, Settings, call_shapes, frame
 from dovetail.templates.analysis.probes import Call, Prober, Shape, Wire, assistant
+from dovetail.templates.analysis.source import read_source
 
 _PARAMETERS: Wire = {
     "type": "object",
@@ -39,6 +40,7 @@ _FIRST = Call("lookup_weather", {"city": "São Paulo, north", "days": 3}, "qwert
 _SECOND = Call("find_places", {"city": "Kyōto\nEast", "filter": {"tags": ["a b", "c"], "limit": 2}}, "qwert1235")
 _CONTENT = 'Well, 5 is more than 4.\nLet me see: "naïve" is it?'
 _REASONING = "They ask about two places.\n\nFirst the one, then the other."
+_REMARK = "diagnostic: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Probe:
     calls: tuple[Call, ...] = ()
 
 
+# The probes of calls, those that say nothing else first.
+CALLING = ("one call", "parallel calls", "reasoning and calls", "content and calls", "everything")
 PROBES = (
     Probe("content", _CONTENT),
     Probe("reasoning", _CONTENT, _REASONING),
@@ -86,36 +90,80 @@ class Verifier:
         for probe in probes:
             rendered = self.rendered(probe)
             if rendered is not None:
-                problem = self._problem(probe, rendered)
-                yield Verification(probe.feature, not problem, rendered.output, problem)
+                problem, misread = self._problem(probe, rendered)
+                yield Verification(probe.feature, not problem, rendered.output, problem, misread)
+
+    def proof(self) -> tuple[Verification, ...]:
+        """The verdict on all probes, and on an answer behind each generation prompt."""
+        return (*self.verify(PROBES), *(row for _, row in self.answers()))
 
     def rendered(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
         """The output that says the probe, or None where the template does not carry all of it."""
+        body = self._body(probe, tools)
+        if body is None or self._header_in(body):
+            return None
+        return self._cut(body, probe, self._settings(probe))
+
+    def behind_prompt(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
+        """The same output as far as a generation prompt has not written it; None where the prompt has nothing of it."""
+        body = self._body(probe, tools)
+        if body is None or self._header_in(body):
+            return None
+        begun = [text for _, text in self.frame.prompts if text and body.startswith(text)]
+        if not begun:
+            return None
+        opened = max(begun, key=len)
+        start = self.frame.user_end + self.dialect.turn.start
+        mode = True if _opens(self.dialect, opened) else "auto"
+        return Rendered(start + opened, self._without_end(body, probe)[len(opened) :], mode)
+
+    def splits(self, probe: Probe, tools: Any = TOOLS) -> bool:
+        """Whether the template makes two turns of what the probe says."""
+        body = self._body(probe, tools)
+        return body is not None and self._header_in(body)
+
+    def answers(self) -> Iterator[tuple[str, Verification]]:
+        """A plain answer behind each generation prompt, with the settings of the prompt."""
+        for settings, text in self.frame.prompts:
+            user_end = dict(self.frame.user_ends).get(settings, self.frame.user_end)
+            prompt = user_end + self.dialect.turn.start + text
+            probe, output, mode = answer_behind(self.dialect, text)
+            problem, misread = self._problem(probe, Rendered(prompt, output, mode))
+            yield str(dict(settings) or "no settings"), Verification("prompt", not problem, output, problem, misread)
+
+    def _settings(self, probe: Probe) -> Settings:
+        return self.shape.settings if probe.reasoning else ()
+
+    def _body(self, probe: Probe, tools: Any) -> str | None:
+        """The turn behind its header, or None where the template does not carry all of the probe."""
         if (probe.reasoning and not self.shape.reasoning) or (probe.calls and not self.dialect.calls):
             return None
         if probe.content and probe.calls and not self.with_content:
             return None
-        settings = self.shape.settings if probe.reasoning else ()
+        settings = self._settings(probe)
         message = assistant(probe.content, probe.reasoning, probe.calls, self.shape)
         turn = self.prober.turn(message, settings=settings, tools=tools)
-        if turn is None or not _carried(turn, probe):
-            return None
-        body = self.frame.body(turn, settings)
-        start = self.dialect.turn.start.strip()
-        if start and start in body and not self.dialect.turn.between:
-            return None  # the template makes two turns of it
-        return self._cut(body, probe, settings)
+        return self.frame.body(turn, settings) if turn is not None and _carried(turn, probe) else None
 
-    def _cut(self, body: str, probe: Probe, settings: Settings) -> Rendered:
-        """A body without the end of the turn, and without what the prompt has written of it."""
+    def _header_in(self, body: str) -> bool:
+        turn = self.dialect.turn
+        start = turn.start.strip()
+        return bool(start) and start in body and start != turn.end.strip() and not turn.between
+
+    def _without_end(self, body: str, probe: Probe) -> str:
         turn = self.dialect.turn
         for end in (turn.end, *turn.other_ends):
             tail = body.rstrip()
             if end.strip() and tail.endswith(end.strip()) and not self._closes_block(end, probe):
                 body = tail[: -len(end.strip())]
                 lead = end[: len(end) - len(end.lstrip())]
-                body = body.removesuffix(lead) if lead else body
-                break
+                return body.removesuffix(lead) if lead else body
+        return body
+
+    def _cut(self, body: str, probe: Probe, settings: Settings) -> Rendered:
+        """A body without the end of the turn, and without what the prompt has written of it."""
+        turn = self.dialect.turn
+        body = self._without_end(body, probe)
         start = self.frame.user_end + turn.start
         block = self.dialect.reasoning
         if turn.opened and body.startswith(turn.opened):
@@ -135,17 +183,49 @@ class Verifier:
         ends = [way.call_end for way in self.dialect.calls] if probe.calls else self.dialect.content.ends
         return bool(self.dialect.turn.between) and end.strip() in ends
 
-    def _problem(self, probe: Probe, rendered: Rendered) -> str:
-        """What is wrong with a probe, or nothing."""
+    def _problem(self, probe: Probe, rendered: Rendered) -> tuple[str, bool]:
+        """What is wrong with a probe, or nothing; and whether it is misread."""
         tools = TOOLS if probe.calls else None
         try:
-            made = self.dialect.format(tools, reasoning=rendered.reasoning)
-            if not accepts(made.format, rendered.output):
-                return "the format refuses what the template renders"
             message = self.dialect.parse(rendered.output, tools, prompt=rendered.prompt)
+            problem = _difference(probe, message)
+            if problem:
+                return problem, not problem.startswith(_REMARK)
+            made = self.dialect.format(tools, reasoning=rendered.reasoning)
+            accepted = accepts(made.format, rendered.output)
+            return ("" if accepted else "the format refuses what the template renders"), False
         except DovetailError as error:
-            return f"{type(error).__name__}: {error}"
-        return _difference(probe, message)
+            return f"{type(error).__name__}: {error}", False
+
+
+def _opens(dialect: Dialect, text: str) -> bool:
+    """Whether a prompt ends inside a block of reasoning."""
+    block = dialect.reasoning
+    return bool(block and block.start.strip() and text.rstrip().endswith(block.start.strip()))
+
+
+def _said(dialect: Dialect, text: str) -> str:
+    """The reasoning that a prompt has written itself and closed."""
+    block = dialect.reasoning
+    if block is None or block.end not in text:
+        return ""
+    return text.partition(block.end)[0].strip().removeprefix(block.start.strip())
+
+
+def answer_behind(dialect: Dialect, opened: str) -> tuple[Probe, str, Any]:
+    """A plain answer that goes on behind what a prompt has written of the turn: what it says, how, and the mode."""
+    block, content, turn = dialect.reasoning, dialect.content, dialect.turn
+    begin, end, closing = content.begins[0], content.ends[0], "" if turn.between else turn.closing
+    begin = "" if begin.strip() and opened.rstrip().endswith(begin.strip()) else begin
+    probe = Probe("prompt", _CONTENT, _said(dialect, opened))
+    if turn.opened and opened.startswith(turn.opened) and begin.startswith(turn.opened):
+        begin = begin.removeprefix(turn.opened)
+    if block and (_opens(dialect, opened) or (not block.start and opened.strip())):
+        thought = _REASONING + block.pad + block.end + block.after + turn.between
+        said = "" if block.start else opened.lstrip()
+        return replace(probe, reasoning=said + _REASONING), thought + begin + _CONTENT + end + closing, True
+    inside = bool(content.begins[0].strip()) and not begin.strip()  # the prompt has opened the content
+    return probe, begin + _CONTENT + end + closing, False if inside else "auto"
 
 
 def _carried(turn: str, probe: Probe) -> bool:
@@ -165,5 +245,16 @@ def _difference(probe: Probe, message: Message) -> str:
     if not all(call.complete for call in message.tool_calls):
         return "a call is read as incomplete"
     if message.diagnostics:
-        return f"diagnostic: {message.diagnostics[0].problem}"
+        return _REMARK + message.diagnostics[0].problem
     return ""
+
+
+def verifier_of(analysis: Analysis, prober: Prober, with_content: bool | None = None) -> Verifier:
+    """The verifier of a template whose analysis is known; `with_content` where content may stand beside calls."""
+    prober = replace(prober, view=analysis.view)
+    shapes = call_shapes(prober)
+    shape = analysis.shape if any(analysis.shape.arguments == shape.arguments for shape in shapes) else None
+    turn = frame(prober, read_source(prober.source), shape)
+    assert turn is not None  # or there would be no analysis
+    able = analysis.capabilities.content_with_calls if with_content is None else with_content
+    return Verifier(prober, turn, replace(analysis.dialect, proof=()), analysis.shape, able)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,11 +14,12 @@ from dovetail.models.speaker import Speaker, embedded_tokens
 from dovetail.templates.analysis import Analysis, analyse_template
 from dovetail.templates.analysis.verify import Rendered
 from dovetail.templates.checks.features import PROBES, tools_of, with_ids, writes_ids
-from dovetail.templates.checks.laws import accepted, read_back, streams
+from dovetail.templates.checks.laws import accepted, forced, read_back, streams
 from dovetail.templates.checks.report import FEATURES, Check, Report
 from dovetail.templates.checks.turns import Turns
 
 _UTTERANCES = 2  # of the random speaker, for each request
+_MAX_BABBLE_S = 2.0  # of processor time for all of them; some formats have very long endings
 _FIXES = {
     "reasoning": "write reasoning between two markers that stand nowhere else, the same in prompt and history",
     "content": "write content as it is, between markers that are not part of it",
@@ -27,6 +29,7 @@ _FIXES = {
     "unicode": "write strings with tojson (it leaves Unicode as it is), or between markers that they cannot hold",
     "whitespace": "do not trim arguments: a value is what stands between its markers",
     "ids": "write the id of each call between fixed markers",
+    "prompt": "write the same header in the generation prompt as in history, and open only blocks that turns close",
 }
 # What a reader may remark on, and what to change then.
 _REMARKS = {
@@ -39,11 +42,14 @@ _REMARKS = {
 def check_template(text: str, bos_token: str = "", eos_token: str = "") -> Report:
     """The report on a template that is given as text."""
     analysis = analyse_template(text, bos_token, eos_token)
-    return _Checker(analysis, Turns(text, analysis, bos_token, eos_token)).report()
+    # What was not proved is told in the report; a warning of its use would say it again.
+    tried = replace(analysis, dialect=replace(analysis.dialect, proof=()))
+    checks = _Checker(tried, Turns(text, tried, bos_token, eos_token)).checks()
+    return Report(analysis, checks)
 
 
 class _LossError(Exception):
-    """The template writes a message in a way that nobody could read back."""
+    """The template does not write a message as one turn."""
 
 
 @dataclass(slots=True)
@@ -61,15 +67,20 @@ class _Checker:
     turns: Turns
     samples: list[_Sample] = field(default_factory=list)
 
-    def report(self) -> Report:
+    def checks(self) -> tuple[Check, ...]:
+        """The check of each feature."""
         checks = [self._feature(feature) for feature in FEATURES if feature in PROBES]
-        checks += [self._streaming(), self._constraint_or_error()]
-        return Report(self.analysis, tuple(checks))
+        checks += [self._prompt(), self._streaming(), self._constraint_or_error()]
+        return tuple(checks)
 
     def _feature(self, feature: str) -> Check:
         absent = self._absence(feature)
         if absent:
             return Check(feature, "absent", absent)
+        if feature in ("call", "parallel", "nested", "ids") and not self.analysis.dialect.calls:
+            problem = "the template speaks of calls, and no layout of them was found"
+            reasons = [note for note in self.analysis.notes if note.startswith("call")]
+            return Check(feature, "failed", "; ".join([problem, *reasons]), "", _FIXES[feature])
         notes: list[str] = []
         rendered = ""
         for probe in PROBES[feature]:
@@ -78,12 +89,14 @@ class _Checker:
             try:
                 sample, note = self._sample(with_ids(probe, self.analysis.dialect))
                 if sample is None:
+                    notes += [note] if note and note not in notes else []
                     continue
                 rendered = sample.turn.output
                 problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
                 self.samples.append(sample)
+                problem = problem or self._read_behind_prompt(sample)
             except _LossError as loss:
-                problem, note = "", str(loss)
+                problem, note = str(loss), ""
             except DovetailError as error:
                 problem, note = str(error), ""
             if problem:
@@ -97,16 +110,17 @@ class _Checker:
         return Check(feature, "passed", "; ".join(notes), rendered)
 
     def _absence(self, feature: str) -> str:
-        """Why a template has none of a feature; nothing where it has."""
+        """Why a template has none of a feature, with what was looked at; nothing where it has or should have."""
         able, dialect = self.analysis.capabilities, self.analysis.dialect
         if feature == "reasoning" and dialect.reasoning is None:
-            return "the template knows no reasoning"
-        if feature in ("call", "parallel", "nested", "ids") and not dialect.calls:
-            return "the template writes no calls"
+            count = len(self.analysis.prompts)
+            return f"no field of a message shows reasoning, and none of {count} generation prompts opens a block"
+        if feature in ("call", "parallel", "nested", "ids") and not dialect.calls and not self.analysis.speaks_of_calls:
+            return "a message with tool_calls is rendered without them, and no text says how to call"
         if feature == "parallel" and able.tool_calls and not able.parallel_calls and not self._writes_several():
-            return "the template writes one call at most"
+            return "of two calls the template writes one at most"
         if feature == "ids" and not writes_ids(dialect):
-            return "the template writes no ids"
+            return "calls with other ids are rendered alike"
         return ""
 
     def _writes_several(self) -> bool:
@@ -120,26 +134,48 @@ class _Checker:
         try:
             spelled = dialect.render(message)
         except DialectError as error:
-            raise _LossError(f"{error.problem}, so that no reader could tell") from None
+            return None, f"{error.problem}, so that no reader could tell"
         turn, note = self.turns.of(message, tools), ""
-        if turn is None and (message.reasoning or (message.tool_calls and not self.analysis.capabilities.tool_calls)):
+        able = self.analysis.capabilities
+        dropped = message.content and message.tool_calls and not able.content_with_calls
+        hidden = message.reasoning or (message.tool_calls and not able.tool_calls)
+        if turn is None and hidden and not dropped:
             # Many templates leave reasoning or calls out of history: then no turn of theirs can show it.
             turn = Rendered(dialect.turn.start, spelled, "auto")
             note = "the template leaves it out of history; tried as the model writes it"
+        if turn is None and self.turns.splits(message, tools):
+            raise _LossError("the template makes several turns of one message")
         if turn is None:
             return None, ""
         return _Sample(message, tools, turn), note
 
     def _read(self, sample: _Sample) -> str:
-        """The problem of reading a sample back; that a template writes two messages alike is none of the reader."""
+        """The problem of reading a sample back; whether the template writes two messages alike is told with it."""
         dialect, turn = self.analysis.dialect, sample.turn
         problem = read_back(dialect, sample.tools, turn, sample.message)
         if problem:
             got = dialect.parse(turn.output, sample.tools, turn.prompt)
             alike = self.turns.of(got, sample.tools)
             if not got.diagnostics and alike is not None and alike.output == turn.output:
-                raise _LossError(f"the template cannot tell: {problem}")
+                return f"the template cannot tell: {problem}"
         return problem
+
+    def _read_behind_prompt(self, sample: _Sample) -> str:
+        """The problem of a sample whose beginning a generation prompt has written, read and forced as such."""
+        turn = self.turns.behind_prompt(sample.message, sample.tools)
+        if turn is None or turn.output == sample.turn.output:
+            return ""
+        dialect, message = self.analysis.dialect, sample.message
+        problem = read_back(dialect, sample.tools, turn, message) or accepted(dialect, sample.tools, turn)
+        problem = problem or forced(dialect, sample.tools, turn, message)
+        return f"behind the generation prompt: {problem}" if problem else ""
+
+    def _prompt(self) -> Check:
+        answers = self.turns.answers()
+        for settings, row in answers:
+            if not row.passed:
+                return Check("prompt", "failed", f"with {settings}: {row.problem}", row.rendered, _FIXES["prompt"])
+        return Check("prompt", "passed", f"a plain answer holds behind {len(answers)} of {len(answers)} prompts")
 
     def _ids(self, sample: _Sample) -> str:
         got = self.analysis.dialect.parse(sample.turn.output, sample.tools, sample.turn.prompt)
@@ -168,6 +204,7 @@ class _Checker:
     def _constraint(self) -> Check:
         for sample in self.samples:
             problem = accepted(self.analysis.dialect, sample.tools, sample.turn)
+            problem = problem or forced(self.analysis.dialect, sample.tools, sample.turn, sample.message)
             if problem:
                 fix = "write the same white space and markers in history as the model is to write"
                 return Check("constraint", "failed", problem, sample.turn.output, fix)
@@ -178,7 +215,8 @@ class _Checker:
 
     def _babble(self) -> tuple[str, int]:
         """A random speaker talks under the format, and what it says is read without a remark."""
-        dialect, count = self.analysis.dialect, 0
+        dialect, count, cut = self.analysis.dialect, 0, 0
+        start = time.process_time()
         speaker = _speaker(self.analysis)
         asked = replace(PROBES["parallel"][0], tool_calls=(*PROBES["parallel"][0].tool_calls, _search()))
         tools = tools_of(asked) if dialect.calls else None
@@ -187,14 +225,17 @@ class _Checker:
                 fmt = dialect.format(tools, choice, reasoning, self.analysis.capabilities.parallel_calls)
                 for _ in range(_UTTERANCES):
                     said = speaker.speak(fmt.format, max_tokens=500)
+                    if time.process_time() - start > _MAX_BABBLE_S:
+                        return "", count
                     if not said.complete:
+                        cut += 1
                         continue
                     got = dialect.parse(said.data, tools, _prompt(dialect, reasoning))
                     count += 1
                     if got.diagnostics or (choice == "required" and not got.tool_calls):
                         remark = got.diagnostics[0].problem if got.diagnostics else "there is no call"
                         return f"the format allows {said.data.decode()!r}, of which the reader remarks: {remark}", count
-        return "" if count else "the speaker finds no way to end a turn", count
+        return "" if count or not cut else f"the speaker finds no way to end any of {cut} turns", count
 
 
 def _prompt(dialect: Dialect, reasoning: bool) -> str | None:

@@ -26,12 +26,15 @@ _TEXTS = (
     {"text": 'say "hello"', "path": "C:\\new"},
     {"text": "it's", "other": "'"},
 )
+_KINDS = {"count": 7, "share": 2.5, "on": True, "code": "02134", "below": -3}
+_QUOTES = {"code": 'print("it\'s")\\n', "tags": ['a"b']}
 _BLANKS = {"code": "def f():\n    return 1\n\n\tx = y", "spaced": "two  spaces"}
 
 PROBES: dict[str, tuple[Message, ...]] = {
     "reasoning": (
         Message("It is noon.", "Let me think.\n\nThe clock says 12."),
         Message("", "I have to look it up.", (_WEATHER,)),
+        Message("One moment.", "I have to look it up.\n\nBoth.", (_WEATHER, ToolCall.of("ping", {}))),
     ),
     "content": (
         Message("The answer is 42."),
@@ -41,6 +44,7 @@ PROBES: dict[str, tuple[Message, ...]] = {
         Message("", "", (_WEATHER,)),
         Message("I will look it up.", "", (_WEATHER,)),
         Message("", "", (ToolCall.of("ping", {}),)),
+        Message("", "", (ToolCall.of("set", _KINDS),)),
     ),
     "parallel": (
         Message("", "", (_WEATHER, _TIME)),
@@ -51,7 +55,7 @@ PROBES: dict[str, tuple[Message, ...]] = {
         Message("", "", (ToolCall.of("search", {"query": "x", "after": None, "page": {"next": None}}),)),
     ),
     "unicode": (
-        *(Message("", "", (ToolCall.of("translate", texts),)) for texts in _TEXTS),
+        *(Message("", "", (ToolCall.of("translate", texts),)) for texts in (*_TEXTS, _QUOTES)),
         Message("Grüße, 世界 🌍!"),
     ),
     "whitespace": (

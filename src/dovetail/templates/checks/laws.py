@@ -36,6 +36,22 @@ def accepted(dialect: Dialect, tools: Any, turn: Rendered) -> str:
     return "the format refuses what the template writes"
 
 
+def forced(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> str:
+    """Law 1 where a call is asked for: `required` and a named choice allow the turn, and no other tool."""
+    if not message.tool_calls or message.content:
+        return ""
+    made = dialect.format(tools, "required", turn.reasoning).format
+    name = message.tool_calls[0].name
+    if not accepts(made, turn.output):
+        return "the format of `required` refuses what the template writes"
+    if accepts(made, turn.output.replace(name, name[:-1] + "Q")):
+        return "the format of `required` allows a tool that is not there"
+    choice = {"type": "function", "function": {"name": name}}
+    if len(message.tool_calls) == 1 and not accepts(dialect.format(tools, choice, turn.reasoning).format, turn.output):
+        return "the format of a named choice refuses what the template writes"
+    return ""
+
+
 def streams(dialect: Dialect, tools: Any, turn: Rendered) -> str:
     """Laws 2 to 4: no byte is lost or told twice, cuts do not matter, and damage does not stop the reader."""
     data = turn.output.encode()

@@ -18,6 +18,7 @@ FEATURES = (
     "unicode",
     "whitespace",
     "ids",
+    "prompt",
     "streaming",
     "constraint",
 )

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dovetail.messages import Message
-from dovetail.templates.analysis import Analysis
-from dovetail.templates.analysis.frame import call_shape, frame
+from dovetail.templates.analysis import Analysis, Verification
 from dovetail.templates.analysis.probes import Call, Prober
-from dovetail.templates.analysis.source import read_source
-from dovetail.templates.analysis.verify import Probe, Rendered, Verifier
+from dovetail.templates.analysis.verify import Probe, Rendered, verifier_of
 
 
 class Turns:
     """The turns of one template."""
 
     def __init__(self, source: str, analysis: Analysis, bos_token: str, eos_token: str) -> None:
-        prober = Prober(source, bos_token, eos_token)
-        turn = frame(prober, read_source(source), call_shape(prober))
-        assert turn is not None  # or there would be no analysis
-        self._verifier = Verifier(prober, turn, analysis.dialect, analysis.shape, with_content=True)
+        self._verifier = verifier_of(analysis, Prober(source, bos_token, eos_token), with_content=True)
 
     def of(self, message: Message, tools: Any) -> Rendered | None:
         """The turn that says `message`, or None where the template does not write all of it."""
-        calls = tuple(Call(call.name, call.value, call.id) for call in message.tool_calls)
-        probe = Probe("", message.content, message.reasoning, calls)
-        # Some templates fail where there are no tools at all.
-        return self._verifier.rendered(probe, tools) or (None if tools else self._verifier.rendered(probe, []))
+        return next((turn for turn in self._all(message, tools) if turn), None)
+
+    def behind_prompt(self, message: Message, tools: Any) -> Rendered | None:
+        """The same turn as far as a generation prompt has not written it, where one has written something of it."""
+        return self._verifier.behind_prompt(_probe(message), tools)
+
+    def splits(self, message: Message, tools: Any) -> bool:
+        """Whether the template makes several turns of the message."""
+        return self._verifier.splits(_probe(message), tools)
+
+    def answers(self) -> list[tuple[str, Verification]]:
+        """Whether a plain answer behind each generation prompt holds, with the settings of the prompt."""
+        return list(self._verifier.answers())
+
+    def _all(self, message: Message, tools: Any) -> Iterator[Rendered | None]:
+        yield self._verifier.rendered(_probe(message), tools)
+        if not tools:
+            yield self._verifier.rendered(_probe(message), [])  # some templates fail where there are no tools at all
+
+
+def _probe(message: Message) -> Probe:
+    calls = tuple(Call(call.name, call.value, call.id) for call in message.tool_calls)
+    return Probe("", message.content, message.reasoning, calls)
