@@ -71,6 +71,7 @@ Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::s
     build_trie();
     sort_by_length();
     describe_subtrees();
+    for (Children c = children(0); c.next();) root_children_[c.byte] = {c.node, c.end};
 }
 
 void Vocab::sort_by_length() {

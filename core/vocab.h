@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <string>
 #include <string_view>
@@ -30,7 +31,8 @@ struct Children {
     uint32_t end;       // just past its subtree, where the next child is
     uint8_t byte = 0;
 
-    Children(const TrieNode *nodes, uint32_t parent) : end(parent + 1), nodes_(nodes), last_(nodes[parent].end) {}
+    /// The nodes from `first` on whose subtrees end at `last`.
+    Children(const TrieNode *nodes, uint32_t first, uint32_t last) : end(first), nodes_(nodes), last_(last) {}
 
     bool next() {
         if (end == last_) return false;
@@ -100,7 +102,9 @@ class Vocab {
     /// The bytes from the root to a node.
     std::string_view path(uint32_t node) const { return {texts_.data() + text_at_[nodes_[node].first], nodes_[node].depth}; }
     /// Before the first child.
-    Children children(uint32_t node) const { return {nodes_.data(), node}; }
+    Children children(uint32_t node) const { return {nodes_.data(), node + 1, nodes_[node].end}; }
+    /// The child of the root by one byte: the root has hundreds of children, and in a literal only one of them fits.
+    Children first_byte(uint8_t byte) const { return {nodes_.data(), root_children_[byte].first, root_children_[byte].second}; }
 
     /// The first token whose text is `text`, special ones before others; kNone where there is none.
     uint32_t find(std::string_view text) const;
@@ -124,6 +128,7 @@ class Vocab {
     std::vector<std::pair<std::string, uint32_t>> special_;  // sorted by text
     uint32_t longest_ = 0;
     std::vector<TrieNode> nodes_;
+    std::array<std::pair<uint32_t, uint32_t>, 256> root_children_{};  // by byte, and where their subtrees end
     std::vector<CharSet> below_;
     std::vector<uint32_t> order_, rank_;
     std::string texts_;              // of the trie, in its order: a walk reads them one after another

@@ -139,7 +139,9 @@ bool Walker::byte_only_children(uint32_t node, size_t level, const Config &top) 
     const auto &nodes = vocab_.nodes();
     bool all = true;
     KnownSuffix last;
-    for (Children c = vocab_.children(node); c.next();) {
+    const DState::Range *only = !top.d->dense && top.d->ranges == 1 ? top.d->row : nullptr;
+    const bool literal = node == 0 && only && only->low == only->high;
+    for (Children c = literal ? vocab_.first_byte(only->low) : vocab_.children(node); c.next();) {
         DState *to = top.d->next(c.byte);
         if (!to) {
             all = false;

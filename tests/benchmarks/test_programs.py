@@ -119,3 +119,9 @@ def test_a_server_under_load_is_reported(tmp_path: Path) -> None:
     assert written["own_time_us"].keys() == {"p50", "p90", "p99"}
     assert written["resident_mb"].keys() == {"early", "late"}
     assert printed.splitlines()[-1].startswith("PASS")
+
+
+def test_forms_are_reported_with_a_verdict_for_each_buffer(tmp_path: Path) -> None:
+    printed, written = figures("bench_forms.py", tmp_path / "out.json")
+    assert written.keys() == {"Dovetail, numpy", "Dovetail, torch", "XGrammar"}
+    assert 4 == sum(line.startswith(("PASS  ", "FAIL  ")) for line in printed.splitlines())

@@ -14,7 +14,11 @@ from tests.dialects.requests_data import MESSAGES, TOOLS
 NOT_EXPRESSIBLE = {
     "apertus",
     "cohere",
+    "ernie_4_5",
+    "gigachat_3",
     "granite",
+    "granite_20b_fc",
+    "hunyuan_a13b",
     "kimi_k3",
     "lfm2",
     "llama",
@@ -22,6 +26,8 @@ NOT_EXPRESSIBLE = {
     "minimax_m3",
     "ministral",
     "mistral",
+    "olmo_3",
+    "xlam",
 }
 EXPRESSIBLE = [name for name in dt.dialects.names() if name not in NOT_EXPRESSIBLE]
 TYPED = Message(tool_calls=(ToolCall.of("get_weather", {"city": "02134", "days": 2}), ToolCall.of("ping")))
@@ -34,6 +40,7 @@ def test_another_parser_reads_the_same_message(name: str) -> None:
     dialect = dt.dialects.get(name)
     template = dialect.response_template()
     for message in (*MESSAGES.values(), TYPED):
+        message = message if dialect.reasoning else replace(message, reasoning="")
         text = dialect.render(message) + dialect.turn.end
         read = Message.from_hf(parse_response(text, template, prefix="", tools=TOOLS))
         assert without_ids(message) == without_ids(read)

@@ -158,9 +158,9 @@ def samples(dialect: Dialect) -> list[bytes]:
 @every_dialect
 def test_every_cut_gives_prefixes_of_the_whole(dialect: Dialect) -> None:
     for output in samples(dialect):
-        whole, _ = feed(dialect.parser(TOOLS), [output])
+        whole, _ = feed(dialect.parser(TOOLS, ""), [output])
         for cut in range(len(output)):
-            part, events = feed(dialect.parser(TOOLS), [output[:cut]], "length")
+            part, events = feed(dialect.parser(TOOLS, ""), [output[:cut]], "length")
             check_tiling(events, cut)
             assert part.finish_reason == "length"
             assert whole.content.startswith(part.content)

@@ -142,7 +142,7 @@ def test_a_chat_is_rendered_and_answered_in_every_dialect(name: str, reasoning: 
     assert all(text in prompt.text for text in ("Be brief.", "Who?", "look", "Ada"))
     fmt = speaker.dialect.format(TOOLS, reasoning=reasoning)
     messages = []
-    for seed in range(5):
+    for seed in range(8):
         said = steps(speaker, fmt, seed=seed)
         assert "stop" == said[-1].finish
         messages.append(speaker.dialect.parse(data(said), TOOLS, prompt.text))

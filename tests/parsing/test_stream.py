@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import dovetail as dt
 from dovetail import dialects
 from dovetail.errors import InputError, ParseError
 from dovetail.messages import Message
+from dovetail.parsing.codes import CODES
 from tests.turns import check_tiling, check_told, feed
 
 
@@ -92,29 +95,29 @@ CASES: list[tuple[str, str, str, str, list[tuple[str, str, bool]], list[str]]] =
         ["unknown_tool"],
     ),
     # Fields come in any order, under a name that many models use instead, and without arguments.
-    ("qwen_3", '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>', "", "", [("f", '{"a": 1}', True)], []),
-    ("qwen_3", '<tool_call>{"name": "f", "parameters": {"a": 1}}</tool_call>', "", "", [("f", '{"a": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"arguments": {"n": 1}, "name": "f"}</tool_call>', "", "", [("f", '{"n": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"name": "f", "parameters": {"n": 1}}</tool_call>', "", "", [("f", '{"n": 1}', True)], []),
     ("qwen_3", '<tool_call>{"name": "g"}</tool_call>', "", "", [("g", "{}", True)], []),
     # Whitespace between parts is free.
     ("qwen_3", '<tool_call> { "name" :\n"g" , "arguments" : { } }  </tool_call>', "", "", [("g", "{ }", True)], []),
-    # Malformed arguments are told as written.
+    # Brackets that are missing at the end of the call are put there, and ends that are missing are noted.
     (
         "qwen_3",
-        '<tool_call>{"name": "f", "arguments": {"a": 1</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"n": 1</tool_call>',
         "",
         "",
-        [("f", '{"a": 1', False)],
-        ["call", "arguments"],
+        [("f", '{"n": 1}', True)],
+        ["brackets", "call"],
     ),
     (
         "qwen_3",
-        '<tool_call>{"name": "f", "arguments": {"a": 1}}}</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"n": 1}}}</tool_call>',
         "",
         "",
-        [("f", '{"a": 1}', True)],
+        [("f", '{"n": 1}', True)],
         ["call"],
     ),
-    ("qwen_3", '<tool_call>{"name": "f", "arguments": {"a": 1}}', "", "", [("f", '{"a": 1}', True)], []),
+    ("qwen_3", '<tool_call>{"name": "f", "arguments": {"n": 1}}', "", "", [("f", '{"n": 1}', True)], ["call"]),
     ("ministral", "[TOOL_CALLS]f[ARGS]nonsense", "", "", [("f", "nonsense", False)], ["arguments"]),
     # Values are of their declared type.
     (
@@ -394,3 +397,148 @@ def test_reasoning_that_is_left_out_behind_a_prompt_leaves_no_space_in_the_conte
     assert minimax.reasoning is not None
     message = minimax.parse(minimax.reasoning.skipped + "Hello", prompt=minimax.turn.start + "<think>\n")
     assert ("", "Hello", ()) == (message.reasoning, message.content, message.diagnostics)
+
+
+# Diagnostics.
+
+
+def test_every_code_is_in_the_table_of_the_docs() -> None:
+    page = (Path(__file__).resolve().parent.parent.parent / "docs" / "parsing.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(CODES) == listed
+
+
+REPAIRS = [
+    # family, output, arguments, codes
+    ("hermes", "<tool_call>{'name': 'f'}</tool_call>", None, []),
+    (
+        "hermes",
+        "<tool_call>{\"name\": \"f\", \"arguments\": {'a': 'x', 'n': None}}</tool_call>",
+        '{"a": "x", "n": null}',
+        ["quotes"],
+    ),
+    (
+        "hermes",
+        '<tool_call>{"name": "f", "arguments": {"a": 12, "n": True}}</tool_call>',
+        '{"a": "12", "n": true}',
+        ["type", "type"],
+    ),
+    (
+        "hermes",
+        '<tool_call>{"name": "f", "arguments": "{\\"a\\": \\"x\\"}"}</tool_call>',
+        '{"a": "x"}',
+        ["encoded"],
+    ),
+    ("hermes", '<tool_call>{"name": "f", "arguments": {"n": [1</tool_call>', '{"n": [1]}', ["brackets", "call"]),
+    ("hermes", '<tool_call>{"name": "f", "arguments": {"n": 1}}', '{"n": 1}', ["call"]),
+    ("hermes", '<tool_call>{"name": "h", "arguments": {}}</tool_call>', "{}", ["unknown_tool"]),
+    ("hermes", "<tool_call></tool_call>", None, ["empty"]),
+    (
+        "deepseek_v4",
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="f">\n{"a": "x"}\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+        '{"a": "x"}',
+        ["style"],
+    ),
+    ("deepseek_v4", '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="g"/>\n</｜DSML｜tool_calls>', "{}", []),
+    (
+        "qwen_3_coder",
+        "<tool_call>\n<function=f>\n<parameter=a>\nx\n<parameter=n>\n7\n</parameter>\n</function>\n</tool_call>",
+        '{"a": "x", "n": 7}',
+        ["parameter"],
+    ),
+    (
+        "qwen_3_coder",
+        "<tool_call>\n<function=f>\n<parameter=a>\nx\n</function>\n</tool_call>",
+        '{"a": "x"}',
+        ["parameter"],
+    ),
+    ("gemma_4", "<|tool_call>call:f{a:12}<tool_call|>", '{"a": "12"}', ["type"]),
+    ("llama", '<|python_tag|>{"name": "g", "parameters": {}}; {"name": "g", "parameters": {}}', "{}", []),
+    (
+        "minicpm_5",
+        '<function name="f"><param name="a"><![CDATA[<b> & ]] ]]></param></function>',
+        '{"a": "<b> & ]] "}',
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "output", "arguments", "codes"), REPAIRS)
+def test_a_slip_is_mended_and_noted(name: str, output: str, arguments: str | None, codes: list[str]) -> None:
+    message = read(name, output)
+    assert codes == [remark.code for remark in message.diagnostics]
+    if arguments is not None:
+        assert arguments == message.tool_calls[0].arguments
+        assert message.tool_calls[0].complete
+        assert "" == message.content
+
+
+def test_types_that_people_write_mean_what_they_seem_to() -> None:
+    tools = [
+        tool("f", a={"type": "str"}, n={"type": "int"}, x={"type": "float"}, y={"type": "bool"}, z={"type": "dict"})
+    ]
+    values = {"a": "1", "n": 1, "x": 1.5, "y": True, "z": {"k": True}}
+    written = {"a": "1", "n": "1", "x": "1.5", "y": "True", "z": "{'k': True}"}
+    parameters = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in written.items())
+    output = f"<tool_call>\n<function=f>\n{parameters}</function>\n</tool_call>"
+    assert values == json.loads(read("qwen_3_coder", output, tools=tools).tool_calls[0].arguments)
+
+
+def test_where_no_tool_may_be_called_calls_are_text() -> None:
+    message = read("qwen_3", f"Look: {CALL}", tool_choice="none")
+    assert (f"Look: {CALL}", "", []) == shape(message)
+
+
+def test_citations_are_no_text() -> None:
+    message = read("command_r7b", "<|START_RESPONSE|>It is <co>warm</co: 0:[1]> now.<|END_RESPONSE|>")
+    assert "It is warm now." == message.content
+
+
+STARTS = [
+    # family, output, content, reasoning, calls
+    ("qwen_3", "so</think>yes", "yes", "so", 0),
+    ("qwen_3", "<think>so</think>yes", "yes", "so", 0),
+    ("qwen_3", f"so\n{CALL}", "so", "", 1),
+    ("qwen_3", "yes", "yes", "", 0),
+    ("qwen_3", "yes<|im_end|>", "yes", "", 0),
+    ("minimax", "so", "", "so", 0),
+    ("ministral", "yes", "yes", "", 0),
+    ("granite", "Here is my thought process: so Here is my response: yes", " yes", " so ", 0),
+]
+
+
+@pytest.mark.parametrize(("name", "output", "content", "reasoning", "calls"), STARTS)
+def test_without_a_prompt_the_output_says_where_it_began(
+    name: str, output: str, content: str, reasoning: str, calls: int
+) -> None:
+    message = read(name, output, prompt=None)
+    assert (content, reasoning, calls) == (message.content, message.reasoning, len(message.tool_calls))
+
+
+def test_a_caller_may_say_where_the_output_begins() -> None:
+    dialect = dialects.get("qwen_3")
+    assert "so" == dialect.parse("so", in_reasoning=True).reasoning
+    parser = dialect.parser(in_reasoning=False)
+    assert ["so"] == [event.text for event in parser.feed("so") if event.text]
+    assert "" == dialects.get("llama").parse("so", in_reasoning=True).reasoning
+    parser = dialect.parser(in_reasoning=True)
+    seen = [parser.in_reasoning for piece in ("so", "</think>", "yes") if parser.feed(piece) is not None]
+    assert [True, False, False] == seen
+
+
+def test_a_strict_reader_raises_what_others_note() -> None:
+    parser = dialects.get("qwen_3").parser(TOOLS, "", strict=True, reasoning=False)
+    with pytest.raises(ParseError):
+        parser.feed('<tool_call>\n{"name": "f", "arguments": {"a": 1')
+
+
+def test_tokens_are_told_beside_bytes() -> None:
+    parser = dialects.get("qwen_3").parser(vocabulary=VOCABULARY, level="token", prompt="")
+    parser.feed(ids("⟦<think>⟧"))
+    events = [event for token in (5, 6, 7, *ids("⟦</think>⟧yes")) for event in parser.feed([token])]
+    spans = {event.text: parser.token_span(event.start, event.end) for event in events if event.text}
+    assert {"the ": (1, 2), "🦊": (2, 4), "y": (5, 6), "e": (6, 7), "s": (7, 8)} == spans
+    with pytest.raises(InputError, match="no span"):
+        parser.token_span(0, 10_000)
+    with pytest.raises(InputError, match="vocabulary"):
+        dialects.get("qwen_3").parser().token_span(0, 0)

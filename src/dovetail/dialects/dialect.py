@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dovetail.dialects.making import Level, Options, make_format
@@ -118,13 +118,15 @@ class Dialect:
         tool_choice: Any = "auto",
         reasoning: Any = True,
         parallel_tool_calls: bool = True,
+        in_reasoning: bool | None = None,
     ) -> StreamParser:
         """A reader of one turn as it streams in.
 
-        It starts in the state that `prompt` leaves; without a prompt, inside a block of reasoning where the prompts of
-        the family open one, unless `reasoning` is off. Where `strict`, output that the format of the request refuses is
-        a ParseError. Token ids need a `vocabulary`; at the level "token" markers that are special tokens are matched by
-        id only.
+        It starts in the state that `prompt` leaves, or inside a block of reasoning or outside as `in_reasoning` says.
+        Without either the output itself tells: where prompts of the family may have opened the block, nothing is told
+        before a marker comes, unless `reasoning` is off. With the `tool_choice` "none" calls are text. Where `strict`,
+        output that the format of the request refuses, or that would leave a diagnostic, is a ParseError. Token ids need
+        a `vocabulary`; at the level "token" markers that are special tokens are matched by id only.
         """
         answer = _answer(response_format)
         self._warn_of_unproven(bool(tools))
@@ -136,9 +138,10 @@ class Dialect:
         if prompt is None and reasoning in (False, "disabled"):
             prompt = ""
         return StreamParser(
-            self,
+            replace(self, calls=()) if tool_choice == "none" else self,
             parameters(tools),
             prompt=prompt,
+            in_reasoning=in_reasoning,
             inline_reasoning=inline_reasoning,
             answer=answer,
             vocabulary=vocabulary,

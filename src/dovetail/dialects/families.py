@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from dovetail.dialects.dialect import Dialect
-from dovetail.layouts.styles import GEMMA, PYTHON, TaggedStyle
+from dovetail.layouts.styles import GEMMA, KINDS, PYTHON, Layout, TaggedStyle
 from dovetail.parsing.layouts import (
     ARGUMENTS,
     ID,
@@ -45,6 +45,7 @@ _HERMES_CALLS = ToolCalls(
     spacing="\n",
 )
 _JSON_ARRAY = ToolCalls(JsonCall(), separator=", ", begin="[", end="]")
+_BARE_ARRAY = replace(_JSON_ARRAY, named=True)
 
 
 def _function_tags(before: str, after: str, line: str, pad: str) -> ToolCalls:
@@ -62,8 +63,8 @@ def _function_tags(before: str, after: str, line: str, pad: str) -> ToolCalls:
 _FUNCTION_TAGS = _function_tags("<tool_call>", "</tool_call>", "\n", "\n")
 
 
-def _deepseek_calls(section: str, tag: str, style: TaggedStyle) -> ToolCalls:
-    return ToolCalls(
+def _deepseek_calls(section: str, tag: str, style: TaggedStyle) -> tuple[ToolCalls, ToolCalls]:
+    calls = ToolCalls(
         TaggedCall((NAME, '">\n', ARGUMENTS), style, after="\n"),
         call_begin=f'<｜DSML｜{tag}invoke name="',
         call_end=f"</｜DSML｜{tag}invoke>\n",
@@ -73,6 +74,7 @@ def _deepseek_calls(section: str, tag: str, style: TaggedStyle) -> ToolCalls:
         lead="\n\n",
         spacing="\n\n",
     )
+    return calls, _tolerated(calls, call=TaggedCall((NAME, '"/>')), call_end="")
 
 
 def _deepseek_json(after_begin: str, after_name: str, end: str, separator: str) -> ToolCalls:
@@ -106,19 +108,236 @@ def _wrapped(calls: ToolCalls, begin: str, end: str) -> ToolCalls:
     return replace(calls, begin=begin + calls.begin, end=calls.end + end, trigger=begin)
 
 
+def _tolerated(calls: ToolCalls, **changes: Any) -> ToolCalls:
+    """What models write now and then, which is read and never asked for."""
+    return replace(calls, tolerated=True, **changes)
+
+
+_LLAMA_CALLS = ToolCalls(
+    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";",)
+)
+_PYTHON_LIST = ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True)
+_KIMI_ARGUMENTS = "<|tool_call_argument_begin|>"
+_KIMI_CALLS = ToolCalls(
+    TaggedCall(("functions.", NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS)),
+    call_begin="<|tool_call_begin|>",
+    call_end="<|tool_call_end|>",
+    begin="<|tool_calls_section_begin|>",
+    end="<|tool_calls_section_end|>",
+    id_pattern=r"\d{1,18}",
+    id_template="functions.{name}:{id}",
+)
+_MINIMAX_CALLS = ToolCalls(
+    TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
+    call_begin='<invoke name="',
+    call_end="</invoke>\n",
+    begin="<minimax:tool_call>\n",
+    end="</minimax:tool_call>",
+    trigger="<minimax:tool_call>",
+    lead="\n",
+    spacing="\n",
+)
+_CITATIONS = (("<co>", ""), ("</co: ", ">"))
+_ACTIONS = ToolCalls(
+    JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
+    begin="<|START_ACTION|>[\n    ",
+    end="\n]<|END_ACTION|>",
+    separator=",\n    ",
+    trigger="<|START_ACTION|>",
+    id_pattern=r"\d{1,18}",
+)
 _MISTRAL_ID = "[a-zA-Z0-9]{9}"
+_MINISTRAL_CALLS = ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin="[TOOL_CALLS]")
+_MISTRAL_SLIPS = (
+    _tolerated(_MINISTRAL_CALLS, call=TaggedCall((NAME, ARGUMENTS))),
+    _tolerated(_MINISTRAL_CALLS, call=JsonCall()),
+)
+
+_LISTED = (
+    _tolerated(_wrapped(_BARE_ARRAY, "[TOOL_CALLS]", "")),
+    _tolerated(_wrapped(_BARE_ARRAY, "<tool_call>", "</tool_call>")),
+    _tolerated(_wrapped(_BARE_ARRAY, "```json\n", "\n```")),
+)
+_FUNCTION_GEMMA = replace(GEMMA, quotes=("<escape>",), sorted_keys=False)
+_MINICPM_PARAMETERS = Layout('<param name="', dict.fromkeys(KINDS, ('">',)), "</param>")
+_STEP_PARAMETERS = Layout('<steptml:parameter name="', dict.fromkeys(KINDS, ('">',)), "</steptml:parameter>")
+_PLUGIN_CALLS = ToolCalls(
+    JsonCall(), call_begin="<|action_start|><|plugin|>\n", call_end="<|action_end|>", trigger="<|action_start|>"
+)
+_FUNCTION_CALL = ToolCalls(JsonCall(), call_begin="<function_call> ", trigger="<function_call>")
+_GIGACHAT_CALL = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
+_ARGUMENT_LINES = TaggedCall((NAME, "\n", ARGUMENTS), "glm_4_5_xml", after="\n")
 
 QWEN_3 = Dialect(
-    "qwen_3", (_HERMES_CALLS,), _THINK_LINES, turn=_CHATML, special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS
+    "qwen_3",
+    (_HERMES_CALLS, _tolerated(_BARE_ARRAY)),
+    _THINK_LINES,
+    turn=_CHATML,
+    special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS,
 )
-QWEN_3_CODER = replace(QWEN_3, name="qwen_3_coder", calls=(_FUNCTION_TAGS,))
+QWEN_3_CODER = replace(QWEN_3, name="qwen_3_coder", calls=(_FUNCTION_TAGS, _tolerated(_HERMES_CALLS)))
 
 FAMILIES = (
     # Qwen and those who talk like it.
     QWEN_3,
     QWEN_3_CODER,
-    replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True)),
-    Dialect("hermes", (_HERMES_CALLS,), _THINK, turn=_CHATML, special_tokens=_TOOL_CALL_TOKENS),
+    replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True, presumed=True)),
+    replace(QWEN_3_CODER, name="step_3_5", reasoning=replace(_THINK_LINES, opened_by="prompt", after="\n")),
+    replace(QWEN_3, name="trinity", reasoning=replace(_THINK_LINES, after="\n")),
+    Dialect(
+        "hermes",
+        (_HERMES_CALLS, _tolerated(_BARE_ARRAY)),
+        _THINK,
+        turn=_CHATML,
+        special_tokens=_TOOL_CALL_TOKENS,
+    ),
+    Dialect(
+        "ernie_4_5",
+        (_HERMES_CALLS,),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n"),
+        Content(("<response>\n",), ("\n</response>",), optional=True),
+        _CHATML,
+        special_tokens=_THINK_TOKENS + _TOOL_CALL_TOKENS + ("<response>", "</response>"),
+    ),
+    Dialect("xlam", (_BARE_ARRAY, *_LISTED), turn=_CHATML),
+    Dialect(
+        "granite_20b_fc",
+        (
+            ToolCalls(
+                JsonCall(), call_begin="<function_call> ", separator="\n", spacing="\n", trigger="<function_call>"
+            ),
+        ),
+        turn=Turn("Answer:\n", "<|endoftext|>"),
+        special_tokens=("<function_call>",),
+    ),
+    Dialect(
+        "longcat",
+        (ToolCalls(JsonCall(), "<longcat_tool_call>", "</longcat_tool_call>", separator="\n", spacing="\n"),),
+        Reasoning("<longcat_think>", "</longcat_think>", "either", pad="\n", after="\n"),
+        turn=Turn("ASSISTANT:", "</longcat_s>"),
+        special_tokens=("<longcat_think>", "</longcat_think>", "<longcat_tool_call>", "</longcat_tool_call>"),
+    ),
+    # InternLM and Jamba.
+    Dialect(
+        "internlm_2",
+        (_PLUGIN_CALLS,),
+        turn=_CHATML,
+        special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>"),
+    ),
+    Dialect(
+        "intern_s1",
+        (_PLUGIN_CALLS,),
+        _THINK,
+        turn=_CHATML,
+        special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>", *_THINK_TOKENS),
+    ),
+    Dialect(
+        "jamba",
+        (
+            replace(
+                _wrapped(_JSON_ARRAY, "<tool_calls>", "</tool_calls>"),
+                begin="<tool_calls>[\n    ",
+                end="\n]</tool_calls>",
+                separator=",\n    ",
+            ),
+        ),
+        turn=Turn("<|bom|><|assistant|>", "<|eom|>"),
+        special_tokens=("<tool_calls>", "</tool_calls>"),
+    ),
+    # Hunyuan.
+    Dialect(
+        "hunyuan_a13b",
+        (_wrapped(_JSON_ARRAY, "<tool_calls>", "</tool_calls>"),),
+        Reasoning("<think>", "</think>", "model", pad="\n", after="\n"),
+        Content(("<answer>\n",), ("\n</answer>",), optional=True),
+        Turn("<|extra_0|>", "<|eos|>"),
+    ),
+    Dialect(
+        "hy_v3",
+        (
+            ToolCalls(
+                TaggedCall((NAME, "<tool_sep>\n", ARGUMENTS), "glm_4_5_xml", after="\n"),
+                call_begin="<tool_call>",
+                call_end="</tool_call>\n",
+                begin="<tool_calls>\n",
+                end="</tool_calls>",
+                trigger="<tool_calls>",
+            ),
+        ),
+        replace(_THINK_OPENED, opened_by="either"),
+        turn=Turn("<｜hy_Assistant｜>", "<｜hy_place▁holder▁no▁2｜>"),
+        special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS, "<tool_calls>", "</tool_calls>", "<tool_sep>"),
+    ),
+    # Those who mark up one by one.
+    Dialect(
+        "poolside_v1",
+        (ToolCalls(_ARGUMENT_LINES, "<tool_call>", "</tool_call>", separator="\n", spacing="\n"),),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n", bare_end=True),
+        turn=Turn("<assistant>\n", "</assistant>"),
+        special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS),
+    ),
+    Dialect(
+        "ling_3",
+        (ToolCalls(TaggedCall((NAME, ARGUMENTS), "glm_xml"), "<tool_call>", "</tool_call>", separator="\n"),),
+        replace(_THINK, bare_end=True),
+        turn=Turn("<role>ASSISTANT</role>", "<|role_end|>"),
+        special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS),
+    ),
+    Dialect(
+        "dots",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">', ARGUMENTS), "minimax_xml"),
+                call_begin='<invoke name="',
+                call_end="</invoke>",
+                begin="<dots_function_call>",
+                end="</dots_function_call>",
+                named=True,
+            ),
+            _tolerated(ToolCalls(JsonCall(), "<dots_function_call>", "</dots_function_call>", named=True)),
+        ),
+        _THINK,
+        turn=Turn("<|response|>", "<|endofresponse|>"),
+        special_tokens=_THINK_TOKENS,
+    ),
+    Dialect(
+        "minicpm_5",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">', ARGUMENTS), _MINICPM_PARAMETERS, cdata=True),
+                call_begin='<function name="',
+                call_end="</function>",
+                separator="\n",
+                spacing="\n",
+                named=True,
+            ),
+        ),
+        _THINK_LINES,
+        turn=_CHATML,
+        special_tokens=_THINK_TOKENS,
+    ),
+    Dialect(
+        "step_3",
+        (
+            ToolCalls(
+                TaggedCall((NAME, '">', ARGUMENTS), _STEP_PARAMETERS),
+                call_begin='<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="',
+                call_end="</steptml:invoke><｜tool_call_end｜>",
+                begin="<｜tool_calls_begin｜>",
+                end="<｜tool_calls_end｜>",
+            ),
+        ),
+        replace(_THINK_OPENED, pad="\n", after="\n"),
+        turn=Turn("<|BOT|>assistant\n", "<|EOT|>"),
+        special_tokens=(
+            *_THINK_TOKENS,
+            "<｜tool_calls_begin｜>",
+            "<｜tool_calls_end｜>",
+            "<｜tool_call_begin｜>",
+            "<｜tool_call_end｜>",
+            "<｜tool_sep｜>",
+        ),
+    ),
     Dialect(
         "mimo",
         (_function_tags("<tool_call>", "</tool_call>", "", ""),),
@@ -151,14 +370,17 @@ FAMILIES = (
     # Llama.
     Dialect(
         "llama",
-        (ToolCalls(JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": '),),
+        (_LLAMA_CALLS, _tolerated(_LLAMA_CALLS, begin="<|python_tag|>", separator=";", trigger="")),
         turn=_LLAMA,
         special_tokens=("<|python_tag|>", "<|eom_id|>", "<|eot_id|>"),
         excludes=_THINK_TOKENS,
     ),
     Dialect(
         "llama_4",
-        (ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True),),
+        (
+            _PYTHON_LIST,
+            _tolerated(_PYTHON_LIST, begin="<|python_start|>[", end="]<|python_end|>", named=False),
+        ),
         turn=Turn("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>"),
         special_tokens=("<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>"),
     ),
@@ -179,21 +401,21 @@ FAMILIES = (
     ),
     Dialect(
         "deepseek_v3_2",
-        (_deepseek_calls("function_calls", "", "deepseek_xml"),),
+        _deepseek_calls("function_calls", "", "deepseek_xml"),
         _THINK_OPENED,
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
     ),
     Dialect(
         "deepseek_v4",
-        (_deepseek_calls("tool_calls", "", "deepseek_xml"),),
-        replace(_THINK_OPENED, ends_at_calls=True),
+        _deepseek_calls("tool_calls", "", "deepseek_xml"),
+        replace(_THINK_OPENED, ends_at_calls=True, presumed=True),
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
     ),
     Dialect(
         "deepseek_v4_1",
-        (_deepseek_calls(" calls", " ", "deepseek_v4_1_xml"),),
+        _deepseek_calls(" calls", " ", "deepseek_v4_1_xml"),
         _THINK_OPENED,
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS,
@@ -202,18 +424,8 @@ FAMILIES = (
     # Kimi.
     Dialect(
         "kimi",
-        (
-            ToolCalls(
-                TaggedCall(("functions.", NAME, ":", ID, "<|tool_call_argument_begin|>", ARGUMENTS)),
-                call_begin="<|tool_call_begin|>",
-                call_end="<|tool_call_end|>",
-                begin="<|tool_calls_section_begin|>",
-                end="<|tool_calls_section_end|>",
-                id_pattern=r"\d{1,18}",
-                id_template="functions.{name}:{id}",
-            ),
-        ),
-        replace(_THINK, ends_at_calls=True),
+        (_KIMI_CALLS, _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS)))),
+        replace(_THINK, ends_at_calls=True, others=(("◁think▷", "◁/think▷"),)),
         turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
         special_tokens=(
             "<|tool_calls_section_begin|>",
@@ -251,19 +463,8 @@ FAMILIES = (
     # MiniMax and GLM.
     Dialect(
         "minimax",
-        (
-            ToolCalls(
-                TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
-                call_begin='<invoke name="',
-                call_end="</invoke>\n",
-                begin="<minimax:tool_call>\n",
-                end="</minimax:tool_call>",
-                trigger="<minimax:tool_call>",
-                lead="\n",
-                spacing="\n",
-            ),
-        ),
-        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n"),
+        (_MINIMAX_CALLS,),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
         turn=Turn("]~b]ai\n", "[e~["),
         special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
     ),
@@ -322,26 +523,23 @@ FAMILIES = (
                 end="</cofl:tool_calls>",
                 id_pattern=r"\d{1,18}",
             ),
+            _tolerated(_ACTIONS),
         ),
         _THINKING,
-        Content(("<|START_TEXT|>",), ("<|END_TEXT|>",), optional=True),
+        Content(
+            ("<|START_TEXT|>", "<|START_RESPONSE|>"),
+            ("<|END_TEXT|>", "<|END_RESPONSE|>"),
+            optional=True,
+            marks=_CITATIONS,
+        ),
         _COMMAND,
         special_tokens=("<|START_THINKING|>", "<|END_THINKING|>", "<|START_TEXT|>", "<|END_TEXT|>"),
     ),
     Dialect(
         "command_r7b",
-        (
-            ToolCalls(
-                JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
-                begin="<|START_ACTION|>[\n    ",
-                end="\n]<|END_ACTION|>",
-                separator=",\n    ",
-                trigger="<|START_ACTION|>",
-                id_pattern=r"\d{1,18}",
-            ),
-        ),
+        (_ACTIONS,),
         _THINKING,
-        Content(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>")),
+        Content(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>"), marks=_CITATIONS),
         _COMMAND,
         special_tokens=(
             "<|START_THINKING|>",
@@ -368,18 +566,104 @@ FAMILIES = (
                 call_begin="[TOOL_CALLS]",
                 id_pattern=_MISTRAL_ID,
             ),
+            _tolerated(_MINISTRAL_CALLS),
+            *_MISTRAL_SLIPS,
         ),
         turn=Turn("[/INST]", "</s>"),
         special_tokens=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
     ),
     Dialect(
         "ministral",
-        (ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin="[TOOL_CALLS]"),),
-        Reasoning("[THINK]", "[/THINK]", "model"),
+        (_MINISTRAL_CALLS, *_MISTRAL_SLIPS),
+        Reasoning("[THINK]", "[/THINK]", "model", others=(("<think>", "</think>"),)),
         turn=Turn("[/INST]", "</s>"),
         special_tokens=("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"),
     ),
     # Others.
+    Dialect(
+        "functiongemma",
+        (
+            ToolCalls(
+                TaggedCall((NAME, ARGUMENTS), _FUNCTION_GEMMA),
+                call_begin="<start_function_call>call:",
+                call_end="<end_function_call>",
+                trigger="<start_function_call>",
+            ),
+        ),
+        turn=Turn("<start_of_turn>model\n", "<end_of_turn>", other_ends=("<start_function_response>",)),
+        special_tokens=("<start_function_call>", "<end_function_call>", "<escape>"),
+    ),
+    Dialect(
+        "gigachat_3",
+        (
+            ToolCalls(
+                JsonCall(), call_begin="<|message_sep|>\n\nfunction call<|role_sep|>\n", trigger="<|message_sep|>"
+            ),
+            ToolCalls(JsonCall(), call_begin="<|function_call|>"),
+        ),
+        turn=Turn("assistant<|role_sep|>\n", "</s>"),
+        special_tokens=("<|message_sep|>", "<|role_sep|>", "<|function_call|>"),
+    ),
+    Dialect(
+        "olmo_3",
+        (
+            ToolCalls(
+                TaggedCall((NAME, ARGUMENTS), PYTHON),
+                begin="<function_calls>",
+                end="</function_calls>",
+                separator="\n",
+            ),
+        ),
+        _THINK,
+        turn=_CHATML,
+    ),
+    Dialect(
+        "inkling",
+        (
+            ToolCalls(
+                JsonCall((("name", NAME), ("args", ARGUMENTS)), spelling=("{", ",", ":", "}")),
+                call_begin="<|content_invoke_tool_json|>",
+                call_end="<|end_message|>",
+            ),
+            ToolCalls(
+                TaggedCall((NAME, '<|content_invoke_tool_json|>{"name":"', NAME, '","args":', ARGUMENTS, "}")),
+                call_begin="<|message_model|>",
+                call_end="<|end_message|>",
+                tolerated=True,
+            ),
+        ),
+        Reasoning("<|content_thinking|>", "<|end_message|>", "model"),
+        Content(("<|content_text|>",), ("<|end_message|>",), notes=("<|content_text|>",)),
+        Turn("<|message_model|>", "<|content_model_end_sampling|>", between="<|message_model|>"),
+        special_tokens=(
+            "<|message_model|>",
+            "<|content_thinking|>",
+            "<|content_text|>",
+            "<|content_invoke_tool_json|>",
+            "<|end_message|>",
+            "<|content_model_end_sampling|>",
+        ),
+        excludes=("<|content_model_end_sampling|>", "<|message_model|>"),
+    ),
+    Dialect(
+        "muse_glimmer",
+        (
+            ToolCalls(
+                TaggedCall(
+                    (NAME, '<|message|><atem:function_calls>\n<atem:invoke name="', NAME, '">\n', ARGUMENTS),
+                    "muse_xml",
+                    after="\n",
+                ),
+                call_begin=" to=",
+                call_end="</atem:invoke>\n</atem:function_calls>",
+            ),
+        ),
+        Reasoning(" to=self<|message|>", "<|eom|>", "model"),
+        Content((" to=user<|message|>",), ("<|eot|>", "<|eom|>"), notes=(" to=user<|message|>",)),
+        Turn("<|start|>assistant", "<|eot|>", between="<|start|>assistant", closing="<|eom|>"),
+        special_tokens=("<|start|>", "<|message|>", "<|eom|>", "<|eot|>"),
+        excludes=("<|eot|>", "<|start|>"),
+    ),
     Dialect(
         "gemma_4",
         (
@@ -396,15 +680,23 @@ FAMILIES = (
     ),
     Dialect(
         "granite",
-        (_HERMES_CALLS, _wrapped(_JSON_ARRAY, "<|tool_call|>", "")),
-        _THINK,
+        (
+            _HERMES_CALLS,
+            _wrapped(_JSON_ARRAY, "<|tool_call|>", ""),
+            _tolerated(_wrapped(_JSON_ARRAY, "<tool_call>", "")),
+            _tolerated(_BARE_ARRAY),
+        ),
+        replace(_THINK, others=(("Here is my thought process:", "Here is my response:"),)),
         Content(("<response>",), ("</response>",), optional=True),
         _GRANITE,
         special_tokens=("<|tool_call|>",),
     ),
     Dialect(
         "phi_4",
-        (_wrapped(_JSON_ARRAY, "<|tool_call|>", "<|/tool_call|>"),),
+        (
+            _wrapped(_JSON_ARRAY, "<|tool_call|>", "<|/tool_call|>"),
+            _tolerated(_wrapped(_JSON_ARRAY, "functools", "")),
+        ),
         _THINK,
         turn=Turn("<|assistant|>", "<|end|>"),
         special_tokens=("<|tool_call|>", "<|/tool_call|>"),
@@ -419,6 +711,8 @@ FAMILIES = (
                 separator=", ",
                 trigger="<|tool_call_start|>",
             ),
+            _tolerated(_wrapped(_JSON_ARRAY, "<|tool_call_start|>", "<|tool_call_end|>")),
+            _tolerated(ToolCalls(JsonCall(), "<|tool_call_start|>", "<|tool_call_end|>")),
         ),
         _THINK,
         turn=_CHATML,
@@ -461,5 +755,6 @@ FAMILIES = (
             "<|return|>",
             "<|call|>",
         ),
+        excludes=("<|return|>", "<|start|>"),
     ),
 )

@@ -331,12 +331,14 @@ class _Maker:
 
     def _call(self, way: ToolCalls, pieces: Pieces, tool: Tool) -> f.Format:
         parts: list[f.Format] = []
-        for piece in pieces:
+        for at, piece in enumerate(pieces):
             if piece is NAME:
                 name = (
                     tool.name if isinstance(way.call, TaggedCall) else json.dumps(tool.name, ensure_ascii=False)[1:-1]
                 )
-                parts.append(f.CaptureFormat(name="name", content=f.ConstStringFormat(value=name)))
+                said = f.ConstStringFormat(value=name)
+                # Where a call says its name again it is markup: one call has one name.
+                parts.append(said if NAME in pieces[at + 1 :] else f.CaptureFormat(name="name", content=said))
             elif piece is ARGUMENTS:
                 parts.append(f.CaptureFormat(name="arguments", content=self._arguments(way, tool)))
             else:
@@ -383,7 +385,10 @@ class _Maker:
             always += tuple(way.opens_with for way in self.dialect.calls if way.opens_with in self.dialect.excludes)
         if self.options.exclude_special_tokens:
             marks = (reasoning.start, reasoning.end) if reasoning and not self.dialect.turn.between else ()
-            always += (*marks, *self.dialect.excludes)
+            turn = self.dialect.turn
+            # Where blocks are joined, what ends the turn or begins the next block is never the text of one.
+            ends = (turn.end.strip(), *turn.other_ends, turn.between.strip()) if turn.between else ()
+            always += (*marks, *ends, *self.dialect.excludes)
         if self.dialect.optional_space:
             always = tuple(word.strip() for word in always)
         words = [word for word in dict.fromkeys(always) if word]

@@ -46,7 +46,7 @@ def _reasoning(dialect: Dialect, message: Message, opened: bool) -> list[str]:
         # A block that the prompt has opened is closed, empty.
         return [block.end + block.after] if is_open and not dialect.content.prompt_opens else []
     triggers = [way.opens_with for way in dialect.calls] if block.ends_at_calls else []
-    _check_free(text, (block.start, block.end, *triggers), "/reasoning")
+    _check_free(text, (block.start, block.end, *triggers, *_marks(dialect)), "/reasoning")
     return [("" if is_open else block.start) + block.pad + text + block.pad + block.end + block.after]
 
 
@@ -57,13 +57,17 @@ def _content(dialect: Dialect, message: Message, opened: bool) -> list[str]:
     marks = [way.opens_with for way in dialect.calls if not way.named] + list(dialect.excludes)
     if dialect.reasoning:
         marks += [dialect.reasoning.start, dialect.reasoning.end]
-    _check_free(text, [*marks, *filter(None, content.ends)], "/content")
+    _check_free(text, [*marks, *filter(None, content.ends), *_marks(dialect)], "/content")
     if not content.wrapped or (content.always and content.optional and not message.tool_calls):
         return [text]
     on_the_way = bool(message.tool_calls and content.notes)
     begin = content.notes[0] if on_the_way else content.begins[0]
     end = content.ends[-1 if on_the_way else 0]
     return [("" if opened and content.prompt_opens else begin) + text + end]
+
+
+def _marks(dialect: Dialect) -> list[str]:
+    return [begin for begin, _ in dialect.content.marks]
 
 
 def _calls(dialect: Dialect, message: Message) -> list[str]:

@@ -40,7 +40,7 @@ def _calls(dialect: Dialect) -> dict[str, Any]:
     ways = [way for way in dialect.calls if way.tools != "builtin" and not way.tolerated]
     way = ways[0]
     if isinstance(way.call, JsonCall) and way.begin.rstrip().endswith("["):
-        return _array(dialect, way, way.call)
+        return _array(dialect, way, way.call, alone=len(ways) == 1)
     if isinstance(way.call, KeyedCall) or not way.call_end.strip():
         raise _cannot(dialect, "a call that ends with a bracket")
     if isinstance(way.call, JsonCall):
@@ -62,9 +62,9 @@ def _calls(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _array(dialect: Dialect, way: ToolCalls, call: JsonCall) -> dict[str, Any]:
+def _array(dialect: Dialect, way: ToolCalls, call: JsonCall, alone: bool) -> dict[str, Any]:
     marker = way.begin.rstrip().removesuffix("[")
-    if not marker or len(dialect.calls) > 1:
+    if not marker or not alone:
         raise _cannot(dialect, "a list of calls without a marker of its own")
     return {
         "open": marker,
@@ -108,7 +108,13 @@ def _opening(way: ToolCalls) -> str:
     for piece in call_pieces(way.call):
         if piece is ARGUMENTS:
             return text
-        text += _NAME if piece is NAME else f"(?P<id>{way.id_pattern})" if piece is ID else _loose(str(piece))
+        text += (
+            (_NAME if _NAME not in text else "(?P=name)")
+            if piece is NAME
+            else f"(?P<id>{way.id_pattern})"
+            if piece is ID
+            else _loose(str(piece))
+        )
     raise AssertionError("a call has arguments")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
-from dovetail.parsing import json_text, literals, quoted, tagged
+from dovetail.parsing import json_arguments, json_text, literals, quoted, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
 from dovetail.parsing.signs import PLAIN, SIGN_CLASS
-from dovetail.parsing.tape import Steps, literal, one_of, peek, phrase, run, space
+from dovetail.parsing.tape import Steps, closing, literal, one_of, peek, peek_behind_space, phrase, run, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import look_for
 
@@ -20,25 +21,80 @@ _INSIDE_NAMES = frozenset(b"_-.")  # beside letters and digits
 _NO_HEAD = re.compile(rb"[\n{}]")
 _ALIASES = {"arguments": "parameters", "parameters": "arguments"}
 _JSON_STARTS = frozenset(b'{["-0123456789tfn')
+_BRACE = 0x7B
 
 
 def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
     """Tell the calls that come next in this way; False, and nothing told, where none does."""
     tape = teller.tape
-    reader = _Reader(teller, plan, way)
-    if not (yield from phrase(tape, way.begin)) or not (yield from reader.call()):
+    kin = [_Reader(teller, plan, one) for one in (way, *way.kin)]
+    if not (yield from phrase(tape, way.begin)):
         return False
+    if (yield from kin[0].nothing()):
+        return True
+    if not (yield from _one_of(kin)):
+        return False
+    joins = (way.separator, *way.also_between)
+    for reader in kin:
+        reader.sure = True
     while True:
-        if way.end and (yield from reader.takes(way.end)):
+        tape.starved = False
+        if way.end and (yield from kin[0].takes(way.end)):
             return True
-        if not way.begin and not way.separator:
+        if not way.begin and joins == ((),):
             return True
-        if not (yield from phrase(tape, way.separator)) or not (yield from reader.call()):
+        if not (yield from _another(kin, joins)):
             break
-    tape.look = tape.at
-    if way.end:
-        teller.diagnose("section", f"the calls are not closed by {_shown(way.end)}")
+    yield from _close_section(teller, way)
     return True
+
+
+def begins_call(teller: Teller, plan: Plan) -> Steps[bool]:
+    """Whether the head of a call comes next, up to the name of the tool; nothing is told."""
+    tape = teller.tape
+    offset = tape.look - tape.at
+    for way in plan.ways:
+        tape.look = tape.at + offset
+        probes = [_Probe(teller, plan, one) for one in (way, *way.kin)]
+        if (yield from phrase(tape, way.begin)):
+            yield from _one_of(probes)
+        if any(probe.found for probe in probes):
+            return True
+    return False
+
+
+def _one_of(readers: Sequence[_Reader]) -> Steps[bool]:
+    """One call, in the first of these ways that fits."""
+    tape = readers[0].tape
+    offset = tape.look - tape.at
+    for reader in readers:
+        tape.look = tape.at + offset
+        if (yield from reader.call()):
+            return True
+    return False
+
+
+def _another(readers: Sequence[_Reader], joins: tuple[Phrase, ...]) -> Steps[bool]:
+    """One more call of a section, behind what joins it to the one before."""
+    tape = readers[0].tape
+    for join in joins:
+        tape.look = tape.at
+        if (yield from phrase(tape, join)) and (yield from _one_of(readers)):
+            return True
+    return False
+
+
+def _close_section(teller: Teller, way: Way) -> Steps[None]:
+    """A section without its whole end: what there is of the end, or of one more call that was cut off, is markup."""
+    tape = teller.tape
+    was_cut = tape.starved
+    tape.look = tape.at
+    closed = bool(way.end) and (yield from closing(tape, way.end))
+    if was_cut and way.begin:
+        tape.look = len(tape.data)
+    if way.end and not closed:
+        teller.diagnose("section", f"the calls are not closed by {_shown(way.end)}")
+    teller.markup()
 
 
 @lru_cache(maxsize=256)
@@ -66,6 +122,7 @@ class _Reader:
         self.tape = teller.tape
         self.plan = plan
         self.way = way
+        self.sure = way.trusted  # what comes is a call, whatever its name
 
     def call(self) -> Steps[bool]:
         """One call; False, and nothing told, where none comes next."""
@@ -87,6 +144,20 @@ class _Reader:
         else:
             yield from self.end(head.after if isinstance(head, Head) else self.way.call_end)
         return True
+
+    def nothing(self) -> Steps[bool]:
+        """Tell a section, or a call, that is closed as soon as it is opened."""
+        tape, way = self.tape, self.way
+        if not way.trusted or way.broken:
+            return False
+        offset = tape.look - tape.at
+        words = way.end if way.begin else (*way.call_begin, *way.call_end) if way.call_end else ()
+        if words and (yield from phrase(tape, words)):
+            self.teller.diagnose("empty", "what stands around calls is empty")
+            self.teller.markup()
+            return True
+        tape.look = tape.at + offset
+        return False
 
     def _late_id(self) -> Steps[None]:
         """The id behind the arguments."""
@@ -112,10 +183,14 @@ class _Reader:
             self.tape.look = self.tape.at
         return found
 
+    def may_be(self, name: str) -> bool:
+        """Whether a name that alone tells a call from prose is that of a tool, as far as the tools are known."""
+        return self.sure or self.plan.tools is None or name in self.plan.tools
+
     def opens(self, name: str, id: str) -> bool:
         """Open a call of this name, unless only the name could tell it from prose and no tool has it."""
         known = self.plan.tools is None or name in self.plan.tools
-        if not known and not self.way.trusted:
+        if not known and not self.sure:
             return False
         if not known:
             self.teller.diagnose("unknown_tool", f"there is no tool {name!r}")
@@ -136,10 +211,22 @@ class _Reader:
                 return False
         if isinstance(head.parts[-1], Field) and not (yield from self._arguments_come(head)):
             return False
+        if isinstance(head.style, tagged.Tags):
+            said[NAME] = head.style.key(said[NAME].encode())
         if not self.opens(said[NAME], said.get(ID, "")):
             return False
-        yield from self.arguments(head.style, head.after)
+        if head.bare:
+            self.none()
+        else:
+            yield from self.arguments(head.style, head.after)
         return True
+
+    def none(self) -> None:
+        """The open call has no arguments."""
+        call = self.teller.call
+        assert call is not None
+        self.teller.json("{}")
+        call.whole = True
 
     def _field(self, following: tuple[Phrase | Field, ...]) -> Steps[str]:
         """A name or an id, up to what follows it."""
@@ -163,7 +250,7 @@ class _Reader:
         if (yield from phrase(tape, words)):
             return True
         tape.look = tape.at + offset
-        if not behind_name or not words or len(words[-1]) < 3:
+        if not behind_name or not words or len(words[-1]) < 3 or _NO_HEAD.search(words[-1]):
             return False
         last = words[-1]
         while True:
@@ -197,19 +284,34 @@ class _Reader:
         """The arguments of the open call, up to `after`."""
         teller, call = self.teller, self.teller.call
         assert call is not None
+        declared = self.plan.declared(call.name)
         match style:
+            case tagged.Tags() if (yield from self._body_is_json(style)):
+                teller.diagnose("style", "the arguments are JSON, not marked up")
+                whole = yield from self._json(after)
             case tagged.Tags():
-                ends = tuple(words for words in (after[:1], self.way.end[:1]) if words)
-                whole = yield from tagged.arguments(teller, style, self.plan.declared(call.name), ends)
+                whole = yield from tagged.arguments(teller, style, declared, after, self._ends())
             case literals.Syntax():
-                whole = yield from literals.arguments(teller, style)
+                whole = yield from literals.arguments(teller, style, declared)
             case quoted.Quotes():
-                whole = yield from quoted.arguments(teller, style, self.plan.declared(call.name))
+                whole = yield from quoted.arguments(teller, style, declared)
             case _:
                 whole = yield from self._json(after)
         call.whole = whole
         if not whole:
             yield from self._skip_broken()
+
+    def _ends(self) -> tuple[Phrase, ...]:
+        """What marked-up arguments end at where the call itself is not closed."""
+        return tuple(words for words in (self.way.end[:1], *self.plan.turn_ends) if words)
+
+    def _body_is_json(self, style: tagged.Tags) -> Steps[bool]:
+        """Whether arguments that should be marked up are a JSON object instead."""
+        tape = self.tape
+        offset = tape.look - tape.at
+        found = not style.begin[0].startswith(b"{") and (yield from peek_behind_space(tape)) == _BRACE
+        tape.look = tape.at + offset
+        return found
 
     def _json(self, after: Phrase) -> Steps[bool]:
         teller, tape = self.teller, self.tape
@@ -221,7 +323,8 @@ class _Reader:
             return True
         if (yield from peek(tape)) in _JSON_STARTS:
             teller.markup()
-        return (yield from json_text.value(tape, self.way.closers, teller))
+        assert teller.call is not None
+        return (yield from json_arguments.arguments(teller, self.plan.declared(teller.call.name), self.way.closers))
 
     def _comes(self, words: Phrase) -> Steps[bool]:
         offset = self.tape.look - self.tape.at
@@ -245,19 +348,31 @@ class _Reader:
         call.whole = size > 0
 
     def _recover(self, after: Phrase) -> Steps[None]:
-        """The end of a call is not there: find it behind stray brackets, or do without it."""
+        """The end of a call is not as it should be: take what there is of it, also behind stray brackets."""
         teller, tape = self.teller, self.tape
-        if tape.final and tape.blank():
-            tape.look = len(tape.data)
-            teller.markup()
-            return
-        yield from run(tape, _STRAY, MAX_NAME)
-        if tape.look > tape.at and (yield from phrase(tape, after)):
-            teller.diagnose("call", "brackets are left over behind the arguments")
-            teller.markup()
-            return
-        tape.look = tape.at
-        teller.diagnose("call", f"the call is not closed by {_shown(after)}")
+        closed = yield from closing(tape, after)
+        kept = tape.look - tape.at
+        problem = "is not closed by"
+        if not closed and not tape.ends:
+            yield from run(tape, _STRAY, MAX_NAME)
+            behind = tape.look - tape.at
+            closed = behind > kept and (yield from closing(tape, after))
+            problem = "has brackets left over before" if closed else problem
+            if not closed and not tape.ends:
+                tape.look = tape.at + kept
+        teller.diagnose("call", f"the call {problem} {_shown(after)}")
+        teller.markup()
+
+
+class _Probe(_Reader):
+    """Looks at the head of a call and opens none."""
+
+    found = False
+
+    def opens(self, name: str, id: str) -> bool:
+        """Note that a call of this name would open here."""
+        self.found = self.may_be(name)
+        return False
 
 
 _STRAY = re.compile(rb"[\s})\]\"';,`]*+")
@@ -327,14 +442,14 @@ class _JsonObject:
             field = self.fields[_ALIASES[key]]
         if field is NAME and not self.name:
             self.name = (yield from json_text.string(self.tape)) or ""
-            return bool(self.name) and (not self.reader.way.trusted or self._open())
+            return bool(self.name) and (self._open() if self.reader.sure else self.reader.may_be(self.name))
         if field is ID:
             return (yield from self._read_id())
         if field is ARGUMENTS and not self._has_arguments():
             return (yield from self._arguments())
         if key == self.inside and self.inside:
             return (yield from self._object())
-        if field is None and not self.reader.way.trusted:
+        if field is None and not self.reader.sure:
             return False  # some other JSON
         return (yield from json_text.value(self.tape, self.reader.way.closers))
 
@@ -346,7 +461,8 @@ class _JsonObject:
         start = self.tape.look - self.tape.at
         if not (yield from json_text.value(self.tape)):
             return False
-        self.id = self.teller.decode(self.tape.data[self.tape.at + start : self.tape.look]).strip('"')
+        written = self.tape.data[self.tape.at + start : self.tape.look]
+        self.id = self.teller.decode(written, self.tape.at + start).strip('"')
         return True
 
     def _arguments(self) -> Steps[bool]:

@@ -54,6 +54,7 @@ class Channels:
                 tape.look += len(text) + len(self._ending)
                 return self._read(text)
             if tape.final:
+                tape.starved = True
                 return None
             yield
 

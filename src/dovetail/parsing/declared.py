@@ -13,12 +13,19 @@ from dovetail.messages import from_json, to_json
 
 KINDS = frozenset(("string", "number", "boolean", "null", "object", "array"))
 _STRING = frozenset(("string",))
+# The names of types that people write for those of JSON Schema, and what they mean.
+_ALIASES = {"integer": "number", "int": "number", "float": "number", "double": "number", "long": "number"}
+_ALIASES |= {"bool": "boolean", "dict": "object", "map": "object", "list": "array", "tuple": "array"}
+_ALIASES |= {"str": "string", "text": "string", "none": "null"}
+_ALIASES |= {kind: kind for kind in KINDS}
+_COMPOSITE = frozenset(("object", "array"))
+_BRACKETS = ("{", "[")
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _TELLING = frozenset(("type", "enum", "const", "properties", "items", "prefixItems", "additionalProperties"))
 _MAX_NODES = 200  # that are looked at for one argument
 
 _ZEROS = re.compile(r"([+-]?)0*+([0-9].*)", re.DOTALL)
-_WORDS = {"True": "true", "False": "false", "None": "null", "TRUE": "true", "FALSE": "false", "NULL": "null"}
+WORDS = {"True": "true", "False": "false", "None": "null", "TRUE": "true", "FALSE": "false", "NULL": "null"}
 
 
 class Declared:
@@ -31,12 +38,22 @@ class Declared:
         self._nodes = list(_alternatives(root, schemas))
         self.kinds = frozenset().union(*map(_kinds, self._nodes)) or KINDS
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys that are declared by name."""
+        declared = [node.get("properties") for node in self._nodes]
+        return frozenset(key for properties in declared if isinstance(properties, dict) for key in properties)
+
     def property(self, key: str) -> Declared:
         """What is declared about the value of a key."""
+        if not self._nodes:
+            return self
         return Declared(self._root, *(schema for node in self._nodes for schema in _property(node, key)))
 
     def item(self, index: int) -> Declared:
         """What is declared about an item of an array."""
+        if not self._nodes:
+            return self
         found = []
         for node in self._nodes:
             prefix = node.get("prefixItems")
@@ -55,10 +72,10 @@ class Declared:
         value, known = _loaded(text)
         if known and not isinstance(value, str) and self._admits(value, kinds):
             return text, True
-        if python & kinds:
+        if python & kinds or text[:1] in _BRACKETS:
             value, known = _evaluated(text)
-            if known and kind_of(value) in python and self._admits(value, kinds):
-                return to_json(value), True
+            if known and kind_of(value) in python | _COMPOSITE and self._admits(value, kinds):
+                return to_json(value), kind_of(value) in python
         if "string" in kinds:
             return to_json(raw), True
         if known and isinstance(value, str):
@@ -66,7 +83,7 @@ class Declared:
         return self._repaired(text, kinds), False
 
     def _repaired(self, text: str, kinds: frozenset[str]) -> str:
-        word = _WORDS.get(text, text)
+        word = WORDS.get(text, text)
         zeros = _ZEROS.fullmatch(word)
         for guess in (word, zeros[1].replace("+", "") + zeros[2]) if zeros else (word,):
             value, known = _loaded(guess)
@@ -137,8 +154,8 @@ def _kinds(node: Mapping[str, Any]) -> frozenset[str]:
         return frozenset(map(kind_of, node["enum"]))
     names = node.get("type")
     if isinstance(names, str | list):
-        known = {"number" if name == "integer" else name for name in ([names] if isinstance(names, str) else names)}
-        return KINDS & {name for name in known if isinstance(name, str)}
+        known = [name for name in ([names] if isinstance(names, str) else names) if isinstance(name, str)]
+        return KINDS & {_ALIASES.get(name.lower(), name) for name in known}
     if "properties" in node:
         return frozenset(("object",))
     return frozenset(("array",)) if "items" in node else KINDS

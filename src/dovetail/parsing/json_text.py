@@ -15,6 +15,7 @@ from dovetail.parsing.teller import Teller
 # Single bytes repeat possessively, groups do not: early releases of Python 3.11 match such groups wrongly.
 _INSIDE = rb'[^"\\]*+(?:\\.[^"\\]*+)*'
 _STRING_BODY = re.compile(_INSIDE, re.DOTALL)
+_NOTHING = re.compile("")
 _IN_STRING = re.compile(r'["\\]')
 _SCALAR = re.compile(rb"[0-9a-zA-Z.+\-]*+")
 _SCALAR_STARTS = frozenset(b"-0123456789tfn")
@@ -71,6 +72,13 @@ def value(
     return closed
 
 
+def rest(tape: Tape, closers: JsonEnds, teller: Teller) -> Steps[bool]:
+    """Tell what is left of an object that is open, byte by byte as it is written; False where it does not end."""
+    closed = yield from _composite(tape, closers, teller, "tool_call", 1)
+    teller.text("tool_call")
+    return closed
+
+
 def string(tape: Tape) -> Steps[str | None]:
     """Look at one JSON string: what it says, or None where there is none."""
     start = tape.look - tape.at
@@ -83,9 +91,8 @@ def string(tape: Tape) -> Steps[str | None]:
     return text if isinstance(text, str) else None
 
 
-def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region) -> Steps[bool]:
+def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region, depth: int = 0) -> Steps[bool]:
     """An object or an array: brackets are counted, strings are jumped over."""
-    depth = 0
     outside = closers.outside if teller else _PLAIN_OUTSIDE
     while True:
         found = outside.match(tape.data, tape.look)
@@ -97,6 +104,8 @@ def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Reg
             yield from _wait(teller, region, closers.passes)
             continue
         byte = tape.data[tape.look]
+        if byte in _OPENING and (yield from _at_turn_end(tape, teller, region)):
+            return False
         if byte in _OPENING:
             depth += 1
         elif byte in _CLOSING:
@@ -120,8 +129,9 @@ def _string(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
         if tape.look < len(tape.data) and tape.data[tape.look] == _QUOTE:
             tape.look += 1
             return True
+        tape.look = min(found.end(), tape.before_turn_end()) if teller else found.end()
         if tape.final:
-            tape.look = len(tape.data)
+            tape.starved = True
             return False
         yield from _wait(teller, region, _IN_STRING)
 
@@ -134,6 +144,13 @@ def _wait(teller: Teller | None, region: Region, passes: re.Pattern[str]) -> Ste
     teller.let_pass(passes, region)
     yield
     teller.passes = None
+
+
+def _at_turn_end(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
+    """Whether what looks like a bracket is the first byte of what ends the turn."""
+    while (found := tape.turn_ends.at(tape.data, tape.look)) is None and not tape.final:
+        yield from _wait(teller, region, _NOTHING)
+    return bool(found)
 
 
 def _at_stop(tape: Tape, stops: Stops, teller: Teller, region: Region) -> Steps[bool]:

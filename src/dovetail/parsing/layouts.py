@@ -63,7 +63,8 @@ class TaggedCall:
     """Fields with literal text between them, and the style in which the arguments are written.
 
     In a tagged style each value is written between `pad`, which belongs to the markup, and `after` follows each
-    parameter. Texts in the arguments hold none of `excludes`.
+    parameter. Texts in the arguments hold none of `excludes`. Where `cdata`, a value may stand between `<![CDATA[`
+    and `]]>`, whatever it holds; that is only read.
     """
 
     parts: tuple[str | Field, ...]
@@ -71,6 +72,7 @@ class TaggedCall:
     pad: str = ""
     after: str = ""
     excludes: tuple[str, ...] = ()
+    cdata: bool = False
 
 
 CallLayout = JsonCall | KeyedCall | TaggedCall
@@ -101,6 +103,7 @@ class ToolCalls:
     id_template: str = "{id}"  # the id of a call from its fields `id` and `name`
     first_id: int = 0  # calls without an id of their own are numbered from here
     runs: bool = False  # calls follow each other in one block, where blocks are joined by `Turn.between`
+    also_between: tuple[str, ...] = ()  # what models write between calls beside `separator`; only read
     max_whitespace: int | None = None  # how much white space the JSON of the arguments holds in one place, at most
 
     @property
@@ -139,6 +142,8 @@ class Reasoning:
     empty: str = ""
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
     ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
+    presumed: bool = False  # the prompt opens the block unless told otherwise: output that tells nothing is reasoning
+    others: tuple[tuple[str, str], ...] = ()  # other pairs of `start` and `end` that models write; only read
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,7 @@ class Content:
     on the way to a call. Where `always`, the block is there even when it is
     empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers;
     where both, the block is there before calls, and only there.
+    `marks` are pairs of how markup inside the text, and inside reasoning, begins and ends: it says nothing.
     Where `prompt_opens`, the prompt has written the first `begin` when reasoning is off.
     """
 
@@ -157,6 +163,7 @@ class Content:
     notes: tuple[str, ...] = ()
     always: bool = False
     optional: bool = False
+    marks: tuple[tuple[str, str], ...] = ()
     prompt_opens: bool = False
 
     @property

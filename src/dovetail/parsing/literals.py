@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from dovetail.layouts.styles import Literals
 from dovetail.messages import from_json, to_json
+from dovetail.parsing.declared import Declared
 from dovetail.parsing.signs import SIGN_CLASS, either
 from dovetail.parsing.stops import Stops
 from dovetail.parsing.tape import Steps, literal, peek, run, space
@@ -16,6 +17,7 @@ from dovetail.parsing.texts import escaped_text
 MAX_DEPTH = 64
 MAX_WORD = 4096  # bytes of a key, a number or a constant
 
+_STRING = frozenset(("string",))
 _KEY = re.compile(rb"[^\s=:,(){}\[\]\"'<>" + SIGN_CLASS + b"]*+")
 _WORD = re.compile(rb"[^\s,:(){}\[\]\"'<>" + SIGN_CLASS + b"]*+")
 _ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[^uUx])", re.DOTALL)
@@ -48,9 +50,9 @@ def syntax(literals: Literals) -> Syntax:
     return Syntax(literals)
 
 
-def arguments(teller: Teller, syntax: Syntax) -> Steps[bool]:
+def arguments(teller: Teller, syntax: Syntax, declared: Declared) -> Steps[bool]:
     """Tell the arguments behind `begin`, up to and with `end`; False where they are cut off or malformed."""
-    return (yield from _Reader(teller, syntax).members(syntax.end, 0))
+    return (yield from _Reader(teller, syntax).members(syntax.end, declared, 0))
 
 
 class _Reader:
@@ -59,7 +61,7 @@ class _Reader:
         self.tape = teller.tape
         self.syntax = syntax
 
-    def members(self, end: bytes, depth: int) -> Steps[bool]:
+    def members(self, end: bytes, declared: Declared, depth: int) -> Steps[bool]:
         """Keys and values up to and with `end`."""
         teller, tape = self.teller, self.tape
         before = "{"
@@ -73,7 +75,7 @@ class _Reader:
                 return False
             teller.json(f"{before}{to_json(key)}: ")
             before = ", "
-            if not (yield from self._value(depth)) or not (yield from self._gap(end)):
+            if not (yield from self._value(declared.property(key), depth)) or not (yield from self._gap(end)):
                 return False
 
     def _key(self, depth: int) -> Steps[str | None]:
@@ -86,7 +88,7 @@ class _Reader:
                 if tape.final or len(tape.data) - tape.at > MAX_WORD:
                     return None
                 yield
-            key = self.teller.decode(tape.data[tape.at + start : found.start()])
+            key = self.teller.decode(tape.data[tape.at + start : found.start()], tape.at + start)
             tape.look = found.end()
         else:
             key = (yield from run(tape, _KEY, MAX_WORD)).decode("utf-8", "replace")
@@ -108,7 +110,7 @@ class _Reader:
         tape.look = tape.at + offset
         return closes
 
-    def _value(self, depth: int) -> Steps[bool]:
+    def _value(self, declared: Declared, depth: int) -> Steps[bool]:
         tape = self.tape
         yield from space(tape)
         quote = yield from self._quote()
@@ -116,26 +118,27 @@ class _Reader:
             return (yield from self._string(quote))
         if (yield from peek(tape)) == 0x7B and depth < MAX_DEPTH:
             tape.look += 1
-            return (yield from self.members(b"}", depth + 1))
+            return (yield from self.members(b"}", declared, depth + 1))
         if (yield from peek(tape)) == 0x5B and depth < MAX_DEPTH:
             tape.look += 1
-            return (yield from self._items(depth + 1))
-        return (yield from self._word())
+            return (yield from self._items(declared, depth + 1))
+        return (yield from self._word(declared))
 
-    def _items(self, depth: int) -> Steps[bool]:
+    def _items(self, declared: Declared, depth: int) -> Steps[bool]:
         teller, tape = self.teller, self.tape
-        before = "["
+        before, index = "[", -1
         while True:
+            index += 1
             yield from space(tape)
             if (yield from literal(tape, b"]")):
                 teller.json("[]" if before == "[" else "]")
                 return True
             teller.json(before)
             before = ", "
-            if not (yield from self._value(depth)) or not (yield from self._gap(b"]")):
+            if not (yield from self._value(declared.item(index), depth)) or not (yield from self._gap(b"]")):
                 return False
 
-    def _word(self) -> Steps[bool]:
+    def _word(self, declared: Declared) -> Steps[bool]:
         teller, tape = self.teller, self.tape
         word = (yield from run(tape, _WORD, MAX_WORD)).decode("utf-8", "replace")
         if not word or (tape.final and tape.look == len(tape.data)):
@@ -145,6 +148,9 @@ class _Reader:
             from_json(text)
         except ValueError:
             teller.diagnose("type", f"{word[:40]!r} is no literal; it is taken as text")
+            text = to_json(word)
+        if text != "null" and text[0] != '"' and declared.kinds == _STRING:
+            teller.diagnose("type", f"{word[:40]!r} is not a string")
             text = to_json(word)
         teller.json(text)
         return True

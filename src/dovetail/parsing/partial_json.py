@@ -17,6 +17,7 @@ _TOKEN = re.compile(
 _BROKEN_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{0,3}\Z")
 _HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 _MISSING: Any = object()
+_CLOSERS = {"{": "}", "[": "]"}
 
 
 def best_effort(text: str) -> Any:
@@ -28,6 +29,23 @@ def best_effort(text: str) -> Any:
         return from_json(text)
     except (ValueError, RecursionError):
         return _Builder(text).build()
+
+
+def missing_end(text: str) -> str:
+    """The closing brackets with which the text becomes JSON; nothing where brackets alone do not make it so."""
+    open_brackets: list[str] = []
+    for found in _TOKEN.finditer(text):
+        token = found["punctuation"] or ""
+        if token in _CLOSERS:
+            open_brackets.append(_CLOSERS[token])
+        elif token in ("}", "]") and (not open_brackets or open_brackets.pop() != token):
+            return ""
+    end = "".join(reversed(open_brackets))
+    try:
+        from_json(text + end)
+    except (ValueError, RecursionError):
+        return ""
+    return end
 
 
 class _Builder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from dovetail.parsing.layouts import (
     Turn,
 )
 from dovetail.parsing.signs import either, signed
-from dovetail.parsing.stops import Stops
+from dovetail.parsing.stops import Stops, TurnEnds
 
 Phrase = tuple[bytes, ...]
 
@@ -64,6 +64,7 @@ class Head:
     after: Phrase  # what stands behind the arguments, the end of the call included
     id_after: tuple[Phrase, ...]  # what stands before and behind an id that follows the arguments
     style: tagged.Tags | literals.Syntax | quoted.Quotes | None  # None for JSON
+    bare: bool = False  # without any arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,10 @@ class Way:
     broken: str  # what is missing in a call that is read in this way
     closers: json_text.JsonEnds
     closing: Stops  # of arguments that make no sense
+    tolerated: bool = False
+    trigger: Phrase = ()  # the words that prose never holds; none where prose may
+    also_between: tuple[Phrase, ...] = ()
+    kin: tuple[Way, ...] = ()  # other ways whose calls stand in the same section
 
     @property
     def opener(self) -> bytes:
@@ -93,15 +98,19 @@ class Plan:
 
     def __init__(self, layout: Layout, special_tokens: tuple[str, ...], tools_known: bool) -> None:
         self.reasoning, self.content, turn = layout.reasoning, layout.content, layout.turn
-        self.reasoning_start = _words(self.reasoning.start) if self.reasoning else ()
-        self.reasoning_end = _words(self.reasoning.end) if self.reasoning else ()
+        spellings = ((self.reasoning.start, self.reasoning.end), *self.reasoning.others) if self.reasoning else ()
+        self.reasoning_starts = tuple(words for start, _ in spellings if (words := _words(start)))
+        self.reasoning_ends = tuple(_words(end) for _, end in spellings)
         begins = [begin for begin in (*self.content.begins, *self.content.notes) if begin]
         self.content_begins = tuple(_words(begin) for begin in begins)
+        self.content_ends = tuple(_words(end) for end in self.content.ends if end.strip())
         self.content_pads = tuple(begin[len(begin.rstrip()) :] for begin in begins)  # white space behind each
         self.between = _words(turn.between)
         self.closing = _words(turn.closing)
-        self.turn_ends = tuple(_words(end) for end in (turn.end, *turn.other_ends) if end.strip())
+        self.turn_ends = tuple(_ends_of(turn))
+        self.ends_of_turn = TurnEnds(words[0] for words in self.turn_ends)
         self.ways = _ways(layout, tools_known)
+        self.called_by = tuple(way for way in self.ways if way.trusted or tools_known)
         self.channels = self._channels()
         openers = self._openers(layout)
         self.answer_ends = json_text.ends(tuple(word for _, word in openers))
@@ -111,7 +120,14 @@ class Plan:
         self.openers = _prose_stops(openers, tokens, spelled)
         self.reasoning_stops = _prose_stops(self._reasoning_stops(layout), tokens)
         ends = [(_lead(end), end.strip().encode()) for end in self.content.ends if end] or openers
-        self.content_stops = _prose_stops(ends, tokens)
+        inside = [("", way.opener) for way in self.ways if way.trusted and not way.broken]
+        inside += [
+            (_lead(layout.turn.end), words[0]) for words in (*self.turn_ends, self.closing, self.between) if words
+        ]
+        block_ends = [words[0] for words in (*self.reasoning_ends, *self.content_ends, *self.turn_ends)]
+        self.block_ends = _prose_stops([("", word) for word in block_ends], tokens)
+        inside += [("", begin.encode()) for begin, _ in self.content.marks]
+        self.content_stops = _prose_stops([*ends, *inside], tokens)
         self.tools: Mapping[str, Any] | None = None
         self.inline_reasoning = False
         self.json_answer = False
@@ -129,7 +145,10 @@ class Plan:
     def _openers(self, layout: Layout) -> list[tuple[str, bytes]]:
         spacing = layout.calls[0].spacing if layout.calls else ""
         found = [(spacing, way.opener) for way in self.ways]
-        blocks = (self.reasoning_start, self.reasoning_end, *self.content_begins)
+        found += [(spacing, way.trigger[0]) for way in self.ways if way.trigger and way.trigger[0] != way.opener]
+        found += [("", begin.encode()) for begin, _ in self.content.marks]
+        stray_ends = () if self.content.optional else self.content_ends
+        blocks = (*self.reasoning_starts, *self.reasoning_ends, *self.content_begins, *stray_ends)
         if self.channels:
             blocks += ((self.channels.start,),)
         rest = (*blocks, self.between, self.closing)
@@ -138,24 +157,25 @@ class Plan:
 
     def _all_are_tokens(self, tokens: tuple[bytes, ...]) -> bool:
         """Whether every way to call begins with a token; where one does not, formats take all of them spelled too."""
-        return all(way.broken or way.opener.startswith(tokens) for way in self.ways)
+        return all(way.broken or way.tolerated or way.opener.startswith(tokens) for way in self.ways)
 
     def _channels(self) -> Channels | None:
-        if not self.between or not self.reasoning_start or not self.content_begins:
+        if not self.between or not self.reasoning_starts or not self.content_begins:
             return None
         recipients = [way.call_begin[-1] if way.call_begin else b"" for way in self.ways]
         begins = [b"".join(begin) for begin in self.content_begins]
-        return Channels(b"".join(self.reasoning_start), begins, recipients)
+        return Channels(b"".join(self.reasoning_starts[0]), begins, recipients)
 
     def _reasoning_stops(self, layout: Layout) -> list[tuple[str, bytes]]:
-        """The end of reasoning, and what may end it because its text never holds it."""
+        """The end of reasoning, and what may end it where its own end is missing."""
         if self.reasoning is None:
             return []
         pad, barred = self.reasoning.pad, [word.encode() for word in layout.excludes]
-        openers = [way.opener for way in self.ways if way.trusted or way.broken]
-        found = openers if self.reasoning.ends_at_calls else [word for word in openers if _holds(word, barred)]
+        found = [way.opener for way in self.called_by if not way.broken or _holds(way.opener, barred)]
         found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
-        return [(pad, word) for word in (self.reasoning_end[0], *found)]
+        found += (words[0] for words in (*self.turn_ends, self.between) if words)
+        marks = [("", begin.encode()) for begin, _ in self.content.marks]
+        return marks + [(pad, word) for word in (*(end[0] for end in self.reasoning_ends), *found)]
 
     def declared(self, tool: str) -> Declared:
         """What is known about the arguments of a tool."""
@@ -201,8 +221,14 @@ def _words(marker: str) -> Phrase:
     return tuple(text.encode().split())
 
 
+def _ends_of(turn: Turn) -> list[Phrase]:
+    """What ends a turn, each as the words between which white space is free."""
+    return [tuple(end.encode().split()) for end in (turn.end, *turn.other_ends) if end.strip()]
+
+
 def _ways(layout: Layout, tools_known: bool) -> tuple[Way, ...]:
     ways = [_way(layout, calls) for calls in layout.calls]
+    ways = [replace(way, kin=_kin(way, ways)) for way in ways]
     if tools_known and not layout.turn.between:
         # A model may forget how a call begins; what then looks like the rest of one is a call only by its name.
         for calls, way in zip(layout.calls, list(ways), strict=True):
@@ -213,6 +239,11 @@ def _ways(layout: Layout, tools_known: bool) -> tuple[Way, ...]:
     return tuple(ways)
 
 
+def _kin(way: Way, ways: Sequence[Way]) -> tuple[Way, ...]:
+    """The other ways whose calls stand in sections that begin and end in the same way."""
+    return tuple(one for one in ways if one is not way and way.begin and (one.begin, one.end) == (way.begin, way.end))
+
+
 def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
     begin, call_begin = _words(calls.begin), _words(calls.call_begin)
     call_end, end = _words(calls.call_end), _words(calls.end)
@@ -221,8 +252,7 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         begin = ()
     call = calls.call
     head = _head(call, call_end, calls.value_ends) if isinstance(call, TaggedCall) else call
-    ends = [_words(other) for other in (layout.turn.end, *layout.turn.other_ends)]
-    marks = [words[0] for words in (call_end, end, *ends) if words]
+    marks = [words[0] for words in (call_end, end, *_ends_of(layout.turn)) if words]
     return Way(
         begin=begin,
         call_begin=call_begin,
@@ -231,29 +261,41 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         separator=_words(calls.separator),
         end=() if lost else end,
         id_template=calls.id_template,
-        trusted=not lost and bool(re.search(rb"\w", b"".join(begin + call_begin))),
+        trusted=not lost and not calls.named and _is_marker(begin + call_begin),
         broken=lost,
+        tolerated=calls.tolerated,
+        trigger=_words(calls.opens_with) if not lost and _is_marker(_words(calls.opens_with)) else (),
+        also_between=tuple(_words(join) for join in calls.also_between),
         closers=json_text.ends(tuple(marks)),
         closing=Stops([("", word) for word in marks], either),
     )
 
 
+def _is_marker(words: Phrase) -> bool:
+    """Whether text is markup by itself: brackets alone are prose too."""
+    return bool(re.search(rb"\w", b"".join(words)))
+
+
 def _head(call: TaggedCall, call_end: Phrase, value_ends: tuple[str, ...]) -> Head:
+    if ARGUMENTS not in call.parts:
+        parts = tuple(_words(part) if isinstance(part, str) else part for part in call.parts)
+        return Head(parts, call_end, (), None, bare=True)
     at = call.parts.index(ARGUMENTS)
     before, after = call.parts[:at], call.parts[at + 1 :]
     style: tagged.Tags | literals.Syntax | quoted.Quotes | None = None
-    parts: list[Phrase | Field] = [_words(part) if isinstance(part, str) else part for part in before]
+    words = [_words(part) if isinstance(part, str) else part for part in before]
+    shown: list[Phrase | Field] = [part for part in words if part != ()]
     if isinstance(call.arguments, Literals):
         style = literals.syntax(call.arguments)
-        parts.append((style.begin,))
+        shown.append((style.begin,))
     elif isinstance(call.arguments, Quoted):
         style = quoted.quotes(call.arguments, value_ends)
-        parts.append((style.begin,))
+        shown.append((style.begin,))
     elif call.arguments != "json":
-        style = tagged.tags(call.arguments, call.pad)
+        style = tagged.tags(call.arguments, call.pad, call.cdata)
     behind = [_words(part) if isinstance(part, str) else () for part in (*after, "", "")]
     if ID in after:
         at = after.index(ID)
         rest = [word for words in behind[at + 1 :] for word in words]
-        return Head(tuple(parts), behind[0], (behind[0], (*rest, *call_end)), style)
-    return Head(tuple(parts), (*(word for words in behind for word in words), *call_end), (), style)
+        return Head(tuple(shown), behind[0], (behind[0], (*rest, *call_end)), style)
+    return Head(tuple(shown), (*(word for words in behind for word in words), *call_end), (), style)

@@ -75,7 +75,7 @@ def _value(teller: Teller, quotes: Quotes, declared: Declared) -> Steps[str | No
     if not size:
         return None
     tape.look -= size
-    raw = teller.decode(tape.data[tape.at + start : tape.look])
+    raw = teller.decode(tape.data[tape.at + start : tape.look], tape.at + start)
     tape.look += len(quotes.quote)
     told, as_declared = declared.as_json(raw, declared.kinds, quotes.python)
     if not as_declared:

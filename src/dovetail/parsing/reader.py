@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dovetail.parsing import json_text
-from dovetail.parsing.calls import call_to, calls
+from dovetail.parsing.calls import begins_call, call_to, calls
 from dovetail.parsing.channels import Channels
 from dovetail.parsing.events import Region
 from dovetail.parsing.plan import Phrase, Plan
@@ -12,6 +14,7 @@ from dovetail.parsing.tape import Steps, peek, phrase, shared_start, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import free_text
 
+MAX_MARK = 256  # bytes of markup inside text
 _JSON_STARTS = frozenset(b'{["')
 _FENCED_STARTS = _JSON_STARTS | frozenset(b"-0123456789tfn")
 
@@ -23,11 +26,16 @@ class Reader:
         self.teller = teller
         self.tape = teller.tape
         self.plan = plan
+        self.in_reasoning: bool | None = False  # None while nothing tells
         self._over = False
         self._stray = False  # text outside blocks has been noted
+        self._closed_until = 0  # the offset up to which an open block is known to be closed later
 
-    def turn(self, in_reasoning: bool) -> Steps[None]:
-        """All of the turn; `in_reasoning` where the prompt has opened a block."""
+    def turn(self, in_reasoning: bool | None) -> Steps[None]:
+        """All of the turn; `in_reasoning` where a block is open already, None where only the output can tell."""
+        if in_reasoning is None:
+            self.in_reasoning = None
+            self.in_reasoning = in_reasoning = yield from self._starts_inside()
         if in_reasoning:
             yield from self._reasoning()
         blank = True
@@ -39,6 +47,48 @@ class Reader:
                 return
             blank = yield from self._block(size)
         yield from self._rest()
+
+    def _starts_inside(self) -> Steps[bool]:
+        """Whether the output begins inside a block of reasoning that the prompt has opened.
+
+        The end of the block tells that it does; its start, a call, other blocks and the end of the output that it does
+        not. Nothing is told until one of them has come.
+        """
+        tape, openers = self.tape, self.plan.openers
+        offset = tape.look - tape.at
+        while True:
+            found = openers.find.search(tape.data, tape.at + offset)
+            if found:
+                offset = found.end() - tape.at
+                told = yield from self._tells_start(offset - marker_size(found))
+                if told is not None:
+                    tape.look = tape.at
+                    return told
+                offset = found.start() - tape.at + 1
+            elif tape.over:
+                tape.look = tape.at
+                return self._presumed() and not tape.blank()
+            else:
+                offset = openers.held(tape.data, tape.at + offset) - tape.at
+                yield
+
+    def _tells_start(self, offset: int) -> Steps[bool | None]:
+        """What the marker at this distance says about the start of the output, if anything."""
+        plan = self.plan
+        if (yield from self._any_at(offset, plan.reasoning_ends)):
+            return True
+        others = (*plan.reasoning_starts, *plan.content_begins, plan.between, plan.closing, *plan.turn_ends)
+        if (yield from self._any_at(offset, others)):
+            return False
+        self.tape.look = self.tape.at + offset
+        if not (yield from begins_call(self.teller, plan)):
+            return None
+        self.tape.look = self.tape.at
+        return self._presumed() and self.tape.after_space() < self.tape.at + offset
+
+    def _presumed(self) -> bool:
+        """Whether output that does not tell is reasoning."""
+        return self.plan.reasoning is not None and self.plan.reasoning.presumed
 
     def _behind_space(self) -> Steps[int]:
         """The size of an opener behind nothing but white space; 0 at the end, -1 where text comes first.
@@ -94,28 +144,97 @@ class Reader:
         """Whatever the opener of this size opens; False where it is text after all."""
         tape, plan = self.tape, self.plan
         offset = tape.look - size - tape.at
-        if (yield from self._at(offset, plan.reasoning_start)):
+        if (yield from self._any_at(offset, plan.reasoning_starts)):
             self._reasoning_markup()
             yield from self._reasoning()
             return True
-        if (yield from self._content_or_calls(offset)):
+        if (yield from self._content_or_calls(offset)) or (yield from self._end_of_block(offset)):
             return True
-        if (yield from self._at(offset, plan.reasoning_end)):
-            if plan.reasoning and not plan.reasoning.bare_end and plan.reasoning_end != plan.closing:
-                self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
-            self.teller.markup()
-            yield from self._skip(plan.reasoning.after if plan.reasoning else "")
+        if plan.channels and (yield from self._channel(offset, plan.channels)):
             return True
+        if (yield from self._half_header(offset)) or (yield from self._half_call(offset)):
+            return True
+        if not (yield from self._mark(offset, "content")):
+            tape.look = tape.at + offset + 1
+            self.teller.text("content")
+        return False
+
+    def _mark(self, offset: int, region: Region) -> Steps[bool]:
+        """Tell markup inside text, such as that of citations, which adds nothing to the text."""
+        for begin, end in self.plan.content.marks:
+            if (yield from self._at(offset, (begin.encode(),))) and (yield from self._up_to(end.encode())):
+                size, self.tape.look = self.tape.look - self.tape.at, self.tape.at + offset
+                self.teller.text(region)
+                self.tape.look = self.tape.at + size - offset
+                self.teller.markup()
+                return True
+        return False
+
+    def _up_to(self, end: bytes) -> Steps[bool]:
+        """Look up to and with what ends markup inside text, which is short."""
+        tape = self.tape
+        while True:
+            size = tape.data[tape.look : tape.look + MAX_MARK].find(end)
+            if size >= 0:
+                tape.look += size + len(end)
+                return True
+            if tape.final or len(tape.data) - tape.look >= MAX_MARK:
+                return False
+            yield
+
+    def _end_of_block(self, offset: int) -> Steps[bool]:
+        """The end of a block that is not open, or of the turn."""
+        plan = self.plan
         for words in (plan.between, plan.closing, *plan.turn_ends):
             if (yield from self._at(offset, words)):
                 self._over = words in plan.turn_ends
                 self.teller.markup()
                 return True
-        if plan.channels and (yield from self._channel(offset, plan.channels)):
+        if (yield from self._any_at(offset, plan.reasoning_ends)):
+            if plan.reasoning and not plan.reasoning.bare_end:
+                self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
+            self.teller.markup()
+            yield from self._skip(plan.reasoning.after if plan.reasoning else "")
             return True
-        tape.look = tape.at + offset + 1
-        self.teller.text("content")
+        if not plan.content.optional and (yield from self._any_at(offset, plan.content_ends)):
+            self.teller.diagnose("outside", "the end of a block closes nothing")
+            self.teller.markup()
+            return True
         return False
+
+    def _half_header(self, offset: int) -> Steps[bool]:
+        """The header of a block that the output ends in."""
+        tape, channels = self.tape, self.plan.channels
+        if not tape.final or channels is None or not (yield from self._at(offset, (channels.start,))):
+            return False
+        tape.look = tape.at + offset
+        tape.starved = False
+        if (yield from channels.header(tape)) is not None or not tape.starved:
+            return False
+        self.teller.diagnose("cut_off", "the output ends in the header of a block")
+        tape.look = len(tape.data)
+        self.teller.markup()
+        return True
+
+    def _half_call(self, offset: int) -> Steps[bool]:
+        """A call of which nothing but its beginning has come before the output ended."""
+        tape = self.tape
+        if not tape.final:
+            return False
+        for way in self.plan.ways:
+            tape.starved = False
+            tape.look = tape.at + offset
+            if way.trigger and (yield from phrase(tape, way.trigger)) and (yield from self._runs_out(offset)):
+                self.teller.diagnose("cut_off", "the output ends before the name of the call does")
+                tape.look = len(tape.data)
+                self.teller.markup()
+                return True
+        return False
+
+    def _runs_out(self, offset: int) -> Steps[bool]:
+        """Whether more output could have made a call of what comes next."""
+        self.tape.look = self.tape.at + offset
+        return not (yield from begins_call(self.teller, self.plan)) and self.tape.starved
 
     def _channel(self, offset: int, channels: Channels) -> Steps[bool]:
         """A block behind a header that no row of the dialect has."""
@@ -139,15 +258,27 @@ class Reader:
 
     def _content_or_calls(self, offset: int) -> Steps[bool]:
         """A block of content, or calls."""
+        return (yield from self._content_block(offset)) or (yield from self._calls(offset))
+
+    def _content_block(self, offset: int) -> Steps[bool]:
         for begin, pad in zip(self.plan.content_begins, self.plan.content_pads, strict=True):
             if (yield from self._at(offset, begin)):
                 yield from shared_start(self.tape, pad.encode())
                 self.teller.markup()
                 yield from self._wrapped()
                 return True
+        return False
+
+    def _calls(self, offset: int) -> Steps[bool]:
         for way in self.plan.ways:
             self.tape.look = self.tape.at + offset
             if (yield from calls(self.teller, self.plan, way)):
+                return True
+        return False
+
+    def _any_at(self, offset: int, choices: Iterable[Phrase]) -> Steps[bool]:
+        for words in choices:
+            if (yield from self._at(offset, words)):
                 return True
         return False
 
@@ -162,11 +293,16 @@ class Reader:
 
     def _reasoning(self) -> Steps[None]:
         """The text of a block whose start has been told, its end and what follows it."""
+        self.in_reasoning = True
+        yield from self._reasoning_block()
+        self.in_reasoning = False
+
+    def _reasoning_block(self) -> Steps[None]:
         reasoning = self.plan.reasoning
         assert reasoning is not None
         region: Region = "content" if self.plan.inline_reasoning else "reasoning"
         offset = self.tape.look - self.tape.at
-        if (yield from phrase(self.tape, self.plan.reasoning_start)):
+        if self.plan.reasoning_starts and (yield from self._again(offset)):
             self._reasoning_markup()  # the prompt has opened the block, and the model opens it again
         elif offset and (yield from self._broken_off(offset)):
             self.teller.markup()
@@ -181,14 +317,15 @@ class Reader:
                 return
             offset = self.tape.look - size - self.tape.at
             inside = self.tape.base + self.tape.at + offset - start
-            if (yield from self._at(offset, self.plan.reasoning_end)):
+            if (yield from self._any_at(offset, self.plan.reasoning_ends)):
                 break
-            here = self.tape.base + self.tape.at + offset
-            if (yield from self._content_or_calls(offset)):
-                self.teller.diagnose("reasoning", f"{reasoning.end} is missing", here, here)
+            if (yield from self._ends_without_end(offset)):
                 return
+            if (yield from self._mark(offset, region)):
+                continue
             self.tape.look = self.tape.at + offset + 1
             self.teller.text(region)
+        self.in_reasoning = False
         if self.plan.inline_reasoning:
             self.teller.text("content")
         else:
@@ -197,9 +334,63 @@ class Reader:
         before, end, after = reasoning.skipped.partition(reasoning.end)
         yield from self._skip(after if end and inside == len(before) else reasoning.after)
 
+    def _again(self, offset: int) -> Steps[bool]:
+        for words in self.plan.reasoning_starts:
+            self.tape.look = self.tape.at + offset
+            if (yield from phrase(self.tape, words)):
+                return True
+        return False
+
+    def _ends_without_end(self, offset: int) -> Steps[bool]:
+        """Whether what comes next ends a block of reasoning whose own end is missing: then it is told."""
+        here = self.tape.base + self.tape.at + offset
+        reasoning = self.plan.reasoning
+        assert reasoning is not None
+        if (yield from self._next_block(offset)):
+            self.teller.enter("")
+            self.tape.look = self.tape.at
+        elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)) or (
+            yield from self._half_call(offset)
+        ):
+            pass
+        elif not (yield from self._content_block(offset)):
+            return False
+        self.teller.diagnose("reasoning", f"{reasoning.end} is missing", here, here)
+        return True
+
+    def _next_block(self, offset: int) -> Steps[bool]:
+        """Whether the turn ends here, or its next block begins."""
+        plan = self.plan
+        return (yield from self._any_at(offset, (*plan.turn_ends, plan.closing, plan.between)))
+
+    def _calls_too_early(self, offset: int, at_once: bool) -> Steps[bool]:
+        """Tell calls inside a block that is open, unless the block is closed later: then they are its text."""
+        self.tape.look = self.tape.at + offset
+        if not (yield from begins_call(self.teller, self.plan)):
+            return False
+        if not at_once and (yield from self._is_closed_later(offset)):
+            return False
+        return (yield from self._calls(offset))
+
+    def _is_closed_later(self, offset: int) -> Steps[bool]:
+        """Whether the end of the open block comes before the end of the turn."""
+        tape, ends = self.tape, self.plan.block_ends
+        if tape.base + tape.at + offset < self._closed_until:
+            return True
+        while True:
+            found = ends.find.search(tape.data, tape.at + offset)
+            if found:
+                self._closed_until = tape.base + found.start()
+                offset = found.end() - marker_size(found) - tape.at
+                return not (yield from self._any_at(offset, self.plan.turn_ends))
+            if tape.over:
+                return False
+            offset = ends.held(tape.data, tape.at + offset) - tape.at
+            yield
+
     def _broken_off(self, offset: int) -> Steps[bool]:
         """Whether a block of reasoning that stays in the content ends before it says anything, and not by its end."""
-        tape, stops, end = self.tape, self.plan.reasoning_stops, self.plan.reasoning_end[0]
+        tape, stops, end = self.tape, self.plan.reasoning_stops, self.plan.reasoning_ends[0][0]
         while True:
             tape.look = tape.at + offset
             tape.look = behind = tape.after_space()
@@ -220,11 +411,33 @@ class Reader:
         """The content of a block, and its end."""
         if self.plan.json_answer and not self.plan.content.always:  # such a block may also be a note before a call
             yield from self._answer()
-        size = yield from free_text(self.teller, "content", self.plan.content_stops)
-        self.teller.enter("")
-        if not any(self.plan.content.ends):
-            self.tape.look -= size  # what ends it is not its own
-        self.teller.markup()
+        while size := (yield from free_text(self.teller, "content", self.plan.content_stops)):
+            offset = self.tape.look - size - self.tape.at
+            if (yield from self._closes_content(offset)):
+                return
+            if (yield from self._mark(offset, "content")):
+                continue
+            self.tape.look = self.tape.at + offset + 1
+            self.teller.text("content")
+
+    def _closes_content(self, offset: int) -> Steps[bool]:
+        """Whether what comes next ends a block of content: its own end, or what shows that the end is missing."""
+        plan = self.plan
+        if not any(plan.content.ends):
+            self.teller.enter("")
+            self.tape.look = self.tape.at  # what ends it is not its own
+            return True
+        if (yield from self._any_at(offset, plan.content_ends)):
+            self.teller.enter("")
+            self.teller.markup()
+            return True
+        here = self.tape.base + self.tape.at + offset
+        missing = yield from self._next_block(offset)
+        self.tape.look = self.tape.at
+        if missing or (yield from self._calls_too_early(offset, False)):
+            self.teller.diagnose("content", f"{plan.content.ends[0]} is missing", here, here)
+            return True
+        return False
 
     def _rest(self) -> Steps[None]:
         """What stands behind the end of the turn is not part of it."""

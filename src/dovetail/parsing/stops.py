@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from dovetail.parsing.signs import either
+
+_LAST_WINDOW = 256  # bytes at the end of text in which the end of the turn is looked for
+
 
 class Stops:
     """Markers that may end free text, each with white space that belongs to it when it stands right before.
@@ -38,6 +42,43 @@ class Stops:
         """Where the start of a marker may stand at the end of `data`, or its length."""
         found = self._tail.search(data, max(start, len(data) - self._window))
         return found.start() if found else len(data)
+
+
+class TurnEnds:
+    """The markers that end a turn, where they stand at the very end of text that may hold them."""
+
+    __slots__ = ("_last", "_quick", "_stops")
+
+    def __init__(self, markers: Iterable[bytes] = ()) -> None:
+        words = [word for word in markers if word]
+        self._stops = Stops([("", word) for word in words], either)
+        self._last = re.compile(b"(?:" + _any(words, either) + rb")\s*\Z") if words else None
+        self._quick: dict[re.Pattern[str], re.Pattern[str]] = {}
+
+    def before(self, data: bytearray, start: int, final: bool) -> int:
+        """Where text ends that a turn end may follow: at that end, or at half of one while more is to come."""
+        if self._last is None:
+            return len(data)
+        found = self._last.search(data, max(start, len(data) - _LAST_WINDOW))
+        if found:
+            return found.start()
+        return len(data) if final else self._stops.held(data, start)
+
+    def at(self, data: bytearray, at: int) -> bool | None:
+        """Whether the end of the turn stands at this place; None where only more output can tell."""
+        if self._last is None:
+            return False
+        if self._stops.find.match(data, at):
+            return True
+        return None if self._stops.held(data, at) == at else False
+
+    def beside(self, quick: re.Pattern[str]) -> re.Pattern[str]:
+        """A search for what `quick` finds, and for whatever may begin a turn end."""
+        if self._last is None:
+            return quick
+        if quick not in self._quick:
+            self._quick[quick] = re.compile(f"{quick.pattern}|{self._stops.quick.pattern}")
+        return self._quick[quick]
 
 
 def marker_size(found: re.Match[bytes]) -> int:

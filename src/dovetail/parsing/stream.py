@@ -17,6 +17,7 @@ from dovetail.parsing.reader import Reader
 from dovetail.parsing.signs import CLEAN, signed
 from dovetail.parsing.tape import Tape
 from dovetail.parsing.teller import Teller
+from dovetail.parsing.tokens import Tokens, as_text
 
 Level = Literal["text", "token"]
 Chunk = str | bytes | bytearray | Sequence[int]
@@ -26,17 +27,18 @@ class StreamParser:
     """Reads one turn of a model as it comes, cut in any way; see `Dialect.parser` for how to make one.
 
     It never raises because of what the model says, unless a matcher is given: then it raises a ParseError at the first
-    byte that the matcher refuses.
+    byte that the matcher refuses, and wherever it would leave a diagnostic.
     """
 
     __slots__ = (
         "_finish_reason",
         "_matcher",
+        "_reader",
         "_reading",
         "_special",
         "_tape",
         "_teller",
-        "_vocabulary",
+        "_tokens",
         "begun",
         "initial_events",
     )
@@ -47,24 +49,28 @@ class StreamParser:
         tools: Mapping[str, Any] | None = None,
         *,
         prompt: str | None = None,
+        in_reasoning: bool | None = None,
         inline_reasoning: bool = False,
         answer: Format | None = None,
         vocabulary: Vocabulary | None = None,
         level: Level = "text",
         matcher: Matcher | None = None,
     ) -> None:
-        self._vocabulary = vocabulary
         self._matcher = matcher
         self._finish_reason: FinishReason | None = None
         self.initial_events: list[Event] = []  # what the prompt has already said, at offsets below 0
         self._special = _special_tokens(vocabulary, level)
+        self._tokens = None if vocabulary is None else Tokens(vocabulary, frozenset(self._special))
         marks = plan(layout, tuple(self._special.values()), tools is not None)
         task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
-        self._tape = Tape()
+        self._tape = Tape(marks.ends_of_turn)
         self._teller = Teller(self._tape)
         said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
         self.begun = said  # the part of the prompt that belongs to the turn
-        self._reading = Reader(self._teller, task).turn(_is_reasoning(layout.reasoning, prompt, said))
+        self._reader = Reader(self._teller, task)
+        inside = _starts_inside(layout.reasoning, prompt, said) if in_reasoning is None else in_reasoning
+        inside = inside if layout.reasoning else False
+        self._reading = self._reader.turn(inside)
         next(self._reading)
         if said:
             self._read_prompt(said)
@@ -79,8 +85,7 @@ class StreamParser:
                 return teller.straight(chunk)
             self._tape.data += chunk.encode("utf-8", "replace")
         else:
-            data = self._bytes(chunk)
-            text = _text(data) if teller.passes is not None else ""
+            data, text = self._taken(chunk)
             if text and teller.passes is not None and teller.passes(text) is None:
                 return teller.straight(text)
             self._tape.data += data
@@ -101,6 +106,9 @@ class StreamParser:
             was_open = teller.call is not None
             self._advance()
             reason = "length" if was_open and not teller.last_is_complete else finish_reason
+        else:
+            tape.cut = True
+            self._advance()
         if tape.at < len(tape.data):
             tape.look = len(tape.data)
             teller.diagnose("cut_off", "the output was cut off here")
@@ -123,6 +131,20 @@ class StreamParser:
         """What was said so far; each piece of it is a prefix of what it will be."""
         return self._teller.message(self._finish_reason)
 
+    def token_span(self, start: int, end: int) -> tuple[int, int]:
+        """The tokens in which these bytes of the output stand: the first, and the one behind the last.
+
+        Only for output that was fed as token ids, from its beginning.
+        """
+        if self._tokens is None:
+            raise InputError("without a vocabulary there are no tokens", "", "pass vocabulary= to the parser")
+        return self._tokens.span(start, end)
+
+    @property
+    def in_reasoning(self) -> bool | None:
+        """Whether the output stands inside a block of reasoning; None where no prompt and nothing in it tells yet."""
+        return self._reader.in_reasoning
+
     @property
     def finish_reason(self) -> FinishReason | None:
         """Why the turn ended, once it has."""
@@ -131,27 +153,33 @@ class StreamParser:
     def _advance(self) -> None:
         if self._finish_reason is not None:
             raise InputError("the output has ended already", "", "make a new parser for a new output")
-        if self._tape.data or self._tape.final:
+        if self._tape.data or self._tape.over:
             next(self._reading, None)
             self._tape.compact()
+        if self._matcher is not None and self._teller.diagnostics:
+            remark = self._teller.diagnostics[0]
+            raise ParseError(remark.problem, max(remark.start, 0))
 
-    def _bytes(self, chunk: bytes | bytearray | Sequence[int]) -> bytes:
-        """A chunk as it stands on the tape."""
+    def _taken(self, chunk: bytes | bytearray | Sequence[int]) -> tuple[bytes, str]:
+        """A chunk as it stands on the tape, and as text where it may pass without a look."""
         if isinstance(chunk, bytes | bytearray):
             data = bytes(chunk)
             if self._matcher is not None:
                 self._check(data)
-            return data.translate(CLEAN)
-        if self._vocabulary is None:
+            return data.translate(CLEAN), as_text(data)
+        if self._tokens is None:
             raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
-        found: list[bytes] = []
+        if self._matcher is not None:
+            self._check_tokens(chunk, self._matcher)
+        return self._tokens.chunk(chunk)
+
+    def _check_tokens(self, chunk: Sequence[int], matcher: Matcher) -> None:
+        assert self._tokens is not None
+        here = self._tape.base + len(self._tape.data)
         for token in map(operator.index, chunk):  # numpy's integers too
-            if self._matcher is not None and not self._matcher.accept(token):
-                here = self._tape.base + len(self._tape.data) + sum(map(len, found))
+            if not matcher.accept(token):
                 raise ParseError(f"the format does not allow token {token} here", here)
-            data = self._vocabulary.token_bytes(token)
-            found.append(signed(data) if token in self._special else data.translate(CLEAN))
-        return b"".join(found)
+            here += self._tokens.size(token)
 
     def _check(self, data: bytes) -> None:
         matcher = self._matcher
@@ -171,14 +199,6 @@ class StreamParser:
         self.initial_events, self._teller.events = self._teller.events, []
 
 
-def _text(data: bytes) -> str:
-    """Bytes as text, or nothing where a character is cut in two or is none."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return ""
-
-
 def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, str]:
     """The tokens that are matched by id."""
     if level == "text":
@@ -190,11 +210,16 @@ def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, st
     return {id: text for text, id in vocabulary.special_tokens.items() if text}
 
 
-def _is_reasoning(reasoning: Reasoning | None, prompt: str | None, said: str) -> bool:
-    """Whether the turn begins inside a block of reasoning; one without a start begins with what the prompt says."""
+def _starts_inside(reasoning: Reasoning | None, prompt: str | None, said: str) -> bool | None:
+    """Whether the turn begins inside a block of reasoning; None where no prompt tells.
+
+    A block without a start begins with what the prompt says of the turn.
+    """
     if reasoning is None:
         return False
-    return (prompt is None and reasoning.opened_by == "prompt") or (not reasoning.start and bool(said.strip()))
+    if prompt is None and not said:
+        return None if reasoning.opened_by != "model" else False
+    return not reasoning.start and bool(said.strip())
 
 
 def _last_turn(prompt: str, layout: Layout) -> str:
@@ -204,7 +229,8 @@ def _last_turn(prompt: str, layout: Layout) -> str:
     if start and start in prompt:
         before, _, tail = prompt.rpartition(start)
         head = start[: start.rfind(">") + 1]
-        while turn.between and start in before and head not in before.rpartition(start)[2]:
+        ends = [mark for mark in (head, turn.end.strip()) if mark]
+        while turn.between and start in before and not any(mark in before.rpartition(start)[2] for mark in ends):
             # Blocks of one turn, each of which begins like a turn.
             before, _, block = before.rpartition(start)
             tail = block + start + tail

@@ -12,8 +12,8 @@ from dovetail.messages import to_json
 from dovetail.parsing import json_text
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.signs import PLAIN, either
-from dovetail.parsing.stops import Stops
-from dovetail.parsing.tape import Steps, Tape, one_of, peek, phrase, shared_start, space
+from dovetail.parsing.stops import Stops, marker_size
+from dovetail.parsing.tape import Steps, Tape, one_of, peek_behind_space, phrase, shared_start
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import escaped_text, look_for
 
@@ -30,16 +30,20 @@ _IN_QUOTES = {
 }
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
+_CDATA = b"<![CDATA["
+_CDATA_END = Stops([("", b"]]>")])
+
 Phrase = tuple[bytes, ...]
 
 
 class Tags:
     """The markup of one style, ready to be searched for."""
 
-    __slots__ = ("begin", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
+    __slots__ = ("begin", "cdata", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
 
-    def __init__(self, layout: Layout, pad: str) -> None:
+    def __init__(self, layout: Layout, pad: str, cdata: bool) -> None:
         self.layout = layout
+        self.cdata = cdata
         self.pad = pad
         self.python = frozenset(layout.python)
         self.begin = tuple(layout.begin.encode().split())
@@ -77,40 +81,70 @@ def _spaced(parts: tuple[str, ...]) -> bytes:
     return rb"\s*".join(either(word) for part in parts for word in part.encode().split())
 
 
+@lru_cache(maxsize=256)
+def _loose_stops(tags: Tags, ends: Phrase) -> Stops:
+    """The end of a value, and what may come instead where it is missing: the next member or the end of the call."""
+    stop = tags.stops.markers[0]
+    others = [word for word in (tags.begin[0], *ends) if not stop.startswith(word) and not word.startswith(stop)]
+    return Stops([(tags.pad, word) for word in (stop, *others)], either)
+
+
 @lru_cache(maxsize=64)
-def tags(style: str | Layout, pad: str) -> Tags:
+def _stop_or_begin(tags: Tags) -> Stops:
+    return Stops([("", word) for word in (tags.stops.markers[0], tags.begin[0])], either)
+
+
+@lru_cache(maxsize=64)
+def tags(style: str | Layout, pad: str, cdata: bool = False) -> Tags:
     """The tags of a style, by the name that formats know it by."""
-    return Tags(layout_of(style), pad)
+    return Tags(layout_of(style), pad, cdata)
 
 
-def arguments(teller: Teller, tags: Tags, declared: Declared, ends: tuple[Phrase, ...]) -> Steps[bool]:
-    """Tell arguments up to one of `ends`; False where they are cut off or malformed."""
-    return (yield from _Reader(teller, tags).object(declared, ends, 0))
+def arguments(teller: Teller, tags: Tags, declared: Declared, after: Phrase, ends: tuple[Phrase, ...]) -> Steps[bool]:
+    """Tell arguments up to one of `ends`, or to the words `after` them; False where they are cut off or malformed."""
+    own = tuple((word,) for word in after)
+    return (yield from _Reader(teller, tags, after).object(declared, (*own, *ends), 0))
 
 
 class _Reader:
-    def __init__(self, teller: Teller, tags: Tags) -> None:
+    def __init__(self, teller: Teller, tags: Tags, after: Phrase) -> None:
         self.teller = teller
         self.tape = teller.tape
         self.tags = tags
+        self.after = after
+        self.loose = tags.stops if tags.layout.tail or tags.item else _loose_stops(tags, after[:1])
 
     def object(self, declared: Declared, ends: tuple[Phrase, ...], depth: int) -> Steps[bool]:
         """Members up to one of `ends`, which is not taken."""
         teller, tape = self.teller, self.tape
         before = "{"
-        while (yield from one_of(tape, ends)) < 0:
+        keys: set[str] = set()
+        while not (yield from self._at_end(ends)):
             head = yield from self._head(self.tags.begin, self.tags.head)
             if head is None:
-                break
+                return self._no_member(before)
             key, kinds = head
+            keys.add(key)
             teller.json(f"{before}{to_json(key)}: ")
             before = ", "
-            if not (yield from self._value(declared.property(key), kinds, key, depth)):
+            following = declared.keys - keys
+            if not (yield from self._value(declared.property(key), kinds, key, depth, following)):
                 return False
         tape.look = tape.at
-        if tape.final and tape.blank():
-            return False
         teller.json("{}" if before == "{" else "}")
+        return True
+
+    def _at_end(self, ends: tuple[Phrase, ...]) -> Steps[bool]:
+        self.tape.starved = False
+        return (yield from one_of(self.tape, ends)) >= 0
+
+    def _no_member(self, before: str) -> bool:
+        """What stands where a member or the end should: with members told before, the arguments end here."""
+        tape = self.tape
+        tape.look = tape.at
+        if tape.starved or before == "{":
+            return False
+        self.teller.json("}")
         return True
 
     def _array(self, declared: Declared, end: Phrase, depth: int) -> Steps[bool]:
@@ -121,7 +155,7 @@ class _Reader:
             if head is None:
                 break
             teller.json(", " if index else "[")
-            if not (yield from self._value(declared.item(index), head[1], "item", depth)):
+            if not (yield from self._value(declared.item(index), head[1], "item", depth, frozenset())):
                 return False
             index += 1
         tape.look = tape.at
@@ -142,10 +176,14 @@ class _Reader:
                 tape.look = found.end()
                 return self.tags.key(found[1]), self.tags.kinds[found.lastindex - 2]
             if tape.final or len(tape.data) - tape.look > MAX_HEAD:
+                tape.starved |= tape.final
                 return None
             yield
 
-    def _value(self, declared: Declared, announced: frozenset[str], key: str, depth: int) -> Steps[bool]:
+    def _value(
+        self, declared: Declared, announced: frozenset[str], key: str, depth: int, following: frozenset[str]
+    ) -> Steps[bool]:
+        """One value up to and with its end; members that may follow tell where that end is missing."""
         kinds = announced & declared.kinds or announced
         if self.tags.item and kinds & _COMPOSITE:
             end = self.tags.end(key)
@@ -155,11 +193,11 @@ class _Reader:
             kinds = kinds - _COMPOSITE or _STRING
         quoted = self.tags.layout.quoted
         if kinds == _STRING and not quoted:
-            closed = yield from self._text()
+            closed = yield from self._text(following)
         elif "string" in kinds and not quoted:
-            closed = yield from self._held(declared, kinds)
+            closed = yield from self._held(declared, kinds, following)
         else:
-            closed = yield from self._json(declared, kinds)
+            closed = yield from self._json(declared, kinds, following)
         if closed and self.tags.layout.tail:
             closed = yield from phrase(self.tape, self.tags.tail(key))
             self.teller.markup()
@@ -193,54 +231,135 @@ class _Reader:
             self.teller.markup()
         return closed
 
-    def _text(self) -> Steps[bool]:
+    def _text(self, following: frozenset[str]) -> Steps[bool]:
         """Raw text, told as a JSON string while it comes."""
         teller, tape = self.teller, self.tape
         yield from shared_start(tape, self.tags.pad.encode())
+        is_cdata = self.tags.cdata and (yield from self._begins_cdata())
         teller.json('"')
-        closed = yield from escaped_text(teller, self.tags.stops, _passes(self.tags.stops.quick.pattern))
-        if closed:
-            teller.json('"')
-        return closed
+        if is_cdata and (yield from escaped_text(teller, _CDATA_END, _passes(_CDATA_END.quick.pattern))):
+            teller.markup()
+        while (yield from escaped_text(teller, self.loose, _passes(self.loose.quick.pattern))):
+            if (yield from self._stops(tape.at, following)):
+                teller.json('"')
+                return True
+            tape.look = tape.at + 1
+            teller.escaped()
+        return False
 
-    def _python(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
-        """A value in brackets that may be spelled as Python spells it: told when all of it is known."""
-        teller, tape = self.teller, self.tape
-        start = tape.look - tape.at
-        closed = yield from brackets(tape, self.tags.stops)
-        raw = teller.decode(tape.data[tape.at + start : tape.look])
-        told, as_declared = declared.as_json(raw, kinds, self.tags.python)
-        if not as_declared or not closed:
-            teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
-        teller.json(told)
-        size = yield from look_for(tape, self.tags.stops)
-        teller.markup()
-        return closed and size > 0
+    def _stops(self, start: int, following: frozenset[str]) -> Steps[bool]:
+        """Whether the marker from `start` to what has been looked at ends a value; one that is not its own stays."""
+        tape = self.tape
+        found = self.loose.find.match(tape.data, start)
+        assert found is not None
+        size = marker_size(found)
+        own = tape.data[found.end() - size : found.end()].translate(PLAIN) == self.tags.stops.markers[0]
+        if own:
+            return True
+        ahead = found.end() - size - tape.at
+        tape.look = tape.at + ahead
+        ends = yield from self._goes_on(following)
+        tape.look = tape.at + ahead
+        if ends:
+            self.teller.diagnose("parameter", f"{self.tags.layout.stop} is missing")
+        return ends
 
-    def _held(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
-        """A value that may be text or JSON: it can be told only when all of it is known."""
+    def _goes_on(self, following: frozenset[str]) -> Steps[bool]:
+        """Whether a member that is declared and has not come yet comes next, or the end of the call."""
+        tape = self.tape
+        offset = tape.look - tape.at
+        head = yield from self._head(self.tags.begin, self.tags.head)
+        if head is not None:
+            return head[0] in following
+        tape.look = tape.at + offset
+        return bool(self.after) and (yield from phrase(tape, self.after)) and not (yield from self._stop_ahead())
+
+    def _stop_ahead(self) -> Steps[bool]:
+        """Whether the end of a value comes before any other begins: what looks like the end of the call is text."""
+        tape = self.tape
+        marks = _stop_or_begin(self.tags)
+        offset = tape.look - tape.at
+        while True:
+            found = marks.find.search(tape.data, tape.at + offset)
+            if found:
+                return found[0].translate(PLAIN) == self.tags.stops.markers[0]
+            if tape.over:
+                return False
+            offset = marks.held(tape.data, tape.at + offset) - tape.at
+            yield
+
+    def _find_stop(self, following: frozenset[str]) -> Steps[tuple[int, int] | None]:
+        """Where a value ends and where its markup does, by their distance from `at`; None where the output ends."""
+        tape = self.tape
+        offset = tape.look - tape.at
+        while True:
+            found = self.loose.find.search(tape.data, tape.at + offset)
+            if found:
+                offset = found.start() - tape.at
+                tape.look = found.end()
+                if (yield from self._stops(tape.at + offset, following)):
+                    return offset, tape.look - tape.at
+                offset += 1
+            elif tape.final:
+                return None
+            else:
+                offset = self.loose.held(tape.data, tape.at + offset) - tape.at
+                yield
+
+    def _tell_value(self, start: int, declared: Declared, kinds: frozenset[str], end: tuple[int, int] | None) -> bool:
+        """Tell what stands from `start` on as a value of these kinds."""
         teller, tape = self.teller, self.tape
-        yield from shared_start(tape, self.tags.pad.encode())
-        start = tape.look - tape.at
-        size = yield from look_for(tape, self.tags.stops)
-        raw = teller.decode(tape.data[tape.at + start : tape.look - size])
+        tape.look = tape.before_turn_end() if end is None else tape.at + end[0]
+        raw = teller.decode(tape.data[tape.at + start : tape.look], tape.at + start)
+        if end is not None:
+            tape.look = tape.at + end[1]
         told, as_declared = declared.as_json(raw, kinds, self.tags.python)
         if not as_declared:
             teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
-        teller.json(told)
-        return size > 0
+        teller.json(told if end is not None or not raw.startswith(("{", "[")) else raw)
+        return end is not None
 
-    def _json(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
+    def _held(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
+        """A value that may be text or JSON: it can be told only when all of it is known."""
+        tape = self.tape
+        yield from shared_start(tape, self.tags.pad.encode())
+        if self.tags.cdata and (yield from self._begins_cdata()):
+            return (yield from self._held_cdata(declared, kinds))
+        start = tape.look - tape.at
+        end = yield from self._find_stop(following)
+        return self._tell_value(start, declared, kinds, end)
+
+    def _begins_cdata(self) -> Steps[bool]:
+        """Whether a value stands between the markers of character data; if so, the first is looked at."""
+        offset = self.tape.look - self.tape.at
+        found = yield from phrase(self.tape, (_CDATA,))
+        if not found:
+            self.tape.look = self.tape.at + offset
+        return found
+
+    def _held_cdata(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
+        start = self.tape.look - self.tape.at
+        size = yield from look_for(self.tape, _CDATA_END)
+        end = self.tape.look - self.tape.at - size
+        closed = bool(size) and bool((yield from look_for(self.tape, self.tags.stops)))
+        return self._tell_value(start, declared, kinds, (end, self.tape.look - self.tape.at) if closed else None)
+
+    def _composite(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
+        """A value in brackets, whatever its strings hold; it may be JSON, or what Python spells for it."""
+        start = self.tape.look - self.tape.at
+        yield from brackets(self.tape, self.tags.stops)
+        end = yield from self._find_stop(following)
+        return self._tell_value(start, declared, kinds, end)
+
+    def _json(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
         teller, tape = self.teller, self.tape
         offset = tape.look - tape.at
-        yield from space(tape)
-        first = yield from peek(tape)
-        nested = first in _BRACKETS and kinds & _COMPOSITE and not self.tags.python & _COMPOSITE
-        if first in _BRACKETS and kinds & _COMPOSITE & self.tags.python:
-            return (yield from self._python(declared, kinds))
-        if not nested and not (first == 0x22 and self.tags.layout.quoted and "string" in kinds):
+        first = yield from peek_behind_space(tape)
+        if first in _BRACKETS and kinds & _COMPOSITE:
+            return (yield from self._composite(declared, kinds, following))
+        if not (first == 0x22 and self.tags.layout.quoted and "string" in kinds):
             tape.look = tape.at + offset
-            return (yield from self._held(declared, kinds))
+            return (yield from self._held(declared, kinds, following))
         teller.markup()
         closed = yield from json_text.value(tape, json_text.ends(self.tags.stops.markers), teller)
         if closed and (yield from phrase(tape, self.tags.stops.markers)):

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 from dovetail.parsing.signs import PLAIN
+from dovetail.parsing.stops import TurnEnds
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -19,16 +20,33 @@ _SPACE = re.compile(rb"[ \t\r\n]*+")
 
 
 class Tape:
-    """Bytes not yet told, from `at` on, looked at up to `look`; `base` is the offset of the first one in the output."""
+    """Bytes not yet told, from `at` on, looked at up to `look`; `base` is the offset of the first one in the output.
 
-    __slots__ = ("at", "base", "data", "final", "look")
+    `final` says that nothing will follow, `cut` that the output was cut off and half of what it says may be missing.
+    A look ahead that fails only because the output is over sets `starved`.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("at", "base", "cut", "data", "final", "look", "starved", "turn_ends")
+
+    def __init__(self, turn_ends: TurnEnds) -> None:
+        self.turn_ends = turn_ends
         self.data = bytearray()
         self.base = 0
         self.at = 0
         self.look = 0
-        self.final = False  # nothing will follow
+        self.final = False
+        self.cut = False
+        self.starved = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the output has ended, by itself or at a limit."""
+        return self.final or self.cut
+
+    @property
+    def ends(self) -> bool:
+        """Whether all of an output that has come to its end has been looked at."""
+        return self.final and self.look == len(self.data)
 
     def compact(self) -> None:
         """Drop what has been told."""
@@ -38,6 +56,10 @@ class Tape:
             self.base += at
             self.look -= at
             self.at = 0
+
+    def before_turn_end(self) -> int:
+        """Where text that is not told yet ends, whether or not the end of the turn follows."""
+        return self.turn_ends.before(self.data, self.at, self.final)
 
     def after_space(self) -> int:
         """Where white space ends that comes next."""
@@ -57,6 +79,7 @@ def space(tape: Tape) -> Steps[bool]:
         if tape.look < len(tape.data):
             return True
         if tape.final:
+            tape.starved = True
             return False
         yield
 
@@ -68,7 +91,10 @@ def literal(tape: Tape, word: bytes) -> Steps[bool]:
         if seen == word:
             tape.look += len(word)
             return True
-        if tape.final or len(seen) == len(word) or not word.startswith(seen):
+        if len(seen) == len(word) or not word.startswith(seen):
+            return False
+        if tape.final:
+            tape.starved = True
             return False
         yield
 
@@ -80,6 +106,25 @@ def phrase(tape: Tape, parts: tuple[bytes, ...]) -> Steps[bool]:
         if not (yield from literal(tape, word)):
             return False
     return True
+
+
+def closing(tape: Tape, words: tuple[bytes, ...]) -> Steps[bool]:
+    """Look at as much of these closing words as comes next, the first ones of which may be missing.
+
+    True where the last word has come; a half word at the very end of the output is looked at too.
+    """
+    found = -1
+    for number, word in enumerate(words):
+        offset = tape.look - tape.at
+        yield from space(tape)
+        if (yield from literal(tape, word)):
+            found = number
+        elif tape.final and word.startswith(tape.data[tape.look :].translate(PLAIN)):
+            tape.look = len(tape.data)
+            return False
+        else:
+            tape.look = tape.at + offset
+    return found == len(words) - 1
 
 
 def one_of(tape: Tape, choices: tuple[tuple[bytes, ...], ...]) -> Steps[int]:
@@ -101,6 +146,7 @@ def run(tape: Tape, pattern: re.Pattern[bytes], limit: int) -> Steps[bytes]:
         if end - tape.look > limit:
             return b""
         if end < len(tape.data) or tape.final:
+            tape.starved |= end == len(tape.data)
             taken = bytes(tape.data[tape.look : end].translate(PLAIN))
             tape.look = end
             return taken
@@ -111,9 +157,16 @@ def peek(tape: Tape) -> Steps[int]:
     """The next byte, or -1 at the end."""
     while tape.look >= len(tape.data):
         if tape.final:
+            tape.starved = True
             return -1
         yield
     return tape.data[tape.look]
+
+
+def peek_behind_space(tape: Tape) -> Steps[int]:
+    """The next byte that is no white space, or -1 at the end."""
+    yield from space(tape)
+    return (yield from peek(tape))
 
 
 def shared_start(tape: Tape, pad: bytes) -> Steps[None]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.messages import Diagnostic, FinishReason, Message, ToolCall, from_json, to_json
+from dovetail.parsing.codes import Code
 from dovetail.parsing.events import Event, Region
 from dovetail.parsing.partial_json import best_effort
 from dovetail.parsing.signs import PLAIN
@@ -46,6 +47,7 @@ class Teller:
         "_calls",
         "_content",
         "_diagnostics",
+        "_is_garbled",
         "_pass_on",
         "_pass_region",
         "_reasoning",
@@ -69,6 +71,7 @@ class Teller:
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
         self._diagnostics: list[Diagnostic] = []
+        self._is_garbled = False
 
     # Telling.
 
@@ -98,11 +101,20 @@ class Teller:
         tape = self.tape
         if not tape.final and tape.look == len(tape.data):
             tape.look = _whole_characters(tape.data, tape.at)
-        return self.decode(tape.data[tape.at : tape.look])
+        return self.decode(tape.data[tape.at : tape.look], tape.at)
 
-    def decode(self, data: bytearray) -> str:
-        """Bytes of the tape as text; what is not UTF-8 becomes replacement characters."""
-        return data.translate(PLAIN).decode("utf-8", "replace")
+    def decode(self, data: bytearray, at: int) -> str:
+        """Bytes that stand at this place of the tape as text; what is not UTF-8 becomes replacement characters."""
+        plain = data.translate(PLAIN)
+        try:
+            return plain.decode()
+        except UnicodeDecodeError as error:
+            if not self._is_garbled:
+                # Only the first one is noted: how many there are depends on how the output was cut.
+                self._is_garbled = True
+                here = self.tape.base + at + error.start
+                self.diagnose("encoding", "these bytes are not UTF-8", here, here + 1)
+            return plain.decode("utf-8", "replace")
 
     def json(self, text: str) -> None:
         """What has been looked at says this in the arguments of the open call."""
@@ -113,7 +125,7 @@ class Teller:
     def let_pass(self, pattern: re.Pattern[str], region: Region) -> None:
         """Until the reader is asked again, chunks in which the pattern is not found are text of this region."""
         if self.tape.at == len(self.tape.data):
-            self.passes = pattern.search
+            self.passes = self.tape.turn_ends.beside(pattern).search
             self._pass_region = region
             self._pass_on = self._parts(region).append
 
@@ -188,7 +200,7 @@ class Teller:
         self.call = None
         self._region = ""
 
-    def diagnose(self, code: str, problem: str, start: int | None = None, end: int | None = None) -> None:
+    def diagnose(self, code: Code, problem: str, start: int | None = None, end: int | None = None) -> None:
         """Note a problem, by default with what has been looked at."""
         tape = self.tape
         if len(self._diagnostics) < MAX_DIAGNOSTICS:
@@ -207,6 +219,11 @@ class Teller:
             finish_reason,
             tuple(self._diagnostics),
         )
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """What was noted so far."""
+        return self._diagnostics
 
     @property
     def has_calls(self) -> bool:

@@ -39,7 +39,8 @@ def escaped_text(teller: Teller, stops: Stops, passes: re.Pattern[str]) -> Steps
             teller.escaped()
             tape.look = found.end()
             return True
-        tape.look = len(tape.data) if tape.final else stops.held(tape.data, tape.at)
+        held = len(tape.data) if tape.final else stops.held(tape.data, tape.at)
+        tape.look = min(held, tape.before_turn_end())
         teller.escaped()
         if tape.final:
             return False
