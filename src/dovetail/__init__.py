@@ -11,7 +11,7 @@ prompt + schema + tools --run--> a model works through the tools --> a value tha
 """
 
 from dovetail import dialects, formats
-from dovetail.agent.api import RunError, RunOptions, RunResult, run, run_async
+from dovetail.agent.api import RunError, RunOptions, RunResult, run, run_async, run_events
 from dovetail.dialects import Dialect, UnprovenWarning
 from dovetail.dialects.registry import (
     get_builtin_structural_tag,
@@ -101,4 +101,5 @@ __all__ = [
     "register_model_structural_tag",
     "run",
     "run_async",
+    "run_events",
 ]

@@ -1,11 +1,13 @@
-"""Runs under random signals, provider faults and failing hooks: `python -m tests.agent.chaos 1000`.
+"""Runs under random signals, provider faults, dying servers, full disks, slow input and failing hooks.
 
+`python -m tests.agent.chaos 1000` makes a thousand, and tells how long after its limit or its first signal each ended.
 After each run: an exit code that is documented, exactly one result that agrees with it, one result for each call, an
 answer that fits, a transcript of whole lines without the payload, and no process left behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -15,7 +17,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,27 +91,102 @@ def hooks(chance: random.Random) -> dict[str, Any]:
     }
 
 
-def one(warm: Warm, seed: int) -> str:
+@dataclass
+class Ended:
+    """How a run ended, and how many seconds after the moment at which it had to."""
+
+    seed: int
+    reason: str
+    late_s: float
+
+
+def servers(chance: random.Random) -> dict[str, Any]:
+    """Tool servers: mostly none, else one that works, fails, hangs or dies."""
+    script = str(Path(__file__).with_name("mcp_server.py"))
+    commands = [
+        [sys.executable, script, "stdio"],
+        ["sh", "-c", "exit 1"],
+        ["sh", "-c", "trap '' TERM; sleep 600 & sleep 600"],
+        ["sh", "-c", "sleep 0.2; kill -9 $$"],
+    ]
+    command, *arguments = chance.choice(commands)
+    return {"odd": {"command": command, "args": arguments}} if chance.random() < 0.3 else {}
+
+
+def feed(chance: random.Random) -> tuple[int, Callable[[], None]]:
+    """Standard input that comes slowly and may never end; its descriptor, and how to let it go."""
+    reading, writing = os.pipe()
+    pieces, ends, pause = chance.randrange(4), chance.random() < 0.7, chance.random() * 0.5
+    over = threading.Event()
+
+    def write() -> None:
+        for _ in range(pieces):
+            with contextlib.suppress(OSError):
+                os.write(writing, b"data @.env ")
+            over.wait(pause)
+        if not ends:
+            over.wait()
+        os.close(writing)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+
+    def close() -> None:
+        os.close(reading)
+        over.set()
+        thread.join()
+
+    return reading, close
+
+
+def one(warm: Warm, seed: int) -> Ended:
     """One run; how it ended, or AssertionError."""
     chance = random.Random(seed)
     form = chance.choice(["text", "json", "stream-json"])
-    with tempfile.TemporaryDirectory() as folder, ScriptedServer(script(chance)) as server:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        server = stack.enter_context(ScriptedServer(script(chance)))
         bench = Bench(warm, Path(folder))
         bench.env[_MARK] = str(seed)
         bench.write("a.txt")
-        bench.settings(hooks=hooks(chance))
-        flags = ["-y", "--max-session-turns", "6", "--max-wall-time", str(chance.choice([1, 2, 4]))]
+        bench.write(".env", "KEY=1")
+        bench.settings(hooks=hooks(chance), mcpServers=servers(chance))
+        limit_s = chance.choice([1, 2, 4])
+        flags = ["-y", "--max-session-turns", "6", "--max-wall-time", str(limit_s), "--max-retries", "2"]
         flags += ["--include-partial-messages"] if form == "stream-json" and chance.random() < 0.5 else []
-        running = bench.start(server, *flags, form=form)
+        streams: dict[str, Any] = {}
+        if chance.random() < 0.2:
+            streams["stdin_descriptor"], close = feed(chance)
+            stack.callback(close)
+        is_full = chance.random() < 0.1
+        if is_full:
+            streams["stdout"] = stack.enter_context(open("/dev/full", "wb")).fileno()
+        due = time.monotonic() + limit_s
+        running = bench.start(server, *flags, form=form, **streams)
+        if chance.random() < 0.1:
+            time.sleep(chance.random() * 1.5)
+            server.die()
         if chance.random() < 0.5:
             time.sleep(chance.random() * 1.5)
+            due = min(due, time.monotonic())
             for _ in range(chance.choice([1, 1, 2])):
                 running.send(chance.choice([signal.SIGINT, signal.SIGTERM]))
         finished = running.finish()
+        late_s = time.monotonic() - due
         try:
-            return check(bench, finished, form, seed)
+            reason = check_full(finished, seed) if is_full else check(bench, finished, form, seed)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}\n{finished}") from error
+        return Ended(seed, reason, late_s)
+
+
+def check_full(finished: Finished, seed: int) -> str:
+    """What must hold after a run whose standard output is a full disk."""
+    assert finished.code in CODES | {1, -signal.SIGINT, -signal.SIGTERM}
+    assert finished.code != 0
+    assert "Traceback" not in finished.stderr
+    assert [] == leftovers(seed)
+    return f"full disk, exit {finished.code}"
 
 
 def check(bench: Bench, finished: Finished, form: str, seed: int) -> str:
@@ -169,12 +248,12 @@ def _marked(mark: str) -> list[str]:
     return found
 
 
-def run(count: int, first_seed: int = 0, workers: int = 3) -> Counter[str]:
-    """So many runs; how many ended in which way."""
+def run(count: int, first_seed: int = 0, workers: int = 3) -> list[Ended]:
+    """So many runs."""
     warm = Warm()
     try:
         with ThreadPoolExecutor(workers) as pool:
-            return Counter(pool.map(lambda seed: one(warm, seed), range(first_seed, first_seed + count)))
+            return list(pool.map(lambda seed: one(warm, seed), range(first_seed, first_seed + count)))
     finally:
         warm.close()
 
@@ -182,6 +261,11 @@ def run(count: int, first_seed: int = 0, workers: int = 3) -> Counter[str]:
 if __name__ == "__main__":
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     began = time.monotonic()
-    for ending, times in run(size, *map(int, sys.argv[2:3])).most_common():
-        print(f"{times:6} {ending}")
+    endings = run(size, *map(int, sys.argv[2:4]))
+    for reason, times in Counter(ended.reason for ended in endings).most_common():
+        print(f"{times:6} {reason}")
+    share = sum(ended.late_s <= 2 for ended in endings) / size
     print(f"{size} runs in {time.monotonic() - began:.0f} s")
+    print(f"{share:.1%} ended within 2 s of their limit or signal; the latest:")
+    for ended in sorted(endings, key=lambda ended: -ended.late_s)[:5]:
+        print(f"{ended.late_s:6.2f} s  seed {ended.seed}  {ended.reason}")

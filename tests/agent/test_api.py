@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from pydantic import BaseModel, field_validator
 
 import dovetail as dt
+from dovetail.agent.output import event_schema
 from tests.agent.scripted import ScriptedProvider
 from tests.agent.servers import Call, Reply
+from tests.agent.warm import ROOT
 
 
 class Finding(BaseModel):
@@ -153,3 +158,97 @@ def test_built_in_tools_work_in_the_workspace(tmp_path: Path) -> None:
     assert "a.py" in told["g"]
     assert "not found" in told["w"]  # writing is not offered unless the mode or a rule allows it
     assert {"files": ["a.py"]} == result.value
+
+
+# The events of a run.
+
+
+def test_events_come_as_they_happen_and_end_with_the_result() -> None:
+    provider = ScriptedProvider([Reply("I look.", Call("mystery", {}, "m")), so({"x": 1})])
+
+    async def main() -> list[dict[str, Any]]:
+        seen = []
+        async for event in dt.run_events("x", schema=Point, provider=provider):
+            seen.append(event)
+            if len(seen) == 2:
+                assert 1 == len(provider.requests)  # the run goes on while its events are read
+        return seen
+
+    events = asyncio.run(main())
+    assert ["system", "assistant", "assistant", "user", "assistant", "user", "result"] == [e["type"] for e in events]
+    assert {"x": 1} == events[-1]["structured_result"]
+    assert all(jsonschema_rs.validator_for(event_schema()).is_valid(event) for event in events)
+
+
+def test_a_run_that_fails_ends_its_events_with_the_result() -> None:
+    async def main() -> list[dict[str, Any]]:
+        return [event async for event in dt.run_events("x", schema=Point, provider=ScriptedProvider([]), max_turns=0)]
+
+    assert "max_turns" == asyncio.run(main())[-1]["termination_reason"]
+
+
+def test_who_leaves_the_events_early_ends_the_run() -> None:
+    provider = ScriptedProvider([Reply("slow", pace_s=60)])
+
+    async def main() -> None:
+        events = dt.run_events("x", schema=Point, provider=provider)
+        assert "init" == (await anext(events))["subtype"]
+        await events.aclose()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def test_a_callback_hears_the_pieces_of_replies() -> None:
+    kinds: list[str] = []
+    provider = ScriptedProvider([so({"x": 1})])
+    options: Any = {"on_event": lambda event: kinds.append(event["type"]), "partial_messages": True}
+    dt.run("x", schema=Point, provider=provider, **options)
+    assert "stream_event" in kinds
+    assert "result" == kinds[-1]
+
+
+def test_functions_of_one_reply_run_side_by_side() -> None:
+    together = threading.Barrier(3, timeout=20)
+
+    def meet(number: int) -> int:
+        """Wait for the others."""
+        together.wait()
+        return number
+
+    calls = [Call("meet", {"number": number}, f"m{number}") for number in range(3)]
+    provider = ScriptedProvider([Reply(*calls), so({"x": 1})])
+    assert 1 == dt.run("x", schema=Point, tools=[meet], provider=provider).value.x
+    assert ["0", "1", "2"] == [result.content for result in provider.requests[1].turns[-1].results]  # type: ignore[union-attr]
+
+
+def test_settings_servers_and_sessions_are_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_HOME", str(tmp_path / "home"))
+    blocked = {"matcher": "glob", "hooks": [{"type": "command", "command": "echo not that >&2; exit 2"}]}
+    script = [Reply(Call("glob", {"pattern": "*"}, "g")), Reply(Call("add", {"a": 1, "b": 2}, "h")), so({"x": 1})]
+    provider = ScriptedProvider(script)
+    server = {"command": sys.executable, "args": [str(ROOT / "tests/agent/mcp_server.py"), "stdio"]}
+    options: Any = {"workspace": tmp_path, "settings": {"hooks": {"PreToolUse": [blocked]}}, "record": True}
+    options |= {"mcp_servers": {"s": server | {"trust": True}}}
+    result = dt.run("first", schema=Point, provider=provider, **options)
+    assert "not that" in str(provider.requests[1].turns[-1])
+    assert "3" in str(provider.requests[2].turns[-1])
+    again = ScriptedProvider([so({"x": 2})])
+    assert 2 == dt.run("second", schema=Point, provider=again, workspace=tmp_path, session=result.session_id).value.x
+    assert "first" in str(again.requests[0].turns[0])
+
+
+def test_a_run_may_cost_only_so_much() -> None:
+    provider = ScriptedProvider([Reply(Call("mystery", {"n": n}, f"m{n}")) for n in range(9)])
+    prices = {"scripted": {"input": 1000.0, "output": 1000.0}}
+    with pytest.raises(dt.RunError) as error:
+        dt.run("x", schema=Point, provider=provider, prices=prices, max_cost_usd=0.03)
+    assert ("max_cost", 2) == (error.value.reason, len(provider.requests))
+    with pytest.raises(dt.InputError, match="prices"):
+        dt.run("x", schema=Point, provider=provider, max_cost_usd=1)
+
+
+def test_without_a_model_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_MODEL", "ANTHROPIC_MODEL", "GEMINI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(dt.DovetailError, match="no model is named"):
+        dt.run("x", schema=Point)

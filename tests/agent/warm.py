@@ -23,8 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
+
+from dovetail.agent.output import event_schema
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 _ZYGOTE = "from tests.agent.warm import serve; serve()"
+_EVENTS = jsonschema_rs.validator_for(event_schema())
 _MAIN = "from dovetail.cli import main; main(prog_name='dovetail')"
 
 
@@ -40,10 +45,12 @@ class Finished:
     def messages(self) -> list[dict[str, Any]]:
         """The messages of json or stream-json output."""
         text = self.stdout.strip()
-        if text.startswith("["):
-            messages: list[dict[str, Any]] = json.loads(text)
-            return messages
-        return [json.loads(line) for line in text.splitlines()]
+        whole = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+        messages: list[dict[str, Any]] = whole
+        for message in messages:
+            if not _EVENTS.is_valid(message):
+                raise AssertionError(f"no such event is documented: {message}")
+        return messages
 
     @property
     def result(self) -> dict[str, Any]:
@@ -99,6 +106,13 @@ class Running:
             assert time.monotonic() < end, f"{text!r} did not come: {self.output()}"
             time.sleep(0.01)
 
+    def wait_for_stderr(self, text: str, limit_s: float = 30.0) -> None:
+        """Wait until it has said this on standard error."""
+        end = time.monotonic() + limit_s
+        while text not in (said := Path(self._files[1].name).read_text()):
+            assert time.monotonic() < end, f"{text!r} was not said: {said}"
+            time.sleep(0.01)
+
     def finish(self) -> Finished:
         code = self._status()
         texts = [Path(file.name).read_text() for file in self._files]
@@ -120,14 +134,21 @@ class Warm:
         self._socket = ours
 
     def start(
-        self, *arguments: str, env: Mapping[str, str], cwd: Path, stdin: str | None = None, stdout: int | None = None
+        self,
+        *arguments: str,
+        env: Mapping[str, str],
+        cwd: Path,
+        stdin: str | None = None,
+        stdout: int | None = None,
+        stdin_descriptor: int | None = None,
     ) -> Running:
-        """Run `dovetail` with these arguments; stdin is empty unless it is given."""
+        """Run `dovetail` with these arguments; stdin is empty unless it is given, as text or as a descriptor."""
         files = (tempfile.NamedTemporaryFile("w+"), tempfile.NamedTemporaryFile("w+"))  # noqa: SIM115
         given = tempfile.TemporaryFile("w+")  # noqa: SIM115
         given.write(stdin or "")
         given.seek(0)
-        streams = [given.fileno(), files[0].fileno() if stdout is None else stdout, files[1].fileno()]
+        reads = given.fileno() if stdin_descriptor is None else stdin_descriptor
+        streams = [reads, files[0].fileno() if stdout is None else stdout, files[1].fileno()]
         order = {"arguments": list(arguments), "env": dict(env), "cwd": str(cwd)}
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         descriptors = array.array("i", [*streams, theirs.fileno()])

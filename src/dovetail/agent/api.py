@@ -5,7 +5,7 @@ Everything heavy is imported when a run starts, so that the names cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from dovetail.agent.contract import Contract
     from dovetail.agent.loop import Limits, Run
     from dovetail.agent.permissions import Rules, ToolFlags
-    from dovetail.agent.protocols import Hooks, Provider, Tool
+    from dovetail.agent.protocols import Hooks, Provider, Recorder, Tool
+    from dovetail.agent.providers.catalog import Catalog
     from dovetail.agent.sandbox import SandboxChoice
-    from dovetail.agent.types import ApprovalMode
+    from dovetail.agent.settings import Settings
+    from dovetail.agent.types import ApprovalMode, Effort, Turn
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -60,7 +62,12 @@ class RunError(DovetailError):
 
 
 class RunOptions(TypedDict, total=False):
-    """What a run may be told besides its prompt and schema; the defaults are those of the command line."""
+    """What a run may be told besides its prompt and schema; the defaults are those of the command line.
+
+    `settings` is what a settings file would say, hooks and rules included; files are not read. `record` keeps a
+    transcript, and `session` goes on with one, by its id or title. `on_event` is called with each message of the event
+    stream as it comes; `partial_messages` adds the pieces of replies.
+    """
 
     tools: Sequence[Tool | Callable[..., Any]]
     builtin_tools: bool
@@ -79,8 +86,27 @@ class RunOptions(TypedDict, total=False):
     max_wall_time_s: float
     max_tool_calls: int
     max_structured_retries: int
+    max_tokens_total: int
+    max_cost_usd: float
+    prices: Mapping[str, Mapping[str, float]]
+    max_output_tokens: int
+    temperature: float
+    effort: Effort
+    timeout_s: float
+    max_retries: int
+    fallback_model: str
     system_prompt: str
+    append_system_prompt: str
+    images: Sequence[str | Path]
+    add_dirs: Sequence[str | Path]
+    context_files: bool
+    mcp_servers: Mapping[str, Mapping[str, Any]]
+    settings: Mapping[str, Any]
+    session: str
+    record: bool
     hooks: Hooks
+    on_event: Callable[[dict[str, Any]], None]
+    partial_messages: bool
 
 
 @overload
@@ -146,10 +172,6 @@ async def run_async(
     **options: Unpack[RunOptions],
 ) -> RunResult[Any]:
     """The same as `run`, for coroutines; cancelling it ends the run."""
-    unknown = options.keys() - RunOptions.__optional_keys__
-    if unknown:
-        known = ", ".join(sorted(RunOptions.__optional_keys__))
-        raise InputError(f"run has no option {min(unknown)!r}", "", f"use one of {known}")
     contract, convert = _contract(schema, validate)
     async with AsyncExitStack() as stack:
         run = await _assembled(prompt, contract, options, stack)
@@ -167,6 +189,45 @@ async def run_async(
     if ending.is_error:
         raise RunError(ending.message, result)
     return result
+
+
+async def run_events(
+    prompt: str,
+    *,
+    schema: Any = None,
+    validate: Callable[[Any], Any] | None = None,
+    **options: Unpack[RunOptions],
+) -> AsyncIterator[dict[str, Any]]:
+    """The messages of a run as they come; the last one is the result, of a run that failed, too.
+
+    They are those of `--output-format stream-json`, and `dovetail.agent.output.event_schema()` describes them. Leaving
+    the loop early ends the run.
+    """
+    import asyncio
+
+    contract, _ = _contract(schema, validate)
+    events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    also = options.get("on_event")
+
+    def hear(event: dict[str, Any]) -> None:
+        if also is not None:
+            also(event)
+        events.put_nowait(event)
+
+    async with AsyncExitStack() as stack:
+        run = await _assembled(prompt, contract, {**options, "on_event": hear}, stack)
+        running = asyncio.create_task(run.execute())
+        try:
+            while True:
+                getting = asyncio.ensure_future(events.get())
+                await asyncio.wait((getting, running), return_when=asyncio.FIRST_COMPLETED)
+                if not getting.done() and events.empty():
+                    getting.cancel()
+                    break
+                yield await getting
+        finally:
+            run.interrupt()
+            await running
 
 
 def _contract(schema: Any, validate: Callable[[Any], Any] | None) -> tuple[Contract | None, Callable[[Any], Any]]:
@@ -202,33 +263,113 @@ def _contract(schema: Any, validate: Callable[[Any], Any] | None) -> tuple[Contr
 
 
 async def _assembled(prompt: str, contract: Contract | None, options: RunOptions, stack: AsyncExitStack) -> Run:
-    import uuid
-
+    from dovetail.agent.context_files import context_files, instructions
+    from dovetail.agent.hooks import CommandHooks, HookSession
+    from dovetail.agent.images import read_image
     from dovetail.agent.loop import Parts, Plan, Run
-    from dovetail.agent.loop.nothing import NoHooks, NoRecorder, NoTelemetry
+    from dovetail.agent.loop.nothing import NoTelemetry
+    from dovetail.agent.options import check_prices
     from dovetail.agent.output import Output, Sink
     from dovetail.agent.permissions import Rules
-    from dovetail.agent.settings import Settings
+    from dovetail.agent.settings import dovetail_home
 
+    unknown = options.keys() - RunOptions.__optional_keys__
+    if unknown:
+        known = ", ".join(sorted(RunOptions.__optional_keys__))
+        raise InputError(f"run has no option {min(unknown)!r}", "", f"use one of {known}")
     workspace = Path(options.get("workspace", ".")).resolve()
     if not workspace.is_dir():
         raise InputError(f"there is no directory {workspace}", "workspace", "give a directory that exists")
+    settings, limits, catalog = _settings(options), _limits(options), _catalog(options)
     given = _tools(options)
     provider = _provider(options, stack)
-    session_id = str(uuid.uuid4())
-    rules = Rules.of(Settings(), _tool_flags(options, given), workspace)
-    tools = [*given, *(_builtin(options, rules, stack) if options.get("builtin_tools", True) else [])]
+    check_prices(limits, catalog, provider.model)
+    rules = Rules.of(settings, _tool_flags(options, given), workspace)
+    recorder, history = _session(options, workspace, contract)
+    stack.callback(recorder.close)
+    session = HookSession(recorder.session_id, recorder.path, workspace, rules.mode)
+    servers = await _servers(settings, workspace, stack)
+    built_in = _builtin(options, rules, stack) if options.get("builtin_tools", True) else []
+    tools = [*given, *built_in, *servers]
     rules.check_names([tool.name for tool in tools])
+    files = context_files(workspace, dovetail_home(), rules) if options.get("context_files") else {}
     parts = Parts(
         provider=provider,
         permissions=rules,
-        hooks=options.get("hooks") or NoHooks(),
-        recorder=NoRecorder(session_id),
+        hooks=options.get("hooks") or CommandHooks(settings, session),
+        recorder=recorder,
         telemetry=NoTelemetry(),
-        output=Output("json", Sink(None), session_id, provider.model),
+        output=Output(
+            "json",
+            Sink(None),
+            recorder.session_id,
+            provider.model,
+            options.get("partial_messages", False),
+            options.get("on_event", lambda _: None),
+        ),
     )
-    plan = Plan(prompt, workspace, contract, _limits(options), system_prompt=options.get("system_prompt"))
+    plan = Plan(
+        prompt,
+        workspace,
+        contract,
+        limits,
+        images=tuple(read_image(Path(path)) for path in options.get("images", ())),
+        system_prompt=options.get("system_prompt"),
+        append_system_prompt="\n\n".join(filter(None, (instructions(files), options.get("append_system_prompt", "")))),
+        history=history,
+        catalog=catalog,
+    )
     return Run(plan, parts, tools)
+
+
+def _settings(options: RunOptions) -> Settings:
+    """The settings of a run: those that are given, with its folders and servers."""
+    from dovetail.agent.settings import settings_of
+
+    given = dict(options.get("settings", {}))
+    if "add_dirs" in options:
+        folders = [str(Path(folder).resolve()) for folder in options["add_dirs"]]
+        given["context"] = {**given.get("context", {}), "includeDirectories": folders}
+    if "mcp_servers" in options:
+        given["mcpServers"] = {name: dict(server) for name, server in options["mcp_servers"].items()}
+    return settings_of(given)
+
+
+def _session(options: RunOptions, workspace: Path, contract: Contract | None) -> tuple[Recorder, tuple[Turn, ...]]:
+    """The transcript of the run, where one is kept, and what was said before."""
+    import uuid
+
+    from dovetail.agent.loop.nothing import NoRecorder
+    from dovetail.agent.recording import Sessions
+
+    sessions, redacts = Sessions(workspace), contract is not None
+    if "session" in options:
+        transcript, history = sessions.resume(sessions.find(options["session"]), redacts=redacts)
+        return transcript, tuple(history)
+    if options.get("record", False):
+        return sessions.new(redacts=redacts), ()
+    return NoRecorder(str(uuid.uuid4())), ()
+
+
+async def _servers(settings: Settings, workspace: Path, stack: AsyncExitStack) -> Sequence[Tool]:
+    if not settings.mcp_servers:
+        return ()
+    from dovetail.agent.mcp import connect_servers
+
+    connected = connect_servers(
+        settings.mcp_servers, workspace, allowed=settings.mcp.allowed, excluded=settings.mcp.excluded
+    )
+    servers = await stack.enter_async_context(connected)
+    failed = [state for state in servers.states if state.status == "failed"]
+    if failed:  # nobody reads a warning here
+        raise InputError(f"the MCP server {failed[0].name!r} cannot be used: {failed[0].problem}", "mcp_servers")
+    return servers.tools
+
+
+def _catalog(options: RunOptions) -> Catalog:
+    from dovetail.agent.providers.catalog import Catalog, rows_of
+
+    return Catalog(rows_of(options.get("prices", {}), "prices"))
 
 
 def _builtin(options: RunOptions, rules: Rules, stack: AsyncExitStack) -> list[Tool]:
@@ -274,6 +415,12 @@ def _provider(options: RunOptions, stack: AsyncExitStack) -> Provider:
             base_url=options.get("base_url", ""),
             api_key=options.get("api_key", ""),
             seed=options.get("seed"),
+            timeout_s=options.get("timeout_s", 600.0),
+            max_retries=options.get("max_retries", 5),
+            max_output_tokens=options.get("max_output_tokens"),
+            temperature=options.get("temperature"),
+            effort=options.get("effort"),
+            fallback_model=options.get("fallback_model", ""),
         )
     )
     stack.push_async_callback(provider.close)
@@ -288,4 +435,6 @@ def _limits(options: RunOptions) -> Limits:
         max_wall_time_s=options.get("max_wall_time_s", -1),
         max_tool_calls=options.get("max_tool_calls", -1),
         max_structured_retries=options.get("max_structured_retries", 10),
+        max_tokens_total=options.get("max_tokens_total", -1),
+        max_cost_usd=options.get("max_cost_usd", -1),
     )

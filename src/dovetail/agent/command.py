@@ -4,77 +4,154 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import sys
+import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
+from dovetail.agent.context_files import context_files, instructions
 from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.endings import CANCELLED, Ending, HaltError
-from dovetail.agent.flags import Flags
+from dovetail.agent.exporting import close_in_time, export
+from dovetail.agent.flags import ConflictError, Flags
 from dovetail.agent.hooks import CommandHooks, HookSession, check_matchers
-from dovetail.agent.loop import Limits, Parts, Plan, Run
-from dovetail.agent.loop.budget import parse_count, parse_duration
+from dovetail.agent.loop import Parts, Plan, Run
+from dovetail.agent.loop.budget import UNLIMITED
 from dovetail.agent.loop.nothing import NoRecorder
 from dovetail.agent.loop.run import unexpected
 from dovetail.agent.mcp import Servers, connect_servers, state_messages
 from dovetail.agent.mentions import expand_mentions
-from dovetail.agent.output import Output, Sink
+from dovetail.agent.options import catalog_of, check_prices, limits_of, provider_options
+from dovetail.agent.output import Output, Sink, answer_of
 from dovetail.agent.output.writers import Format
 from dovetail.agent.permissions import Rules, ToolFlags
+from dovetail.agent.prompt import Prompt, read_prompt
 from dovetail.agent.protocols import Recorder, Tool
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
 from dovetail.agent.sandbox import Sandbox, SandboxChoice, SandboxError, open_sandbox
-from dovetail.agent.settings import Settings, load_settings, read_mcp_config
+from dovetail.agent.settings import Settings, dovetail_home, load_settings, read_mcp_config
+from dovetail.agent.stopping import Stop
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
-from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ProviderOptions, ToolLimits, Turn
+from dovetail.agent.tools.text import write_whole
+from dovetail.agent.types import STRUCTURED_OUTPUT, AuthenticationError, ToolError, ToolLimits, Turn
 from dovetail.errors import DovetailError, InputError
 
-CLOSING_S = 5.0
+CLOSING_S = 2.0
 
 
-async def execute(flags: Flags, prompt: str) -> int:
-    """Do what the flags say, print it, and return the exit code."""
-    interrupt = _Interrupt()
-    sink = Sink(sys.stdout.buffer)
-    form: Format = flags.output_format or "text"
-    with interrupt.listening():
+async def execute(flags: Flags) -> int:
+    """Do what the flags say, print it, and return the exit code; ConflictError where there is nothing to do."""
+    told = _Told(flags)
+    stop = Stop(told.tell, told.lock.locked)
+    with stop.listening():
         async with AsyncExitStack() as stack:
-            try:
-                plan = _Assembly(flags, prompt)
-                form = plan.form
-                run = await plan.assemble(stack, sink)
-                interrupt.run = run
-                ending = await run.execute()
-            except asyncio.CancelledError:
-                ending = _stillborn(Ending("cancelled", CANCELLED), form, sink)
-            except HaltError as halt:
-                ending = _stillborn(Ending(halt.reason, halt.message), form, sink)
-            except AuthenticationError as error:
-                ending = _stillborn(Ending("authentication", error.problem), form, sink)
-            except SessionError as error:
-                ending = _stillborn(Ending("session_error", str(error)), form, sink)
-            except DovetailError as error:
-                ending = _stillborn(Ending("configuration", str(error)), form, sink)
-            except Exception as error:
-                ending = _stillborn(unexpected(error), form, sink)
-            interrupt.over = True
+            ending = await _ended(flags, told, stop, stack)
+            stop.told(told.tell(ending))
             await _closed(stack)
-    _tell(ending, form)
-    return ending.kind.exit_code
+            await stop.let_go()
+    return stop.code
+
+
+async def _ended(flags: Flags, told: _Told, stop: Stop, stack: AsyncExitStack) -> Ending:
+    """Run to the one ending."""
+    try:
+        told.prepare()
+        plan = _Assembly(flags)
+        told.form = plan.form
+        stop.limit(plan.limits.max_wall_time_s)
+        prompt = await read_prompt(flags, sys.stdin, plan.warn)
+        run = await plan.assemble(prompt, stack, told.sink)
+        told.run = run
+        stop.begin(run)
+        return await run.execute()
+    except ConflictError:
+        raise
+    except asyncio.CancelledError:
+        return stop.cause
+    except HaltError as halt:
+        return Ending(halt.reason, halt.message)
+    except AuthenticationError as error:
+        return Ending("authentication", error.problem)
+    except SessionError as error:
+        return Ending("session_error", str(error))
+    except DovetailError as error:
+        return Ending("configuration", str(error))
+    except Exception as error:
+        return unexpected(error)
+
+
+class _Told:
+    """What the user has been told: exactly one result, and on stderr why it is none."""
+
+    def __init__(self, flags: Flags) -> None:
+        self.form: Format = flags.output_format or "text"
+        self.sink = Sink(sys.stdout.buffer)
+        self.run: Run | None = None
+        self.lock = threading.Lock()
+        self._code: int | None = None
+        self._file = None if flags.output_file is None else Path.cwd() / Path(flags.output_file).expanduser()
+
+    def prepare(self) -> None:
+        """Make sure that the answer can be written, and that what an earlier run wrote is not taken for it."""
+        if self._file is None:
+            return
+        if self._file.is_dir() or not self._file.parent.is_dir():
+            raise InputError(f"--output-file: {self._file} cannot be a file", "", "name a file in a folder that exists")
+        if self._file.is_file():
+            self._file.unlink()
+
+    def tell(self, ending: Ending) -> int:
+        """Tell how it ended, and return the exit code; what never began has its one result all the same.
+
+        The first ending is the one that counts: whoever comes later, from another thread, waits for it to be told.
+        """
+        with self.lock:
+            self._code = self._tell(ending) if self._code is None else self._code
+            return self._code
+
+    def _tell(self, ending: Ending) -> int:
+        if self.run is None:
+            Output(self.form, self.sink, str(uuid.uuid4()), "").result(ending, {})
+        else:
+            ending = self.run.cut_short(ending)
+        problem = "" if ending.is_error else self.sink.problem or self._keep(ending)
+        if problem:
+            ending = Ending("output_error", f"The answer could not be written: {problem}.")
+        if ending.is_error:
+            self._explain(ending)
+        return ending.kind.exit_code
+
+    def _keep(self, ending: Ending) -> str:
+        """Write the answer to the file that it shall be in; the problem in words."""
+        if self._file is None:
+            return ""
+        try:
+            data = f"{answer_of(ending)}\n".encode("utf-8", "replace")
+            if self._file.exists():  # a pipe or a device
+                self._file.write_bytes(data)
+            else:
+                write_whole(self._file, data)
+        except (OSError, ToolError) as error:
+            return f"{self._file}: {getattr(error, 'strerror', None) or error}"
+        return ""
+
+    def _explain(self, ending: Ending) -> None:
+        if self.form == "json":
+            error = {"type": ending.kind.error, "message": ending.message, "code": ending.kind.exit_code}
+            warn(json.dumps({"error": error}, indent=2, ensure_ascii=False))
+        else:
+            warn(ending.message)
 
 
 def cancelled(flags: Flags) -> int:
     """The end of a run that was interrupted before it could listen."""
-    form: Format = flags.output_format or "text"
-    ending = _stillborn(Ending("cancelled", CANCELLED), form, Sink(sys.stdout.buffer))
-    _tell(ending, form)
-    return ending.kind.exit_code
+    ending = Ending("cancelled", CANCELLED)
+    return _Told(flags).tell(ending)
 
 
 async def _closed(stack: AsyncExitStack) -> None:
@@ -88,61 +165,8 @@ async def _closed(stack: AsyncExitStack) -> None:
 
 def warn(text: str) -> None:
     """Say something on stderr, which nobody parses."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
-
-
-def _stillborn(ending: Ending, form: Format, sink: Sink) -> Ending:
-    """A run that never began still has its one result."""
-    Output(form, sink, str(uuid.uuid4()), "").result(ending, {})
-    return ending
-
-
-def _tell(ending: Ending, form: Format) -> None:
-    if not ending.is_error:
-        return
-    if form == "json":
-        error = {"type": ending.kind.error, "message": ending.message, "code": ending.kind.exit_code}
-        warn(json.dumps({"error": error}, indent=2, ensure_ascii=False))
-    else:
-        warn(ending.message)
-
-
-class _Interrupt:
-    """SIGINT and SIGTERM: they end the run, or what leads up to it."""
-
-    def __init__(self) -> None:
-        self.run: Run | None = None
-        self.over = False
-        self._task = asyncio.current_task()
-        self._arrived = False
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Listen, and let in what the caller has held back."""
-        loop = asyncio.get_running_loop()
-        both = {signal.SIGINT, signal.SIGTERM}
-        for number in both:
-            loop.add_signal_handler(number, self._arrive)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
-        try:
-            yield
-        finally:
-            # What is left to do takes no time; a late signal must not spoil an end that is already told, not even while
-            # the handlers change.
-            signal.pthread_sigmask(signal.SIG_BLOCK, both)
-            for number in both:
-                loop.remove_signal_handler(number)
-                signal.signal(number, lambda *_: None)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
-
-    def _arrive(self) -> None:
-        if self.over:
-            return
-        if self.run is not None:
-            self.run.interrupt()
-        elif not self._arrived and self._task is not None:
-            self._task.cancel()
-        self._arrived = True
+    with suppress(OSError, ValueError):  # a full disk, or nobody who listens: no reason to end a run
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
 
 
 def untrusted_note(unused: Sequence[str]) -> str:
@@ -167,9 +191,9 @@ def sandbox_of(choice: SandboxChoice, rules: Rules, network: bool) -> Sandbox:
 class _Assembly:
     """A run put together from flags, settings and environment; what is wrong with them is found before it runs."""
 
-    def __init__(self, flags: Flags, prompt: str) -> None:
+    def __init__(self, flags: Flags) -> None:
         self.flags = flags
-        self.prompt = prompt
+        self.warn = _say_nothing if flags.quiet else warn
         launch = Path.cwd()
         self.contract = self._contract(launch)
         self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
@@ -178,12 +202,17 @@ class _Assembly:
         plain = flags.bare or flags.safe_mode
         self.settings = load_settings(self.workspace, bare=plain, trust_project=flags.trust_project)
         if self.settings.unused:
-            warn(untrusted_note(self.settings.unused))
+            self.warn(untrusted_note(self.settings.unused))
         if flags.mcp_config is not None:
             servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
             self.settings = self.settings.model_copy(update={"mcp_servers": servers})
+        if flags.add_dir:
+            self.settings = _with_folders(self.settings, launch, flags.add_dir)
+        if flags.add_dir:
+            self.settings = _with_folders(self.settings, launch, flags.add_dir)
         self.form: Format = flags.output_format or self.settings.output.format
-        self.limits = _limits(flags, self.settings)
+        self.limits = limits_of(flags, self.settings)
+        self.catalog = catalog_of(flags, self.settings)
         tool_flags = ToolFlags(
             core=flags.core_tools,
             allowed=flags.allowed_tools,
@@ -195,7 +224,7 @@ class _Assembly:
         )
         self.rules = Rules.of(self.settings, tool_flags, self.workspace)
         for note in self.rules.notes:
-            warn(note)
+            self.warn(note)
         self._check_terminal()
 
     def _contract(self, launch: Path) -> Contract | None:
@@ -206,7 +235,7 @@ class _Assembly:
             flags.json_schema, launch, wrap_root=flags.wrap_root, allow_unknown=flags.allow_unknown_keywords
         )
         for warning in contract.warnings:
-            warn(f"Warning: {warning}")
+            self.warn(f"Warning: {warning}")
         return contract
 
     def _check_terminal(self) -> None:
@@ -223,11 +252,15 @@ class _Assembly:
                 "remove the rule from permissions.deny, permissions.ask, tools.disabled or --exclude-tools",
             )
 
-    async def assemble(self, stack: AsyncExitStack, sink: Sink) -> Run:
+    async def assemble(self, given: Prompt, stack: AsyncExitStack, sink: Sink) -> Run:
         """Connect to the model and to servers, open the transcript, and make the run."""
-        prompt = expand_mentions(self.prompt, self.workspace, self.rules)
-        provider = connect(self._provider_options())
+        typed, images = expand_mentions(given.typed, self.workspace, self.rules)
+        options = provider_options(self.flags, self.settings)
+        provider = connect(options)
         stack.push_async_callback(provider.close)
+        check_prices(self.limits, self.catalog, provider.model, options.fallback_model)
+        if self.settings.telemetry.enabled:
+            stack.push_async_callback(close_in_time, export(self.warn))
         recorder, history = self._session()
         servers = await self._servers(stack)
         stack.callback(recorder.close)
@@ -240,18 +273,23 @@ class _Assembly:
             recorder=recorder,
             telemetry=telemetry_of(self.settings, recorder.session_id, provider.model),
             output=Output(self.form, sink, recorder.session_id, provider.model, self.flags.include_partial_messages),
-            warn=warn,
+            warn=self.warn,
+            note=warn if self.flags.verbose or (sys.stderr.isatty() and not self.flags.quiet) else _say_nothing,
         )
+        files = self._context_files()
         plan = Plan(
-            prompt=prompt,
+            prompt=given.with_typed(typed),
+            images=images,
             workspace=self.workspace,
             contract=self.contract,
-            limits=self.limits,
+            limits=replace(self.limits, max_wall_time_s=UNLIMITED),  # the whole command is timed, not only its run
             tool_limits=self._tool_limits(),
             system_prompt=self.flags.system_prompt,
-            append_system_prompt=self.flags.append_system_prompt,
+            append_system_prompt="\n\n".join(filter(None, (instructions(files), self.flags.append_system_prompt))),
             history=tuple(history),
-            init={"mcp_servers": state_messages(servers.states)},
+            catalog=self.catalog,
+            context_window=self.settings.model.context_window,
+            init={"mcp_servers": state_messages(servers.states), "context_files": list(files)},
         )
         return Run(plan, parts, tools)
 
@@ -272,6 +310,12 @@ class _Assembly:
         check_matchers(self.settings, names, certain=certain)
         return tools
 
+    def _context_files(self) -> dict[str, str]:
+        flags, wanted = self.flags, self.settings.context.files
+        if flags.bare or flags.safe_mode or not (wanted if flags.context_files is None else flags.context_files):
+            return {}
+        return context_files(self.workspace, dovetail_home(), self.rules)
+
     async def _servers(self, stack: AsyncExitStack) -> Servers:
         """The tool servers of settings and flags; one that fails is a warning."""
         named = self.flags.allowed_mcp_server_names
@@ -280,15 +324,17 @@ class _Assembly:
             self.workspace,
             allowed=named or self.settings.mcp.allowed,
             excluded=self.settings.mcp.excluded,
+            warn=self.warn,
         )
         servers = await stack.enter_async_context(connected)
         for warning in servers.warnings:
-            warn(f"Warning: {warning}")
+            self.warn(f"Warning: {warning}")
         return servers
 
     def _session(self) -> tuple[Recorder, list[Turn]]:
         """The transcript to write, and the turns of the session that goes on."""
-        flags, sessions, redacts = self.flags, Sessions(self.workspace), self.contract is not None
+        flags, sessions = self.flags, Sessions(self.workspace)
+        redacts, keeps = self.contract is not None, self.flags.keep_answer or self.settings.general.keep_answers
         records = self.settings.general.chat_recording if flags.chat_recording is None else flags.chat_recording
         known = sessions.find(flags.resume) if flags.resume is not None else None
         if flags.continue_:
@@ -298,39 +344,26 @@ class _Assembly:
         if not records:
             return NoRecorder(flags.session_id or str(uuid.uuid4())), []
         if known is None:
-            return sessions.new(flags.session_id, redacts=redacts), []
+            return sessions.new(flags.session_id, redacts=redacts, keeps_answers=keeps), []
         copy = (flags.session_id or str(uuid.uuid4())) if flags.fork_session else None
-        return sessions.resume(known, redacts=redacts, fork=copy)
-
-    def _provider_options(self) -> ProviderOptions:
-        flags, model = self.flags, self.settings.model
-        return ProviderOptions(
-            name=flags.provider or os.environ.get("DOVETAIL_PROVIDER") or model.provider,
-            model=flags.model or os.environ.get("DOVETAIL_MODEL") or model.name,
-            base_url=flags.base_url or os.environ.get("DOVETAIL_BASE_URL") or model.base_url,
-            seed=flags.seed,
-        )
+        return sessions.resume(known, redacts=redacts, keeps_answers=keeps, fork=copy)
 
     def _tool_limits(self) -> ToolLimits:
-        seconds = self.settings.tools.shell_timeout_seconds
-        return ToolLimits() if seconds is None else ToolLimits(timeout_s=seconds)
+        tools = self.settings.tools
+        limits = ToolLimits(max_output_chars=tools.max_output_chars)
+        return limits if tools.shell_timeout_seconds is None else replace(limits, timeout_s=tools.shell_timeout_seconds)
 
 
-def _limits(flags: Flags, settings: Settings) -> Limits:
-    model = settings.model
-    parallel = os.environ.get("DOVETAIL_MAX_TOOL_CONCURRENCY", "10")
-    if model.max_wall_time_seconds != -1:
-        parse_duration(str(model.max_wall_time_seconds), "settings.json: model.maxWallTimeSeconds")
-    return Limits(
-        max_turns=_count(flags.max_session_turns, "--max-session-turns", model.max_session_turns),
-        max_wall_time_s=parse_duration(flags.max_wall_time) if flags.max_wall_time else model.max_wall_time_seconds,
-        max_tool_calls=_count(flags.max_tool_calls, "--max-tool-calls", model.max_tool_calls),
-        max_structured_retries=_count(flags.max_structured_retries, "--max-structured-retries", 10),
-        max_subagent_depth=flags.max_subagent_depth,
-        max_parallel=max(1, parse_count(parallel, "DOVETAIL_MAX_TOOL_CONCURRENCY", 1000)),
-        max_calls_per_prompt=model.max_tool_calls_per_turn,
-    )
+def _with_folders(settings: Settings, launch: Path, names: Sequence[str]) -> Settings:
+    """The settings with more folders to work in, named from the launch directory."""
+    folders = [(launch / Path(name).expanduser()).resolve() for name in names]
+    absent = next((folder for folder in folders if not folder.is_dir()), None)
+    if absent is not None:
+        raise InputError(f"--add-dir: there is no directory {absent}")
+    known = settings.context.include_directories
+    context = settings.context.model_copy(update={"include_directories": (*known, *map(str, folders))})
+    return settings.model_copy(update={"context": context})
 
 
-def _count(written: str | None, name: str, otherwise: int) -> int:
-    return otherwise if written is None else parse_count(written, name)
+def _say_nothing(_: str) -> None:
+    """Keep quiet."""

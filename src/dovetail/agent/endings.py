@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from dovetail.agent.contract import Repair
 from dovetail.errors import DovetailError
+from dovetail.messages import to_json
 
 Reason = Literal[
     "structured_output",
@@ -24,6 +25,12 @@ Reason = Literal[
     "max_turns",
     "wall_time",
     "tool_calls",
+    "max_tokens_total",
+    "max_cost",
+    "reply_truncated",
+    "reply_refused",
+    "reply_empty",
+    "output_error",
     "cancelled",
 ]
 
@@ -44,9 +51,9 @@ KINDS: dict[Reason, Kind] = {
     "structured_output_missing": Kind(1, _DURING, "StructuredOutputMissingError"),
     "structured_output_retries": Kind(56, "error_max_structured_retries", "StructuredOutputRetriesError"),
     "loop_detected": Kind(1, _DURING, "LoopDetectedError"),
-    "api_error": Kind(1, _DURING, "ApiError"),
+    "api_error": Kind(69, _DURING, "ApiError"),
     "authentication": Kind(1, _DURING, "AuthenticationError"),
-    "internal_error": Kind(1, _DURING, "InternalError"),
+    "internal_error": Kind(70, _DURING, "InternalError"),
     "session_error": Kind(1, _DURING, "SessionError"),
     "input_error": Kind(42, _DURING, "FatalInputError"),
     "configuration": Kind(52, _DURING, "FatalConfigError"),
@@ -54,6 +61,12 @@ KINDS: dict[Reason, Kind] = {
     "max_turns": Kind(53, "error_max_turns", "FatalTurnLimitedError"),
     "wall_time": Kind(55, "error_max_wall_time", "FatalBudgetExceededError"),
     "tool_calls": Kind(55, "error_max_tool_calls", "FatalBudgetExceededError"),
+    "max_tokens_total": Kind(57, "error_max_tokens_total", "FatalBudgetExceededError"),
+    "max_cost": Kind(58, "error_max_cost", "FatalBudgetExceededError"),
+    "reply_truncated": Kind(61, _DURING, "ReplyTruncatedError"),
+    "reply_refused": Kind(62, _DURING, "ReplyRefusedError"),
+    "reply_empty": Kind(63, _DURING, "ReplyEmptyError"),
+    "output_error": Kind(74, _DURING, "OutputError"),
     "cancelled": Kind(130, _DURING, "FatalCancellationError"),
 }
 
@@ -65,6 +78,10 @@ class HaltError(DovetailError):
         super().__init__(message)
         self.reason = reason
         self.message = message
+
+
+class BudgetError(HaltError):
+    """A budget of the whole run is used up: it ends, also where a subagent used it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +112,33 @@ class Ending:
         return self.kind.exit_code != 0
 
 
+def refused_reply(finish: str, text: str) -> HaltError | None:
+    """Why a reply that ended so is no answer, None where it is one."""
+    if finish == "length":
+        return HaltError(
+            "reply_truncated",
+            "The model's reply was cut off by a token limit. Raise it with --max-tokens, or ask for less.",
+        )
+    if finish == "refusal":
+        return HaltError("reply_refused", f"The model or its provider refused to answer.{_preview(text)}")
+    if not text.strip():
+        return HaltError("reply_empty", "The model ended without saying anything.")
+    return None
+
+
 def missing_message(turns: int, prose: str) -> str:
     """Why a run without an answer failed, with the beginning of what the model said instead."""
     message = (
         "Model produced plain text instead of calling the structured_output tool as required by --json-schema "
         f"after {turns} turn(s)."
     )
-    preview = prose[:PREVIEW].strip()
-    if not preview:
-        return message
-    from dovetail.messages import to_json
+    return message + _preview(prose)
 
+
+def _preview(prose: str) -> str:
+    preview = prose[:PREVIEW].strip()
     count = f"{PREVIEW}+" if len(prose) >= PREVIEW else str(len(prose))
-    return f"{message} Output preview ({count} chars): {to_json(preview)}."
+    return f" Output preview ({count} chars): {to_json(preview)}." if preview else ""
 
 
 PREVIEW = 200
@@ -120,3 +151,5 @@ MAX_TURNS_NOTE = (
     "permissions.deny / --exclude-tools and that the schema is satisfiable."
 )
 CANCELLED = "Operation cancelled."
+# The answer to a call that the end of the run overtook.
+CUT_OFF = "Cancelled: the run ended before this call did."

@@ -5,11 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TextIO
+from typing import Literal
 
-from dovetail.agent.types import ApprovalMode
-
-MAX_STDIN_BYTES = 8 << 20
+from dovetail.agent.types import ApprovalMode, Effort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +33,21 @@ class Flags:
     max_tool_calls: str | None = None
     max_structured_retries: str | None = None
     max_subagent_depth: int = 5
+    max_tokens_total: str | None = None
+    max_cost: str | None = None
+    prices: str | None = None
+    max_tokens: str | None = None
+    temperature: str | None = None
+    effort: Effort | None = None
+    timeout: str | None = None
+    max_retries: str | None = None
+    fallback_model: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+    output_file: str | None = None
+    add_dir: tuple[str, ...] = ()
+    context_files: bool | None = None
+    keep_answer: bool = False
     yolo: bool = False
     approval_mode: ApprovalMode | None = None
     core_tools: tuple[str, ...] = ()
@@ -100,6 +113,7 @@ def _rules(flags: Flags, stdin_is_terminal: bool) -> Iterable[tuple[bool, str]]:
         flags.session_id is not None and resumes and not flags.fork_session,
         "Cannot use --session-id with --continue or --resume. It names a new session.",
     )
+    yield flags.quiet and flags.verbose, "Cannot use both --quiet and --verbose together."
     yield flags.fork_session and not resumes, "--fork-session must be used with --resume or --continue."
     yield (
         flags.session_id is not None and not _is_uuid(flags.session_id),
@@ -140,19 +154,6 @@ def _absent(flags: Flags) -> Iterable[tuple[bool, str]]:
     yield flags.prompt_interactive is not None, "--prompt-interactive (-i) is not available: dovetail run is headless."
     yield flags.input_format == "stream-json", "--input-format stream-json is not available: a run has one prompt."
     yield flags.acp, "--acp is not available: dovetail run is headless."
-
-
-def read_prompt(flags: Flags, stdin: TextIO | None) -> str:
-    """What to do: piped text, a blank line, and the prompt; ConflictError where there is neither."""
-    said = flags.prompt if flags.prompt is not None else " ".join(flags.query)
-    said = said.encode("utf-8", "replace").decode()  # bytes of the command line that are no text cannot be sent
-    piped = ""
-    if stdin is not None and not stdin.isatty():
-        piped = stdin.buffer.read(MAX_STDIN_BYTES).decode("utf-8", "replace")
-    text = f"{piped}\n\n{said}" if piped.strip() else said
-    if not text.strip() and not (flags.json_schema is not None and not flags.json_schema.strip()):
-        raise ConflictError("No input provided via stdin. Pass a prompt via -p, as a positional argument, or a pipe.")
-    return text
 
 
 def split_names(values: Iterable[str]) -> tuple[str, ...]:

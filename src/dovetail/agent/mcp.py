@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,10 @@ from dovetail.messages import to_json
 if TYPE_CHECKING:
     from mcp import Client, Tool
 
-CONNECT_S = 30.0
-CLOSE_S = 12.0
+CONNECT_S = 20.0
+# How long a server may take before the user is told what the run waits for, and how long to end by itself.
+PATIENCE_S = 2.0
+CLOSE_S = 0.5
 MAX_TOOLS = 1000
 MAX_PAGES = 100
 MAX_SCHEMA_BYTES = 256 << 10
@@ -115,8 +118,12 @@ async def connect_servers(
     allowed: Collection[str] | None = None,
     excluded: Collection[str] = (),
     reserved: Collection[str] = RESERVED,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Servers]:
-    """Connect to the servers, side by side, and close them all at the end, whatever ends it."""
+    """Connect to the servers, side by side, and close them all at the end, whatever ends it.
+
+    `warn` is told which servers are slow to answer.
+    """
     chosen = {
         name: config
         for name, config in configs.items()
@@ -125,9 +132,19 @@ async def connect_servers(
     connections = [_Connection(name, config, workspace, reserved) for name, config in chosen.items()]
     if connections:
         _require_sdk()
+
+    def tell() -> None:
+        for connection in connections:
+            if not connection.is_open:
+                warn(f"Waiting for the MCP server {connection.name!r}, up to {connection.limit_s:g} s.")
+
+    notice = asyncio.get_running_loop().call_later(PATIENCE_S, tell)
     try:
-        yield Servers(tuple(await asyncio.gather(*(connection.open() for connection in connections))))
+        states = await asyncio.gather(*(connection.open() for connection in connections))
+        notice.cancel()
+        yield Servers(tuple(states))
     finally:
+        notice.cancel()
         await to_the_end(asyncio.gather(*(connection.close() for connection in connections)))
 
 
@@ -135,7 +152,8 @@ class _Connection:
     """One server, which a task of its own opens and closes: the SDK wants both to happen in the same task."""
 
     def __init__(self, name: str, config: ServerSettings, workspace: Path, reserved: Collection[str]) -> None:
-        self._name = name
+        self.name = name
+        self.is_open = False
         self._config = config
         self._workspace = workspace
         self._reserved = reserved
@@ -143,35 +161,48 @@ class _Connection:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def limit_s(self) -> float:
+        """How long the server may take to answer."""
+        return CONNECT_S if self._config.connect_timeout is None else self._config.connect_timeout / 1000
+
     async def open(self) -> ServerState:
         ready: asyncio.Future[ServerState] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._own(ready))
-        return await asyncio.shield(ready)
+        state = await asyncio.shield(ready)
+        self.is_open = True
+        return state
 
     async def close(self) -> None:
+        """Let the server end by itself, if it ever answered, and then end it: its pipes close, and so does the SDK."""
         self._stop.set()
-        if self._task is not None:
+        if self._task is None:
+            return
+        if self.is_open:
             await asyncio.wait((self._task,), timeout=CLOSE_S)
+        await kill_marked(self._mark)
+        if not self._task.done():
             self._task.cancel()
             await asyncio.wait((self._task,), timeout=CLOSE_S)
 
     async def _own(self, ready: asyncio.Future[ServerState]) -> None:
-        with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        with _errors_file() as errors:
             try:
                 async with AsyncExitStack() as stack:
-                    async with asyncio.timeout(CONNECT_S):
+                    async with asyncio.timeout(self.limit_s):
                         client = await _open_client(self._config, self._workspace, errors, self._mark, stack)
                         state = await self._state(client)
                     ready.set_result(state)
                     await self._stop.wait()
             except Exception as error:  # a server that fails is told about and done without
                 if not ready.done():
-                    problem = f"no answer within {CONNECT_S:g} s" if isinstance(error, TimeoutError) else _leaf(error)
-                    ready.set_result(ServerState(self._name, "failed", problem + _tail(errors)))
+                    late = isinstance(error, TimeoutError)
+                    problem = f"no answer within {self.limit_s:g} s" if late else _leaf(error)
+                    ready.set_result(ServerState(self.name, "failed", problem + _tail(errors)))
             finally:
                 await kill_marked(self._mark)  # the SDK ends the server and its group, but not who left it
                 if not ready.done():
-                    ready.set_result(ServerState(self._name, "failed", "the run ended while it was being connected"))
+                    ready.set_result(ServerState(self.name, "failed", "the run ended while it was being connected"))
 
     async def _state(self, client: Client) -> ServerState:
         tools: list[McpTool] = []
@@ -184,7 +215,7 @@ class _Connection:
                 problems.append(f"the schema of its tool {found.name[:80]!r} has {size} bytes and is not used")
             else:
                 tools.append(self._tool(found, client))
-        return ServerState(self._name, "connected", "; ".join(problems), tuple(tools))
+        return ServerState(self.name, "connected", "; ".join(problems), tuple(tools))
 
     def _leaves_out(self, name: str) -> bool:
         wanted = self._config.include_tools
@@ -194,12 +225,12 @@ class _Connection:
         hint = found.annotations is not None and found.annotations.read_only_hint is True
         schema = found.input_schema
         return McpTool(
-            name=tool_name(self._name, found.name, self._reserved),
+            name=tool_name(self.name, found.name, self._reserved),
             description=(found.description or found.title or found.name)[:MAX_DESCRIPTION],
             parameters=schema if schema.get("type") == "object" else {**schema, "type": "object"},
             # What a server says of itself counts only where the user trusts it.
             read_only=hint and self._config.trust,
-            mcp_server=server_slug(self._name),
+            mcp_server=server_slug(self.name),
             remote_name=found.name,
             timeout_s=self._config.timeout / 1000,
             client=client,
@@ -237,6 +268,14 @@ async def _open_client(
     else:
         raise SettingsError("the server has neither command nor address", "/mcpServers", "give it command or httpUrl")
     return await stack.enter_async_context(Client(transport))
+
+
+def _errors_file() -> IO[str]:
+    """Where a server writes its standard error: a file of no name, or nowhere if there is no room for one."""
+    try:
+        return tempfile.TemporaryFile("w+", errors="replace")
+    except OSError:
+        return open(os.devnull, "w+", errors="replace")
 
 
 async def _list(client: Client) -> list[Tool]:

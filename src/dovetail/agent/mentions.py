@@ -6,36 +6,45 @@ import re
 from pathlib import Path
 
 from dovetail.agent.endings import HaltError
+from dovetail.agent.images import media_type, read_image
 from dovetail.agent.protocols import Permissions
+from dovetail.agent.types import Image
 
 MAX_BYTES = 1 << 20
 _MENTION = re.compile(r"(?<!\S)@((?:\\ |\S)+)")
-# What is written like this is meant as a path; a bare word may be anybody's handle.
-_PATH = re.compile(r"\.{0,2}/|~/|.*/")
+# What begins like this is meant as a path; anything else may be somebody's handle, or a package such as @types/node.
+_PATH = re.compile(r"\.{0,2}/|~/")
 
 
-def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> str:
-    """The prompt, followed by the files that it mentions; one that cannot be read ends the run as an input error."""
-    parts = [prompt]
+def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> tuple[str, tuple[Image, ...]]:
+    """What the user typed, followed by the text of the files that it mentions, and the images among them.
+
+    A mention that is no file is text, unless it begins as a path does: then the run ends as an input error.
+    """
+    parts, images = [prompt], []
     for written in dict.fromkeys(found[1] for found in _MENTION.finditer(prompt)):
         name = written.replace("\\ ", " ").rstrip(".,;:!?")
-        path = workspace / Path(name).expanduser()
+        path = workspace / (Path(name).expanduser() if name.startswith("~/") else name)
         if not _exists(path):
             if _PATH.match(name):
                 raise HaltError("input_error", f"The prompt mentions @{name}, but there is no such file.")
             continue
-        parts.append(f"--- {name} ---\n{_text(name, path, permissions)}")
-    return "\n\n".join(parts)
+        content = _content(name, path, permissions)
+        if isinstance(content, Image):
+            images.append(content)
+        else:
+            parts.append(f"--- {name} ---\n{content}")
+    return "\n\n".join(parts), tuple(images)
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
-def _text(name: str, path: Path, permissions: Permissions) -> str:
+def _content(name: str, path: Path, permissions: Permissions) -> str | Image:
     decision = permissions.allows_path(path, write=False)
     if decision.verdict != "allow":
         raise HaltError("input_error", f"The prompt mentions @{name}, but {decision.reason or 'it may not be read'}.")
@@ -45,7 +54,10 @@ def _text(name: str, path: Path, permissions: Permissions) -> str:
         if not path.is_file():
             raise HaltError("input_error", f"The prompt mentions @{name}, which is no regular file.")
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            head = file.read(16)
+            if media_type(head):
+                return read_image(path)
+            data = head + file.read(MAX_BYTES + 1 - len(head))
     except OSError as error:
         raise HaltError("input_error", f"The prompt mentions @{name}, but: {error.strerror}.") from None
     cut = "\n[... the rest of the file is left out ...]" if len(data) > MAX_BYTES else ""

@@ -25,6 +25,9 @@ from dovetail.agent.types import (
     Usage,
 )
 
+# How often a repeated prompt comes back before it ends by itself.
+MAX_FIRINGS = 100
+
 
 class Provider(Protocol):
     """A model behind some interface."""

@@ -9,22 +9,26 @@ read from the newest record back to the first.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dovetail.agent.endings import CUT_OFF
 from dovetail.agent.settings import dovetail_home
 from dovetail.agent.types import (
     REDACTED_ARGUMENTS,
     STRUCTURED_OUTPUT,
     AssistantTurn,
     Block,
+    Image,
     Text,
     Thinking,
     ToolResult,
@@ -33,6 +37,7 @@ from dovetail.agent.types import (
     Turn,
     Usage,
     UserTurn,
+    is_like_terminal,
 )
 from dovetail.errors import InputError
 from dovetail.messages import to_json
@@ -42,7 +47,12 @@ _TITLE = 80
 _STATUSES = frozenset("ok error invalid denied not_found skipped duplicate cancelled".split())
 # Results of the terminal tool whose text may quote what it was given: words of hooks and of failures.
 _QUOTING = frozenset(("denied", "error"))
-_CUT_OFF = "Cancelled: the run ended before this call did."
+
+
+_NOT_KEPT = (
+    "[This session goes on without that answer: what the call was given is not kept. Where it matters, say so, or work "
+    "it out again.]"
+)
 
 
 class SessionError(InputError):
@@ -60,17 +70,21 @@ class Transcript:
     session_id: str
     cwd: Path
     redacts: bool = False
+    keeps_answers: bool = False
+    answers: dict[str, Any] = field(default_factory=dict)  # of accepted calls, by their ids
     parent: str | None = None
     _file: int | None = None
     _problem: str | None = None
     _branch: str = field(default="")
+    _given: dict[str, Any] = field(default_factory=dict)  # what calls of the terminal tool were given
 
     def record(self, turn: Turn, *, usage: Usage | None = None, model: str = "", subtype: str = "") -> None:
         """Append a turn; the answers to several calls are a record each."""
         match turn:
-            case UserTurn(text):
+            case UserTurn(text, images):
                 provenance = "real_user" if not subtype else "system"
-                self._append("user", provenance, {"message": _content("user", [{"text": text}])}, subtype)
+                pictures = [{"inlineData": {"mimeType": i.media_type, "data": i.base64}} for i in images]
+                self._append("user", provenance, {"message": _content("user", [{"text": text}, *pictures])}, subtype)
             case AssistantTurn(blocks):
                 parts = [_block_part(self._public(block)) for block in blocks]
                 more: dict[str, Any] = {"model": model, "message": _content("model", parts)}
@@ -101,13 +115,27 @@ class Transcript:
             os.close(self._file)
             self._file = None
 
+    def keep_answers(self, answers: Mapping[str, Any]) -> None:
+        """Keep accepted answers beside the transcript, for its owner and for those who go on with the session."""
+        self.answers.update(answers)
+        path = _answers_path(self.path)
+        try:
+            _make_private(path.parent)
+            with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                file.write(to_json(self.answers))
+        except OSError as error:
+            self._problem = self._problem or f"{path}: {error.strerror or error}"
+
     def _public(self, block: Block) -> Block:
-        if self.redacts and isinstance(block, ToolUse) and block.name == STRUCTURED_OUTPUT:
+        if self.redacts and isinstance(block, ToolUse) and is_like_terminal(block.name):
+            self._given[block.id] = block.value
             return ToolUse.of(block.id, block.name, REDACTED_ARGUMENTS)
         return block
 
     def _result(self, result: ToolResult) -> None:
         if self.redacts and result.name == STRUCTURED_OUTPUT:
+            if self.keeps_answers and result.status == "ok":
+                self.keep_answers({result.tool_use_id: self._given.get(result.tool_use_id)})
             result = _redacted(result)
         response = {"error" if result.is_error else "output": result.content}
         part = {"functionResponse": {"id": result.tool_use_id, "name": result.name, "response": response}}
@@ -164,27 +192,31 @@ class Sessions:
         slug = re.sub(r"[^a-zA-Z0-9]", "-", str(self._workspace))
         self.folder = (home or dovetail_home()) / "projects" / slug / "chats"
 
-    def new(self, session_id: str | None = None, *, redacts: bool = False) -> Transcript:
+    def new(self, session_id: str | None = None, *, redacts: bool = False, keeps_answers: bool = False) -> Transcript:
         """A session that does not exist yet; SessionError if its id is taken."""
         session_id = session_id or str(uuid.uuid4())
         if any(session_id.lower() == known.lower() for known in self.ids()):
             raise SessionError(
                 f"the session {session_id} exists already", "--session-id", "use --resume to go on with it"
             )
-        return Transcript(self._path(session_id), session_id, self._workspace, redacts)
+        return Transcript(self._path(session_id), session_id, self._workspace, redacts, keeps_answers)
 
     def resume(
-        self, session_id: str, *, redacts: bool = False, fork: str | None = None
+        self, session_id: str, *, redacts: bool = False, keeps_answers: bool = False, fork: str | None = None
     ) -> tuple[Transcript, list[Turn]]:
         """Go on with a session, or with a copy of it under the id `fork`."""
         records = list(self.records(session_id))
+        answers = _answers(self._path(session_id))
         if fork is not None:
-            transcript = self.new(fork, redacts=redacts)
+            transcript = self.new(fork, redacts=redacts, keeps_answers=keeps_answers)
+            if answers:
+                transcript.keep_answers(answers)
             transcript._write(b"".join(to_json({**record, "sessionId": fork}).encode() + b"\n" for record in records))
         else:
-            transcript = Transcript(self._path(session_id), session_id, self._workspace, redacts)
+            path = self._path(session_id)
+            transcript = Transcript(path, session_id, self._workspace, redacts, keeps_answers, answers)
         transcript.parent = records[-1]["uuid"] if records else None
-        return transcript, _turns(_line_of_descent(records))
+        return transcript, [_answered(turn, answers) for turn in _turns(_line_of_descent(records))]
 
     def ids(self) -> list[str]:
         """All sessions, the one used last first."""
@@ -247,6 +279,43 @@ class Sessions:
         return self.folder / f"{session_id}.jsonl"
 
 
+def _answers_path(transcript: Path) -> Path:
+    return transcript.with_suffix(".answers.json")
+
+
+def _answers(transcript: Path) -> dict[str, Any]:
+    """The answers that were kept beside a transcript, by the ids of their calls."""
+    try:
+        value = json.loads(_answers_path(transcript).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _answered(turn: Turn, answers: Mapping[str, Any]) -> Turn:
+    """The turn with answers that were kept in place of placeholders; that others were not kept is told the model."""
+    match turn:
+        case AssistantTurn(blocks):
+            return AssistantTurn(tuple(_with_answer(block, answers) for block in blocks))
+        case ToolTurn(results):
+            return ToolTurn(
+                tuple(
+                    replace(result, content=f"{result.content}\n{_NOT_KEPT}")
+                    if result.name == STRUCTURED_OUTPUT and result.status == "ok" and result.tool_use_id not in answers
+                    else result
+                    for result in results
+                )
+            )
+        case _:
+            return turn
+
+
+def _with_answer(block: Block, answers: Mapping[str, Any]) -> Block:
+    if isinstance(block, ToolUse) and isinstance(answer := answers.get(block.id), dict):
+        return ToolUse.of(block.id, block.name, answer)
+    return block
+
+
 def _redacted(result: ToolResult) -> ToolResult:
     """A result of the terminal tool as it may be kept."""
     if result.status not in _QUOTING:
@@ -291,7 +360,7 @@ def _turns(records: Sequence[dict[str, Any]]) -> list[Turn]:
 
     def answer() -> None:
         nonlocal results
-        results += [ToolResult(use.id, use.name, _CUT_OFF, True, "cancelled") for use in open_calls.values()]
+        results += [ToolResult(use.id, use.name, CUT_OFF, True, "cancelled") for use in open_calls.values()]
         if results:
             turns.append(ToolTurn(tuple(results)))
         results = []
@@ -301,14 +370,26 @@ def _turns(records: Sequence[dict[str, Any]]) -> list[Turn]:
         kind = record.get("type")
         if kind == "tool_result":
             results += [found for found in _results(record) if open_calls.pop(found.tool_use_id, None) is not None]
+        elif record.get("subtype") == "chat_compression":
+            answer()
+            turns[:] = _summed_up(turns, record.get("systemPayload"))
         elif kind in ("user", "assistant"):
             answer()
-            turn: Turn = UserTurn(_text(record)) if kind == "user" else AssistantTurn(_blocks(record))
+            turn: Turn = UserTurn(_text(record), _images(record)) if kind == "user" else AssistantTurn(_blocks(record))
             turns.append(turn)
             if isinstance(turn, AssistantTurn):
                 open_calls.update({use.id: use for use in turn.tool_uses})
     answer()
     return turns
+
+
+def _summed_up(turns: Sequence[Turn], payload: Any) -> list[Turn]:
+    """The turns after a summary took the place of all but the latest; unchanged where the record is no summary."""
+    match payload:
+        case {"text": str(text), "keptTurns": int(kept)} if 0 <= kept <= len(turns):
+            return [UserTurn(text), *turns[len(turns) - kept :]]
+        case _:
+            return list(turns)
 
 
 def _parts(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -319,6 +400,16 @@ def _parts(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _text(record: Mapping[str, Any]) -> str:
     return "".join(str(part.get("text", "")) for part in _parts(record))
+
+
+def _images(record: Mapping[str, Any]) -> tuple[Image, ...]:
+    images: list[Image] = []
+    for part in _parts(record):
+        match part:
+            case {"inlineData": {"mimeType": str(kind), "data": str(data)}}:
+                with contextlib.suppress(ValueError):
+                    images.append(Image(kind, base64.b64decode(data, validate=True)))
+    return tuple(images)
 
 
 def _blocks(record: Mapping[str, Any]) -> tuple[Block, ...]:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic.alias_generators import to_camel
 
 from dovetail.agent.trust import restricted
-from dovetail.agent.types import ApprovalMode
+from dovetail.agent.types import ApprovalMode, Effort, LoopLimits
 from dovetail.errors import InputError
 
 _MAX_BYTES = 4 << 20
@@ -60,6 +60,7 @@ class ToolSettings(_Model):
     approval_mode: ApprovalMode | None = None
     web_fetch: bool = False
     shell_timeout_seconds: float | None = Field(default=None, gt=0)
+    max_output_chars: int = Field(default=25_000, ge=-1)
     sandbox: Literal["auto", "required", "bubblewrap", "landlock", "off"] = "auto"
     sandbox_network: bool = False
     keep_environment: tuple[str, ...] = ()  # variables that programs get although they look like keys
@@ -84,6 +85,29 @@ class ModelSettings(_Model):
     max_wall_time_seconds: float = -1
     max_tool_calls: int = -1
     max_tool_calls_per_turn: int | None = None
+    max_tokens_total: int = -1
+    max_cost_usd: float = Field(default=-1, ge=-1, allow_inf_nan=False)
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    context_window: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    effort: Effort | None = None
+    timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
+    max_retries: int = Field(default=5, ge=0, le=100)
+    fallback: str = ""
+    prices: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+
+class LoopSettings(_Model):
+    """When a model that makes no progress is stopped, in calls; -1 is never."""
+
+    in_a_row: int = Field(default=LoopLimits().in_a_row, ge=-1)
+    in_all: int = Field(default=LoopLimits().in_all, ge=-1)
+    calls_per_prompt: int = Field(default=LoopLimits().calls, ge=-1)
+
+    @property
+    def limits(self) -> LoopLimits:
+        """The same for the guard."""
+        return LoopLimits(self.in_a_row, self.in_all, self.calls_per_prompt)
 
 
 class OutputSettings(_Model):
@@ -93,9 +117,10 @@ class OutputSettings(_Model):
 
 
 class ContextSettings(_Model):
-    """Folders beside the workspace that file tools may use."""
+    """Folders beside the workspace that file tools may use, and whether AGENTS.md and CLAUDE.md are read."""
 
     include_directories: tuple[str, ...] = ()
+    files: bool = True
 
 
 class HookCommand(_Model):
@@ -130,6 +155,7 @@ class ServerSettings(_Model):
     http_url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     timeout: float = Field(default=600_000, gt=0)  # milliseconds, as in the reference
+    connect_timeout: float | None = Field(default=None, gt=0)  # milliseconds, too
     trust: bool = False
     include_tools: tuple[str, ...] | None = None
     exclude_tools: tuple[str, ...] = ()
@@ -157,6 +183,7 @@ class GeneralSettings(_Model):
     """What fits nowhere else."""
 
     chat_recording: bool = True
+    keep_answers: bool = False
 
 
 class FolderTrust(_Model):
@@ -181,6 +208,7 @@ class Settings(_Model):
     permissions: PermissionSettings = PermissionSettings()
     tools: ToolSettings = ToolSettings()
     model: ModelSettings = ModelSettings()
+    loop: LoopSettings = LoopSettings()
     output: OutputSettings = OutputSettings()
     context: ContextSettings = ContextSettings()
     hooks: dict[HookEvent, tuple[HookGroup, ...]] = Field(default_factory=dict)
@@ -217,6 +245,11 @@ def load_settings(
     asks = user.get("security", {}).get("folderTrust", {}).get("enabled", False)
     settings = cast(Settings, _validated(Settings, merged, "settings.json"))
     return settings.model_copy(update={"trusted": trusted or not asks, "unused": unused})
+
+
+def settings_of(value: Mapping[str, Any]) -> Settings:
+    """The settings that an object says, as a file of settings would."""
+    return cast(Settings, _validated(Settings, known_settings(Settings, dict(value), "settings"), "settings"))
 
 
 def _settings_file(path: Path) -> dict[str, Any]:

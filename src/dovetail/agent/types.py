@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,8 +17,20 @@ Schema = Mapping[str, Any]
 # The terminal tool: its parameters are the user's schema, and its first valid call ends the run.
 STRUCTURED_OUTPUT = "structured_output"
 
+
+def is_like_terminal(name: str) -> bool:
+    """Whether a name is that of the terminal tool or a misspelling of it: then its arguments are a payload."""
+    if name.startswith("mcp__"):
+        return False
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    return difflib.SequenceMatcher(None, letters, "structuredoutput").ratio() > 0.8
+
+
 # What stands in every durable record in place of the arguments of the terminal tool.
 REDACTED_ARGUMENTS: Mapping[str, Any] = {"__redacted": "structured_output payload (see stdout result)"}
+
+# How much a model thinks before it answers.
+Effort = Literal["low", "medium", "high"]
 
 ApprovalMode = Literal["plan", "default", "auto-edit", "auto", "yolo"]
 
@@ -77,10 +92,24 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, as the bytes of a file of its media type."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+    @property
+    def base64(self) -> str:
+        """The bytes as services take them."""
+        return base64.b64encode(self.data).decode()
+
+
+@dataclass(frozen=True, slots=True)
 class UserTurn:
     """What the user said, or what the run says in the user's place (a reminder, a notification)."""
 
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +182,22 @@ class Request:
 class Usage:
     """Tokens of one model call; usages add up."""
 
-    input_tokens: int = 0
+    input_tokens: int = 0  # all of them, those of the cache included
     output_tokens: int = 0
-    cached_tokens: int = 0
+    cached_tokens: int = 0  # read from the provider's cache
+    cache_written_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """Tokens in and out."""
+        return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
+            self.cache_written_tokens + other.cache_written_tokens,
         )
 
 
@@ -214,12 +250,16 @@ class UsageDelta:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """The attempt failed and a new one begins: everything that this stream said so far is void."""
+    """The attempt failed and a new one begins: everything that this stream said so far is void.
+
+    `model` is the name of the model that is asked next, where it is another one.
+    """
 
     reason: str
     attempt: int
     delay_s: float
     status: int | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +293,8 @@ class AuthenticationError(ProviderError):
 class ProviderOptions:
     """How to reach a model: what flags, settings and environment say together.
 
-    `name` is "openai", "anthropic", "gemini", "local", "speaker", or "" for what is configured, else the speaker;
-    `model` names the model or, for "local", its directory.
+    `name` is "openai", "anthropic", "gemini", "local", "speaker", or "" for what is configured; `model` names the model
+    or, for "local", its directory.
     """
 
     name: str = ""
@@ -264,6 +304,10 @@ class ProviderOptions:
     timeout_s: float = 600.0
     max_retries: int = 5
     seed: int | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    effort: Effort | None = None
+    fallback_model: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -289,6 +333,16 @@ class ToolLimits:
 
     timeout_s: float = 120.0
     max_output_bytes: int = 1 << 20
+    max_output_chars: int = 25_000  # of what the model is shown; -1 is without limit
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """How many calls without progress stop a run: alike in a row, alike in all, and any at all; -1 is never."""
+
+    in_a_row: int = 5
+    in_all: int = 6
+    calls: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dovetail.agent.flags import ConflictError, Flags, check_conflicts, read_prompt, split_names
+from dovetail.agent.flags import ConflictError, Flags, check_conflicts, split_names
 
 _TOOLS: Any = {"multiple": True, "metavar": "NAMES"}
 
@@ -47,7 +47,7 @@ def _interrupted(*_: Any) -> None:
 @click.option("--include-partial-messages", is_flag=True, help="Show replies while they come (stream-json only).")
 @click.option("-C", "--workspace", metavar="DIR", default=".", help="The directory to work in; this one by default.")
 @click.option("--provider", metavar="NAME", help="openai, anthropic, gemini, local or speaker.")
-@click.option("-m", "--model", metavar="NAME", help="The model's name, or for local its directory.")
+@click.option("-m", "--model", metavar="NAME", help="The model's name, or its directory, or speaker.")
 @click.option("--base-url", metavar="URL", help="Where the provider's interface is, such as a server of your own.")
 @click.option("--seed", type=int, metavar="N", help="The same seed makes the speaker say the same.")
 @click.option("--max-session-turns", metavar="N", help="How often the model may be called.")
@@ -55,6 +55,15 @@ def _interrupted(*_: Any) -> None:
 @click.option("--max-tool-calls", metavar="N", help="How many tools may be called.")
 @click.option("--max-structured-retries", metavar="N", help="How many answers may fail to fit; 10 by default.")
 @click.option("--max-subagent-depth", type=click.IntRange(1, 100), default=5, metavar="N", help="How deep agents nest.")
+@click.option("--max-tokens-total", metavar="N", help="How many tokens the run may take, with its subagents.")
+@click.option("--max-cost", metavar="USD", help="How many dollars the run may cost, with its subagents.")
+@click.option("--prices", metavar="JSON|FILE", help="Prices of models: dollars for a million tokens.")
+@click.option("--max-tokens", metavar="N", help="How many tokens one reply may have.")
+@click.option("--temperature", metavar="X", help="How freely the model draws its words: 0 to 2.")
+@click.option("--effort", type=click.Choice(["low", "medium", "high"]), help="How much the model thinks.")
+@click.option("--timeout", metavar="TIME", help="How long one reply may take; 10m by default.")
+@click.option("--max-retries", metavar="N", help="How often a reply that failed is asked for again; 5 by default.")
+@click.option("--fallback-model", metavar="NAME", help="The model to ask when the first one fails.")
 @click.option("-y", "--yolo", is_flag=True, help="Allow every tool call.")
 @click.option("--approval-mode", type=click.Choice(["plan", "default", "auto-edit", "auto", "yolo"]), help="See below.")
 @click.option("--core-tools", **_TOOLS, help="Of the built-in tools, offer only these.")
@@ -74,14 +83,20 @@ def _interrupted(*_: Any) -> None:
 @click.option("--chat-recording/--no-chat-recording", default=None, help="Keep a transcript, or none.")
 @click.option("--system-prompt", metavar="TEXT", help="Instead of the built-in instructions.")
 @click.option("--append-system-prompt", metavar="TEXT", default="", help="After the built-in instructions.")
+@click.option("--add-dir", multiple=True, metavar="DIR", help="A folder beside the workspace to work in, too.")
+@click.option("--context-files/--no-context-files", default=None, help="Read AGENTS.md and CLAUDE.md, or do not.")
+@click.option("--keep-answer", is_flag=True, help="Keep the answer for --continue, in a file of its own.")
+@click.option("--output-file", metavar="FILE", help="Write the answer to this file, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but why a run failed.")
+@click.option("-v", "--verbose", is_flag=True, help="Say on standard error what the run is doing.")
 @click.option("--acp", "--experimental-acp", "acp", is_flag=True, hidden=True)
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
     """Let a model work in a directory until its answer fits a schema.
 
     The model reads, searches and, where you allow it, changes files and runs commands. With --json-schema it must end
-    by delivering a value that fits; standard output then has that value and nothing else. Without a provider the
-    embedded speaker answers: it is no language model and its values are random, but they always fit.
+    by delivering a value that fits; standard output then has that value and nothing else. A model has to be named, by
+    flags, environment or settings; "--model speaker" is none: its values are random, but they always fit.
 
     \b
     Examples
@@ -113,11 +128,14 @@ def run(context: click.Context, /, **options: Any) -> None:
     \b
     Exit codes
       0    the answer is on standard output
-      1    prose instead of an answer, a loop, a failed model call, or a wrong command line
+      1    prose instead of an answer, a loop, no valid key, or a wrong command line
       42   the prompt names a file that cannot be read
       44   there is no sandbox, and one is required
-      52   the schema or the configuration is wrong
+      52   no model is named, or the schema or the configuration is wrong
       53   --max-session-turns    55  --max-wall-time or --max-tool-calls    56  --max-structured-retries
+      57   --max-tokens-total     58  --max-cost
+      61   the reply was cut off  62  the model refused                      63  it said nothing
+      69   the model could not be asked    70  a mistake of ours    74  the answer could not be written
       130  SIGINT or SIGTERM
     """
     for name in ("core_tools", "allowed_tools", "exclude_tools", "allowed_mcp_server_names"):
@@ -130,12 +148,11 @@ def _run(context: click.Context, flags: Flags) -> int:
     before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         check_conflicts(flags, stdin_is_terminal=sys.stdin is not None and sys.stdin.isatty())
-        prompt = read_prompt(flags, sys.stdin)
         from dovetail.agent.command import execute
 
         # An event loop that is half made cannot be interrupted cleanly; `execute` lets the signals in.
         signal.pthread_sigmask(signal.SIG_BLOCK, before)
-        return asyncio.run(execute(flags, prompt))
+        return asyncio.run(execute(flags))
     except ConflictError as conflict:
         click.echo(str(conflict), err=True)
         click.echo(context.get_usage(), err=True)

@@ -153,8 +153,8 @@ class Content:
     `begins` beside the first are other spellings of the same block, and `notes` begin blocks that are content too, said
     on the way to a call. Where `always`, the block is there even when it is
     empty; elsewhere a turn with calls may leave it out. Where `optional`, the text may also stand without its markers;
-    where both, the block is there before calls, and only there.
-    `marks` are pairs of how markup inside the text, and inside reasoning, begins and ends: it says nothing.
+    where both, the block is there before calls, and only there. `marks` are pairs of how markup inside the text, and
+    inside reasoning, begins and ends: it says nothing.
     Where `prompt_opens`, the prompt has written the first `begin` when reasoning is off.
     """
 

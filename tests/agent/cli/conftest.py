@@ -108,12 +108,14 @@ class Bench:
         prompt: str = "do it",
         stdin: str | None = None,
         stdout: int | None = None,
+        stdin_descriptor: int | None = None,
     ) -> Running:
         """A run against a server, while it runs."""
         arguments = ["run", "--provider", "openai", "--model", "scripted", "--base-url", server.base_url("openai")]
         arguments += ["-p", prompt, "-o", form]
         arguments += ["--json-schema", json.dumps(schema)] if schema is not None else []
-        return self.warm.start(*arguments, *flags, env=self.env, cwd=self.workspace, stdin=stdin, stdout=stdout)
+        streams = {"stdout": stdout, "stdin_descriptor": stdin_descriptor}
+        return self.warm.start(*arguments, *flags, env=self.env, cwd=self.workspace, stdin=stdin, **streams)
 
     @property
     def transcripts(self) -> list[Path]:

@@ -76,19 +76,19 @@ def test_without_a_key_there_is_a_lone_error_result(bench: Bench) -> None:
 
 
 FAILURES = [
-    # what goes wrong, and whether it can be retried
-    Reply(status=400, message="no such parameter"),
-    Reply(status=403, message="not for you"),
+    # what goes wrong, and the exit code
+    (Reply(status=400, message="no such parameter"), 69),
+    (Reply(status=403, message="not for you"), 1),
 ]
 
 
 @pytest.mark.parametrize("form", ["text", "json", "stream-json"])
 def test_a_failed_model_call_is_a_failed_run(bench: Bench, form: str) -> None:
     """Scenario 84: with and without a schema, in all formats, the error told once."""
-    for failure in FAILURES:
+    for failure, code in FAILURES:
         for schema in ({"type": "object"}, None):
             finished = bench.run([failure], schema=schema, form=form)
-            assert 1 == finished.code
+            assert code == finished.code
             assert 1 == finished.stderr.count(failure.message)
             if form == "text":
                 assert "" == finished.stdout

@@ -14,7 +14,8 @@ FILES = {
     "properties": {"files": {"type": "array", "items": {"type": "string"}}},
     "required": ["files"],
 }
-ARGUMENTS = ("run", "-p", "List the Python files here", "--json-schema", json.dumps(FILES))
+ASKED = ("run", "-p", "List the Python files here", "--json-schema", json.dumps(FILES))
+ARGUMENTS = (*ASKED, "--model", "speaker")
 
 # What the extras bring; a fresh machine has none of it.
 _WITHOUT = """
@@ -35,9 +36,27 @@ def test_the_first_command_prints_a_valid_object(bench: Bench) -> None:
     del bench.env["OPENAI_API_KEY"]
     finished = bench.warm.cold(*ARGUMENTS, env=bench.env, cwd=bench.workspace)
     assert 0 == finished.code
-    assert "It is not a language model" in finished.stderr
+    assert "" == finished.stderr
     files = json.loads(finished.stdout)["files"]
     assert all(isinstance(file, str) for file in files)
+
+
+def test_nothing_answers_where_no_model_is_named(bench: Bench) -> None:
+    """Neither without a key, as in the pull request of a fork, nor with a key alone."""
+    for form in ("text", "json"):
+        with_key = bench.command(*ASKED[1:], "-o", form)
+        assert with_key.code == 52
+        assert all(
+            way in with_key.stderr for way in ("--model NAME", "OPENAI_API_KEY", "--base-url", "--model speaker")
+        )
+        del bench.env["OPENAI_API_KEY"]
+        finished = bench.command(*ASKED[1:], "-o", form)
+        assert (52, with_key.stderr) == (finished.code, finished.stderr)
+        if form == "text":
+            assert "" == finished.stdout
+        else:
+            assert "configuration" == finished.result["termination_reason"]
+        bench.env["OPENAI_API_KEY"] = "test-key"
 
 
 def test_it_needs_none_of_the_extras_and_names_the_one_that_is_missing(bench: Bench) -> None:

@@ -165,6 +165,55 @@ def test_a_reader_that_goes_away_is_no_crash_and_the_transcript_is_whole(bench: 
     assert "tool_result" == records[-1]["type"]
 
 
+def test_minus_one_is_no_limit_and_nothing_is_no_number(bench: Bench) -> None:
+    bad = [Reply(Call("structured_output", {"summary": [index]})) for index in range(12)]
+    free = ["--max-structured-retries", "-1", "--max-session-turns", "-1", "--max-tool-calls", "-1"]
+    assert 0 == bench.run([*bad, Reply(so())], *free).code
+    assert 56 == bench.run(bad, "--max-structured-retries", "10").code
+    for flag in ("--max-wall-time", "--max-tool-calls", "--max-session-turns", "--max-structured-retries"):
+        finished = bench.run([], flag, "")
+        assert (52, []) == (finished.code, bench.received)
+        assert f"{flag}: ''" in finished.result["error"]["message"]
+
+
+def test_an_answer_that_a_full_disk_does_not_take_is_told(bench: Bench) -> None:
+    for form in ("text", "json", "stream-json"):
+        with ScriptedServer([Reply(so())]) as server, open("/dev/full", "wb") as full:
+            finished = bench.start(server, form=form, stdout=full.fileno()).finish()
+        assert 74 == finished.code
+        assert "Traceback" not in finished.stderr
+        assert "The answer could not be written: No space left on device." in finished.stderr
+
+
+@pytest.mark.parametrize("ending", ["signal", "time"])
+def test_a_search_that_runs_away_does_not_hold_the_run(bench: Bench, ending: str) -> None:
+    bench.env["PATH"] = "/nowhere"  # no ripgrep
+    bench.write("a.txt", "a" * 60 + "!")
+    with ScriptedServer([Reply(Call("grep_search", {"pattern": "(a|aa|a)+$"}, "slow"))]) as server:
+        running = bench.start(server, "--max-wall-time", "3" if ending == "time" else "1h", form="stream-json")
+        running.wait_for('"slow"')
+        if ending == "signal":
+            running.send(signal.SIGTERM)
+        finished = running.finish()
+    code, reason = (55, "wall_time") if ending == "time" else (130, "cancelled")
+    assert (code, reason, ["slow"]) == (finished.code, finished.result["termination_reason"], list(finished.results()))
+
+
+def test_a_second_signal_ends_the_process_at_once_with_its_result(bench: Bench) -> None:
+    stubborn = "trap '' TERM INT; touch up; while :; do sleep 0.1; done"
+    with ScriptedServer([Reply(Call("run_shell_command", {"command": stubborn}, "slow"))]) as server:
+        running = bench.start(server, "-y", form="stream-json")
+        until((bench.workspace / "up").exists)
+        running.send(signal.SIGINT)
+        running.send(signal.SIGTERM)
+        finished = running.finish()
+    assert (130, "cancelled", ["slow"]) == (
+        finished.code,
+        finished.result["termination_reason"],
+        list(finished.results()),
+    )
+
+
 def test_signals_faults_and_failing_hooks_leave_nothing_behind() -> None:
     """A few runs of the chaos program; `python -m tests.agent.chaos 1000` makes more."""
-    assert 8 == sum(chaos.run(8, first_seed=100).values())
+    assert 8 == len(chaos.run(8, first_seed=100))

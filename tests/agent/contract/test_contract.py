@@ -169,7 +169,20 @@ def test_long_values_are_cut_in_findings_and_many_findings_are_counted() -> None
     contract = make_contract({"type": "object", "additionalProperties": {"type": "integer"}})
     told = contract.check({f"k{i}": "x" * 10_000 for i in range(50)}).told()
     assert len(told) < 10_000
-    assert "and 30 more" in told
+    assert "and 47 more like this one" in told
+
+
+def test_findings_that_are_alike_hide_no_others() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x", "y"]}
+    properties = {"points": {"type": "array", "items": point}, "risk": {"enum": ["low", "high"]}}
+    schema = {"type": "object", "properties": properties, "required": ["risk", *(f"r{i}" for i in range(18))]}
+    told = make_contract(schema).check({"points": [{"x": "no", "z": 1}] * 40, "risk": "medium"}).told()
+    assert '"medium" is not one of the allowed values' in told
+    assert 'the required property "y" is missing' in told
+    assert "params/points/2/x: " in told
+    assert "params/points/3/x: " not in told
+    assert 2 == told.count("and 37 more like this one")
+    assert len(told.splitlines()) < 40
 
 
 REPAIRS: list[tuple[dict[str, Any], Any, Any]] = [

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from dovetail.agent.loop.budget import parse_count, parse_duration
 from dovetail.agent.loop.guards import LoopGuard
-from dovetail.agent.types import ToolUse
+from dovetail.agent.types import LoopLimits, ToolResult, ToolUse
 from dovetail.errors import InputError
 
 
@@ -14,10 +17,20 @@ def use(name: str = "read", **value: object) -> ToolUse:
     return ToolUse.of("id", name, value)
 
 
-def stopped_at(uses: list[ToolUse], max_calls: int | None = None) -> int | None:
+def stopped_at(
+    uses: list[ToolUse],
+    max_calls: int | None = None,
+    limits: LoopLimits | None = None,
+    results: Callable[[int], str] = lambda _: "the same",
+    status: Any = "ok",
+) -> int | None:
     """The number of the call that is not made."""
-    guard = LoopGuard(max_calls)
-    return next((number for number, each in enumerate(uses, 1) if guard.see(each)), None)
+    guard = LoopGuard(limits, max_calls)
+    for number, each in enumerate(uses, 1):
+        if guard.see(each):
+            return number
+        guard.learn([each], [ToolResult(each.id, each.name, results(number), status=status)])
+    return None
 
 
 def test_five_calls_alike_in_a_row_are_a_loop() -> None:
@@ -30,17 +43,43 @@ def test_six_calls_alike_in_all_are_a_loop() -> None:
     assert 11 == stopped_at([use(a=1), use(a=2)] * 9)
 
 
-def test_commands_that_differ_only_in_numbers_are_alike() -> None:
-    assert 8 == stopped_at([use("run_shell_command", command=f"sleep {i}") for i in range(20)])
-    assert None is stopped_at([use("run_shell_command", command=f"echo {'x' * i}") for i in range(20)])
+def test_another_argument_is_progress_even_where_it_is_only_a_number() -> None:
+    assert None is stopped_at([use("run_shell_command", command=f"sed -n {i}p a.txt") for i in range(20)])
 
 
-def test_many_calls_are_a_loop_once_they_repeat_and_too_many_are_one_anyway() -> None:
+def test_too_many_calls_are_a_loop_whatever_they_are() -> None:
     different = [use(a=i) for i in range(2000)]
     assert 1001 == stopped_at(different)
-    assert 151 == stopped_at([*different[:150], different[0]])
+    assert None is stopped_at([*different[:150], different[0]])
     assert 4 == stopped_at(different, max_calls=3)
     assert None is stopped_at(different, max_calls=0)
+
+
+def test_the_limits_are_those_of_the_settings() -> None:
+    alike = [use(a=1)] * 2000
+    assert 3 == stopped_at(alike, limits=LoopLimits(in_a_row=3))
+    assert 7 == stopped_at(alike, limits=LoopLimits(in_a_row=-1, in_all=7))
+    assert 1001 == stopped_at(alike, limits=LoopLimits(in_a_row=-1, in_all=-1))
+    assert None is stopped_at(alike, limits=LoopLimits(-1, -1, -1))
+
+
+TESTS = use("run_shell_command", command="pytest -q")
+
+
+def test_a_changed_result_is_progress() -> None:
+    assert None is stopped_at([TESTS] * 50, results=lambda number: f"{number} passed")
+    # One change gives as many more calls as there were from the start.
+    assert 8 == stopped_at([TESTS] * 50, results=lambda number: "red" if number < 4 else "green")
+
+
+def test_an_edit_in_between_is_progress() -> None:
+    edits = [use("edit", file_path="a.py", old_string=str(i), new_string=str(i + 1)) for i in range(50)]
+    work = [call for edit in edits for call in (edit, TESTS)]
+    assert None is stopped_at(work)
+    there = use("edit", file_path="a.py", old_string="a", new_string="b")
+    back = use("edit", file_path="a.py", old_string="b", new_string="a")
+    assert 16 == stopped_at([there, TESTS, back] * 20)  # edits that undo each other are not
+    assert 11 == stopped_at([there, TESTS] * 20, status="error")  # nor are edits that failed
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("1.5h", 5400), ("90", 90), ("2 M", 120), ("1000ms", 1), ("30S", 30)])

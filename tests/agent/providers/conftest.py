@@ -22,8 +22,14 @@ SERVICES = ("openai", "anthropic", "gemini")
 
 def connected(server: ScriptedServer, service: Any, **options: Any) -> Provider:
     """A provider that talks to the server."""
-    given: dict[str, Any] = {"timeout_s": 5.0, "max_retries": 2, "extra": {"backoff_s": 0.01}, "api_key": "k"}
-    return connect(ProviderOptions(name=service, model="m", base_url=server.base_url(service), **{**given, **options}))
+    given: dict[str, Any] = {
+        "model": "m",
+        "timeout_s": 5.0,
+        "max_retries": 2,
+        "extra": {"backoff_s": 0.01},
+        "api_key": "k",
+    }
+    return connect(ProviderOptions(name=service, base_url=server.base_url(service), **{**given, **options}))
 
 
 def read(provider: Provider, request: Request, close: bool = True) -> tuple[Read, list[Restarted]]:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.agent.providers import configured, connect
+from dovetail.agent.providers import NoModelError, configured, connect
+from dovetail.agent.providers.catalog import Catalog, Prices, rows_of
 from dovetail.agent.providers.local import speaker_provider
 from dovetail.agent.providers.strict import fits
 from dovetail.agent.types import (
@@ -22,10 +23,11 @@ from dovetail.agent.types import (
     ProviderOptions,
     Request,
     ToolSpec,
+    Usage,
     UserTurn,
 )
-from tests.agent.providers.conftest import SERVICES, ask, read
-from tests.agent.servers import Reply
+from tests.agent.providers.conftest import SERVICES, ask, connected, read
+from tests.agent.servers import Reply, ScriptedServer
 from tests.agent.servers.openai_wire import _not_strict
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -142,13 +144,49 @@ def test_further_fields_reach_the_service_and_thinking_gives_way_to_a_forced_cal
     assert sent in ({"includeThoughts": True}, {"include_thoughts": True})  # the service takes both
 
 
+def test_anthropic_is_told_what_to_keep_and_how_much_may_be_written() -> None:
+    """Tools, instructions and the conversation are each marked; what it kept is counted and paid for as such."""
+    _, _, received = ask("anthropic", ASKED, Reply("ok"), effort="low", temperature=0.5)
+    body, mark = received[0].body, {"type": "ephemeral"}
+    assert mark == body["system"][-1]["cache_control"] == body["tools"][-1]["cache_control"]
+    assert mark == body["messages"][-1]["content"][-1]["cache_control"]
+    assert str(body).count("cache_control") == 3
+    assert ({"effort": "low"}, 0.5) == (body["output_config"], body["temperature"])
+    _, _, received = ask("anthropic", ASKED, Reply("ok"), effort="low", temperature=0.5, model="claude-haiku-4-5")
+    body = received[0].body
+    assert {"type": "enabled", "budget_tokens": 2048} == body["thinking"]
+    assert "temperature" not in body  # which the service does not take beside thinking
+    for model, most in (("claude-haiku-4-5", 64_000), ("claude-3-haiku-20240307", 4096), ("mystery", 16_384)):
+        with ScriptedServer([Reply("ok")]) as server:
+            read(connected(server, "anthropic", model=model), Request((UserTurn("hi"),)))
+        assert most == server.received[0].body["max_tokens"]
+
+
+def test_gemini_is_told_its_effort_in_its_own_way() -> None:
+    for model, told in (("gemini-2.5-pro", {"thinking_budget": 8192}), ("gemini-9", {"thinking_level": "MEDIUM"})):
+        _, _, received = ask("gemini", ASKED, Reply("ok"), effort="medium", model=model)
+        assert told == received[0].body["generationConfig"]["thinkingConfig"]
+
+
+def test_the_longest_name_that_fits_tells_the_prices() -> None:
+    catalog = Catalog(rows_of({"gpt-5-own": {"input": 1, "output": 2}}, "here"))
+    assert [0.25, 1.25, 1] == [
+        found.input
+        for name in ("gpt-5-mini-2025-08-07", "openai/gpt-5", "gpt-5-own")
+        if (found := catalog.find(name).usd)
+    ]
+    for name in ("mystery", "gpt-5.9", "claude-new", "gpt-5-other"):  # what nobody knows is not guessed
+        assert catalog.find(name).usd is None
+    assert (32_000, 400_000) == (catalog.find("claude-new").output, catalog.find("gpt-5.9").context)
+    prices = Prices(input=10, output=100, cached=1, written=20)
+    assert 1 + 1 + 20 + 10 == round(prices.cost(Usage(2_100_000, 100_000, 1_000_000, 1_000_000)), 6)
+
+
 # Which provider.
 
 KEYS = {"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a", "GEMINI_API_KEY": "g"}
 CONFIGURED = [
     # options, environment, expected name and model
-    (ProviderOptions(), {}, ("speaker", "")),
-    (ProviderOptions(), KEYS, ("speaker", "")),
     (ProviderOptions(), KEYS | {"ANTHROPIC_MODEL": "claude-x"}, ("anthropic", "claude-x")),
     (ProviderOptions(), {"OPENAI_MODEL": "q", "OPENAI_BASE_URL": "http://localhost"}, ("openai", "q")),
     (ProviderOptions(model="speaker"), KEYS, ("speaker", "speaker")),
@@ -181,13 +219,16 @@ def test_options_that_name_nothing_are_told(options: ProviderOptions, monkeypatc
 # The speaker.
 
 
-def test_the_speaker_says_what_it_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_speaker_answers_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_MODEL", "ANTHROPIC_MODEL", "GEMINI_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    provider = connect(ProviderOptions())
-    assert "not a language model" in capsys.readouterr().err
-    assert ("speaker", "speaker") == (provider.name, provider.model)
-    assert read(provider, Request((UserTurn("hi"),)))[0].turn.text
+    for environment in ({}, KEYS):
+        with pytest.raises(NoModelError, match="--model speaker"):
+            configured(ProviderOptions(), environment)
+    for options in (ProviderOptions("speaker"), ProviderOptions(model="speaker")):
+        provider = connect(options)
+        assert ("speaker", "speaker") == (provider.name, provider.model)
+        assert read(provider, Request((UserTurn("hi"),)))[0].turn.text
 
 
 def test_the_speaker_calls_no_tool_but_the_terminal_one_of_its_own_accord() -> None:

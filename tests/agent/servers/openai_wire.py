@@ -41,6 +41,8 @@ def events(reply: Reply, body: dict[str, Any], serial: int) -> Iterator[str]:
             name = "content" if isinstance(block, Say) else "reasoning_content"
             for piece in reply.cut(block.text):
                 yield chunk({name: piece})
+    for pieces in reply.call_deltas:
+        yield chunk({"tool_calls": list(pieces)})
     yield chunk({}, _FINISH[reply.finish])
     if (body.get("stream_options") or {}).get("include_usage"):
         given, made, cached = reply.usage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -67,6 +67,7 @@ class Reply:
         error_after: int | None = None,
         stall_after: int | None = None,
         stall_s: float = 30.0,
+        call_deltas: Sequence[Sequence[Mapping[str, Any]]] = (),
     ) -> None:
         self.blocks: tuple[Block, ...] = tuple(Say(block) if isinstance(block, str) else block for block in blocks)
         calls = any(isinstance(block, Call) for block in self.blocks)
@@ -83,6 +84,10 @@ class Reply:
         self.error_after = error_after
         self.stall_after = stall_after
         self.stall_s = stall_s
+        # The pieces of calls as they stand on the wire, for servers that number them in their own way (openai only).
+        self.call_deltas = call_deltas
+        if call_deltas and finish is None:
+            self.finish = "tool_use"
 
     def cut(self, text: str) -> Iterator[str]:
         """A text in about as many pieces as the reply wants."""

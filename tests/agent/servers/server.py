@@ -69,6 +69,12 @@ class ScriptedServer:
         self._thread.join()
         self._http.server_close()
 
+    def die(self) -> None:
+        """Be gone from one moment to the next, with all connections."""
+        self._closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+
     def wait_for_drop(self, limit_s: float = 10.0) -> bool:
         """Whether some client goes away within the limit."""
         end = time.monotonic() + limit_s

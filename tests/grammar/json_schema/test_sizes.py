@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import dovetail as dt
+from dovetail.engine import accepts
+from dovetail.errors import LimitError
+from dovetail.grammar import ir, json_schema
 from dovetail.grammar.json_schema import strings
 from dovetail.grammar.regex import count, grows
 from tests.machines import byte_vocabulary, mask
@@ -101,3 +105,15 @@ def test_more_members_than_there_are_keys_are_refused(schema: dict[str, Any], an
             {"type": "json_schema", "json_schema": {"type": "object", **schema}, "any_order": any_order},
             byte_vocabulary(),
         )
+
+
+@pytest.mark.parametrize("schema", [{"not": {"const": '"' * 1500}}, {"properties": {'"' * 1500: True}}])
+def test_a_long_word_with_escapes_is_refused_where_any_other_is_taken(schema: dict[str, Any]) -> None:
+    with pytest.raises(LimitError, match="1500 characters with escapes"):
+        json_schema.lower({"type": ["string", "object"], **schema}, strict=False)
+
+
+def test_a_long_word_is_excluded() -> None:
+    node = ir.Rule("root", json_schema.lower({"type": "string", "not": {"const": "w" * 5000}}))
+    assert accepts(node, '"w"')
+    assert not accepts(node, json.dumps("w" * 5000))

@@ -40,7 +40,7 @@ def test_a_string_is_what_its_patterns_say_and_none_of_what_is_barred(
     yes: list[str],
     no: list[str],
 ) -> None:
-    node = strings.other_than(frozenset(words), low, high, patterns, barred)
+    node = strings.language(patterns, low, high, barred, frozenset(words))
     assert yes == [text for text in yes if takes(node, text)]
     assert [] == [text for text in no if takes(node, text)]
 
@@ -67,7 +67,7 @@ TEXTS = st.lists(st.text("ab1", max_size=5), min_size=8, max_size=8)
 def test_strings_agree_with_python(
     patterns: list[str], barred: list[str], low: int, high: int | None, words: frozenset[str], texts: list[str]
 ) -> None:
-    node = strings.other_than(words, low, high, tuple(patterns), tuple(barred))
+    node = strings.language(tuple(patterns), low, high, tuple(barred), words)
     for text in texts:
         fits = low <= len(text) <= (9 if high is None else high) and text not in words
         fits = fits and all(re.search(pattern, text) for pattern in patterns)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dovetail.engine import accepts
 from dovetail.grammar import ir
 from dovetail.grammar.json_schema import strings, text
-from dovetail.grammar.json_schema.keys import other_key
-from dovetail.grammar.json_schema.text import JSON_QUOTES
+from dovetail.grammar.json_schema.keys import other_member
+from dovetail.grammar.json_schema.text import JSON_QUOTES, key_end
 
 SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -37,6 +37,11 @@ def quoted(word: str) -> ir.Node:
     return JSON_QUOTES.around(JSON_QUOTES.spelled(word))
 
 
+def other_key(names: list[str]) -> ir.Node:
+    """A key of an object that is none of `names`, in front of nothing."""
+    return other_member(names, key_end(ir.EMPTY, ir.EMPTY))
+
+
 @st.composite
 def spelled_texts(draw: st.DrawFn) -> tuple[str, str]:
     """A text and one of its spellings."""
@@ -52,7 +57,7 @@ def test_a_declared_text_has_one_spelling_and_a_free_one_all(pair: tuple[str, st
     word, written = pair
     assert word == json.loads(written)
     assert accepts(ir.Rule("root", strings.bounded(0, None, ())), written)
-    for node in (quoted(word), other_key((), ())):
+    for node in (quoted(word), other_key([])):
         assert (written == canonical(word)) == accepts(ir.Rule("root", node), written)
     assert (written == canonical(other)) == accepts(ir.Rule("root", quoted(other)), written)
 
@@ -79,7 +84,7 @@ def test_another_key_is_none_of_the_names_in_its_one_spelling(
     if own and names:
         word = names[at % len(names)]
         written = '"' + "".join(spelling(char, (at + i) % 4) for i, char in enumerate(word)) + '"'
-    node = ir.Rule("root", other_key(names, ()))
+    node = ir.Rule("root", other_key(names))
     assert (word not in names) == accepts(node, canonical(word))
     assert (word not in names and written == canonical(word)) == accepts(node, written)
 

@@ -15,7 +15,8 @@ import jsonschema_rs
 from dovetail.messages import to_json
 
 MAX_ROUNDS = 16
-MAX_FINDINGS = 20
+MAX_FINDINGS = 50  # kinds of them
+MAX_ALIKE = 3
 MAX_SHOWN = 120
 MAX_DEPTH = 200  # of values; a deeper one could not be written by every JSON library
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -28,6 +29,11 @@ class Finding:
     pointer: str
     problem: str
     keyword: str
+
+    @property
+    def likeness(self) -> tuple[str, str]:
+        """Equal for findings about one keyword of the schema, as in the items of an array: of many a few tell all."""
+        return self.keyword, self.problem if self.keyword.endswith("/required") else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +55,17 @@ class Checked:
 
     def told(self) -> str:
         """The findings for the model, each with the value it is about and what would be allowed."""
-        lines = [f"params{finding.pointer}: {finding.problem}" for finding in self.findings[:MAX_FINDINGS]]
-        if len(self.findings) > MAX_FINDINGS:
-            lines.append(f"... and {len(self.findings) - MAX_FINDINGS} more")
+        groups: dict[tuple[str, str], list[Finding]] = {}
+        for finding in self.findings:
+            groups.setdefault(finding.likeness, []).append(finding)
+        lines: list[str] = []
+        kinds = list(groups.values())
+        for alike in kinds[:MAX_FINDINGS]:
+            lines += [f"params{finding.pointer}: {finding.problem}" for finding in alike[:MAX_ALIKE]]
+            if len(alike) > MAX_ALIKE:
+                lines.append(f"... and {len(alike) - MAX_ALIKE} more like this one")
+        if len(kinds) > MAX_FINDINGS:
+            lines.append(f"... and {sum(map(len, kinds[MAX_FINDINGS:]))} more of other kinds")
         return "\n".join(lines)
 
     def recorded(self) -> str:

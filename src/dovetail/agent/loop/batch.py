@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dovetail.agent.endings import Captured, HaltError
+from dovetail.agent.endings import CUT_OFF, Captured, HaltError
 from dovetail.agent.loop.calls import Called, Caller
 from dovetail.agent.loop.guards import LoopGuard, fingerprint
 from dovetail.agent.loop.registry import Registry
@@ -49,9 +49,8 @@ class Batch:
             await self._execute(structured or pending, show)
             self._skip(pending)
         except BaseException:
-            text = "Cancelled: the run ended before this call did."
             for index in self._empty():
-                self._fill(index, ToolResult(self._uses[index].id, self._uses[index].name, text, True, "cancelled"))
+                self._fill(index, ToolResult(self._uses[index].id, self._uses[index].name, CUT_OFF, True, "cancelled"))
             raise
         finally:
             self._show(show)
@@ -71,8 +70,9 @@ class Batch:
     def _answer_replays(self) -> list[int]:
         """Answer the calls that were handled before under the same id; the others are pending."""
         state, pending = self._state, []
+        state.given_ids |= set(filter(None, self._reply.provider_ids))
         for index, (use, given) in enumerate(zip(self._uses, self._reply.provider_ids, strict=True)):
-            if not given or not state.is_replay(given, fingerprint(use)):
+            if not given or not state.is_replay(given, fingerprint(use), self._reads(index)):
                 pending.append(index)
                 continue
             if given in state.replayed:
@@ -106,21 +106,29 @@ class Batch:
         gate = asyncio.Semaphore(max(1, self._state.limits.max_parallel))
         cut = self._reply.finish == "length"
 
+        halts: list[HaltError] = []
+
         async def one(index: int) -> None:
             async with gate:
-                called = await self._caller.call(self._uses[index], cut)
+                try:
+                    called = await self._caller.call(self._uses[index], cut)
+                except HaltError as halt:  # a subagent used up what the run may use
+                    halts.append(halt)
+                    return
             self._slots[index] = called
             self._captured = self._captured or called.captured
 
         async with asyncio.TaskGroup() as group:
             for index in indices:
                 group.create_task(one(index))
+        if halts:
+            raise halts[0]
 
     def _groups(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Neighbours that only read run together, everything else by itself."""
+        """Neighbours that may run side by side are one group, everything else is by itself."""
         group: list[int] = []
         for index in order:
-            if self._reads(index):
+            if self._runs_beside(index):
                 group.append(index)
                 continue
             if group:
@@ -130,13 +138,17 @@ class Batch:
         if group:
             yield group
 
+    def _runs_beside(self, index: int) -> bool:
+        """Whether a call may run beside others: it changes nothing, or is a function whose author says so."""
+        tool = self._registry.get(self._uses[index].name)
+        return self._reads(index) or getattr(tool, "parallel", False) is True
+
     def _reads(self, index: int) -> bool:
         tool = self._registry.get(self._uses[index].name)
         return tool is not None and tool.read_only
 
     def _exempt(self, index: int) -> bool:
-        # Subagents are bounded by their own turns; the run's budget counts only the call that started them.
-        return self._depth > 0 or self._state.is_terminal(self._uses[index], self._depth)
+        return self._state.is_terminal(self._uses[index], self._depth)
 
     def _count_failures(self, indices: Sequence[int]) -> None:
         for index in indices:

@@ -11,11 +11,20 @@ from typing import Any
 import jsonschema_rs
 
 from dovetail.agent.contract.validation import MAX_SHOWN, Checked, Finding, check, from_json
-from dovetail.agent.endings import Captured
+from dovetail.agent.endings import Captured, HaltError
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
+from dovetail.agent.output import bounded
 from dovetail.agent.protocols import Tasks, Tool, ToolContext
-from dovetail.agent.types import Decision, ToolCallEvent, ToolError, ToolResult, ToolUse
+from dovetail.agent.types import (
+    STRUCTURED_OUTPUT,
+    Decision,
+    ToolCallEvent,
+    ToolError,
+    ToolResult,
+    ToolUse,
+    is_like_terminal,
+)
 from dovetail.messages import to_json
 
 _CUT = "\nThe reply was cut off by its token limit. Make the arguments shorter, or split the work over several calls."
@@ -56,7 +65,8 @@ class Caller:
         tool = self._registry.get(use.name)
         if tool is None:
             known = ", ".join(self._registry.names)
-            return _plain(_failed(use, "not_found", f'Tool "{use.name}" not found. Available tools: {known}'))
+            meant = f' Did you mean "{STRUCTURED_OUTPUT}"?' if self._is_misspelt(use) else ""
+            return _plain(_failed(use, "not_found", f'Tool "{use.name}" not found.{meant} Available tools: {known}'))
         checked = self._checked(use, tool)
         if checked.findings:
             return self._invalid(use, checked, cut)
@@ -74,25 +84,36 @@ class Caller:
         hooks = self._state.parts.hooks
         try:
             output = await tool.run(args, self._context(use))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, HaltError):
             raise
         except Exception as error:
             text = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
             after = await hooks.post_failure(use, args, text)
             self._warn(after.warnings)
-            return _plain(_failed(use, "error", _with_context(text, context, after.context)))
+            return self._error(use, _with_context(text, context, after.context))
         if output.is_error:
             after = await hooks.post_failure(use, args, output.content)
             self._warn(after.warnings)
-            return _plain(_failed(use, "error", _with_context(output.content, context, after.context)))
+            return self._error(use, _with_context(output.content, context, after.context))
         after = await hooks.post(use, args, output)
         self._warn(after.warnings)
         if after.blocked:
             return self._denied(use, after.reason or "A PostToolUse hook rejected this result.")
-        content = _with_context(output.content, context, after.context)
-        result = ToolResult(use.id, use.name, content, display=output.display)
+        content, display = self._shown(use, _with_context(output.content, context, after.context))
+        result = ToolResult(use.id, use.name, content, display=output.display or display)
         captured = Captured(checked.value, checked.repairs) if self._terminal(use) else None
         return Called(result, result, captured)
+
+    def _error(self, use: ToolUse, text: str) -> Called:
+        return _plain(_failed(use, "error", self._shown(use, text)[0]))
+
+    def _shown(self, use: ToolUse, text: str) -> tuple[str, str | None]:
+        """What the model is shown of an output, and what people are shown where that is not all of it."""
+        shown = self._state.outputs.shown(use.id, text)
+        return shown, None if shown is text else bounded(text)
+
+    def _is_misspelt(self, use: ToolUse) -> bool:
+        return self._state.contract is not None and self._depth == 0 and is_like_terminal(use.name)
 
     def _terminal(self, use: ToolUse) -> bool:
         return self._state.is_terminal(use, self._depth)
@@ -154,6 +175,9 @@ class Caller:
         used["count"] += 1
         used["failed"] += result.is_error
         used["duration_ms"] = round(used["duration_ms"] + duration_ms, 3)
+        shown = "" if is_like_terminal(use.name) else short(use.arguments)
+        outcome = "" if result.status == "ok" else f"  {result.status}: {short(result.content)}"
+        state.note(f"{use.name} {shown}  {duration_ms / 1000:.1f} s{outcome}", self._depth)
         tool = self._registry.get(use.name)
         state.parts.telemetry.tool_call(
             ToolCallEvent(
@@ -171,6 +195,12 @@ class Caller:
     def _warn(self, warnings: tuple[str, ...]) -> None:
         for warning in warnings:
             self._state.parts.warn(warning)
+
+
+def short(text: str, most: int = 100) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[:most]}..."
 
 
 def _no_object(arguments: str) -> str:

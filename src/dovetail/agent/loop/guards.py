@@ -1,19 +1,15 @@
-"""Guards against a model that goes round in circles."""
+"""The guard against a model that goes round in circles: it makes the same call and gets the same result."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
+from collections.abc import Sequence
 
-from dovetail.agent.types import ToolUse
+from dovetail.agent.types import LoopLimits, ToolResult, ToolUse
 
-IN_A_ROW = 5
-IN_ALL = 6
-SIMILAR_COMMANDS = 8
-MANY_CALLS = 100
-MOST_CALLS = 1000
-_VARIABLE = re.compile(r"\d+|\s+")
+# What changes files: a call that was made before means something new after it.
+_EDITS = frozenset(("edit", "write_file"))
 
 
 def fingerprint(use: ToolUse) -> str:
@@ -23,54 +19,61 @@ def fingerprint(use: ToolUse) -> str:
 
 
 class LoopGuard:
-    """Watches the calls that answer one prompt."""
+    """Watches the calls that answer one prompt.
 
-    def __init__(self, max_calls: int | None = None) -> None:
-        self._max_calls = max_calls  # None: the built-in bounds; 0 or less: none at all
-        self._seen: Counter[str] = Counter()
+    Progress is a call with other arguments, another result than the last time, or a changed file in between: only calls
+    without any of these are counted.
+    """
+
+    def __init__(self, limits: LoopLimits | None = None, max_calls: int | None = None) -> None:
+        self._limits = limits or LoopLimits()
+        # None: the bound of the limits; 0 or less: none at all
+        self._max_calls = self._limits.calls if max_calls is None else max_calls
+        self._alike: Counter[str] = Counter()
+        self._results: dict[str, int] = {}
         self._last = ""
         self._row = 0
-        self._last_command = ""
-        self._similar = 0
         self._calls = 0
 
     def see(self, use: ToolUse) -> str | None:
         """Why the run must stop before this call, or None."""
+        mark, limits = fingerprint(use), self._limits
         self._calls += 1
-        print_ = fingerprint(use)
-        repeated = print_ in self._seen
-        self._seen[print_] += 1
-        self._row = self._row + 1 if print_ == self._last else 1
-        self._last = print_
-        if self._row >= IN_A_ROW:
-            return _halted("consecutive_identical_calls", f"{use.name} was called {self._row} times in a row alike")
-        if self._seen[print_] >= IN_ALL:
+        self._alike[mark] += 1
+        self._row = self._row + 1 if mark == self._last else 1
+        self._last = mark
+        if 0 <= limits.in_a_row <= self._row:
             return _halted(
-                "repeated_calls", f"{use.name} was called {self._seen[print_]} times with the same arguments"
+                "consecutive_identical_calls", f"{use.name} was called {self._row} times in a row with the same result"
             )
-        if self._command(use) >= SIMILAR_COMMANDS:
-            return _halted("shell_stagnation", f"{self._similar} shell commands in a row were alike")
-        return self._too_many(repeated)
-
-    def _command(self, use: ToolUse) -> int:
-        command = str((use.value or {}).get("command", "")) if use.name == "run_shell_command" else ""
-        shape = _VARIABLE.sub(" ", command).strip()
-        self._similar = self._similar + 1 if shape and shape == self._last_command else 1
-        self._last_command = shape
-        return self._similar if shape else 0
-
-    def _too_many(self, repeated: bool) -> str | None:
-        if self._max_calls is not None:
-            if 0 < self._max_calls < self._calls:
-                return _halted("call_cap", f"more than {self._max_calls} calls for one prompt")
-            return None
-        if (self._calls > MANY_CALLS and repeated) or self._calls > MOST_CALLS:
-            return _halted("call_cap", f"{self._calls} calls for one prompt")
+        if 0 <= limits.in_all <= self._alike[mark]:
+            return _halted(
+                "repeated_calls",
+                f"{use.name} was called {self._alike[mark]} times with the same arguments and result",
+            )
+        if 0 < self._max_calls < self._calls:
+            return _halted("call_cap", f"more than {self._max_calls} calls for one prompt")
         return None
+
+    def learn(self, uses: Sequence[ToolUse], results: Sequence[ToolResult]) -> None:
+        """Take note of what came of calls that were seen."""
+        for use, result in zip(uses, results, strict=False):
+            mark, outcome = fingerprint(use), hash((result.status, result.content))
+            if self._results.get(mark, outcome) != outcome:
+                self._alike[mark] = 1
+                self._row = 1 if mark == self._last else self._row
+            self._results[mark] = outcome
+            if use.name in _EDITS and result.status == "ok":
+                self._edited()
+
+    def _edited(self) -> None:
+        """Forget the other calls: they may well give something new now. Edits that come again and again still count."""
+        self._alike = Counter({mark: n for mark, n in self._alike.items() if mark.partition("\n")[0] in _EDITS})
+        self._results = {mark: outcome for mark, outcome in self._results.items() if mark in self._alike}
 
 
 def _halted(kind: str, reason: str) -> str:
     return (
         f"Loop detection halted the run ({kind}: {reason}). "
-        "Make the prompt more specific, or give the model the tool that it lacks."
+        "Make the prompt more specific, give the model the tool that it lacks, or change the limits in settings (loop)."
     )

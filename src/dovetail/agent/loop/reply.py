@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from dovetail.agent.contract.validation import from_json
@@ -24,13 +24,20 @@ from dovetail.agent.types import (
     ToolArguments,
     ToolEnd,
     ToolStart,
+    ToolTurn,
     ToolUse,
+    Turn,
     Usage,
     UsageDelta,
+    UserTurn,
 )
+from dovetail.messages import to_json
 
 Show = Callable[[Mapping[str, Any]], None]
 MAX_REPLY_CHARS = 64 << 20
+# Of English and of code about so many make a token.
+CHARS_PER_TOKEN = 3.5
+IMAGE_CHARS = 5000  # an image counts about as much as so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +60,21 @@ class _Open:
     id: str = ""  # unique within the run
     given_id: str = ""  # as the provider says
     name: str = ""
+    ended: bool = False
 
 
 async def read_reply(
-    provider: Provider, request: Request, show: Show, taken: set[str], restarted: Callable[[Restarted], None]
+    provider: Provider,
+    request: Request,
+    show: Show,
+    taken: set[str],
+    restarted: Callable[[Restarted], None],
+    spent: Callable[[Usage, bool], None] = lambda _usage, _is_estimated: None,
 ) -> Reply:
     """Call the model once; the pieces that are shown are balanced on every way out.
 
-    `taken` has the ids of all calls of the run so far, and gets those of this reply.
+    `taken` has the ids of all calls of the run so far, and gets those of this reply. `spent` is told the tokens of each
+    attempt, also of those that failed or were broken off, and whether they are estimated.
     """
     collector = _Collector(show, provider.model, taken)
     stream = provider.stream(request)
@@ -68,6 +82,7 @@ async def read_reply(
         async for delta in stream:
             if isinstance(delta, Restarted):
                 collector.close()
+                spent(*collector.spent(request))
                 restarted(delta)
                 collector = _Collector(show, provider.model, taken)
             else:
@@ -77,6 +92,7 @@ async def read_reply(
         return collector.reply()
     finally:
         collector.close()
+        spent(*collector.spent(request))
         close = getattr(stream, "aclose", None)
         if close is not None:
             await close()
@@ -112,8 +128,10 @@ class _Collector:
                     self._grow(self._calls[index], text, {"type": "input_json_delta", "partial_json": text})
             case ToolEnd(index, signature):
                 if index in self._calls:
-                    self._calls[index].signature = signature
-                    self._stop()
+                    call = self._calls[index]
+                    call.signature, call.ended = signature, True
+                    if self._shown_index is not None and self._blocks[self._shown_index] is call:
+                        self._stop()
             case UsageDelta(usage):
                 self.usage = usage
             case Finish(reason):
@@ -141,8 +159,22 @@ class _Collector:
                 blocks.append(Thinking(text, block.signature))
             elif block.kind == "tool_use":
                 ids.append(block.given_id)
-                blocks.append(ToolUse(block.id, block.name, text, _object(text), block.signature))
+                # What the token limit cut says nothing, even where its beginning happens to be an object.
+                said = self.finish != "length" or (block.ended and text.strip())
+                value = _object(text) if said else None
+                blocks.append(ToolUse(block.id, block.name, text, value, block.signature))
         return Reply(AssistantTurn(tuple(blocks)), self.usage, self.finish, tuple(ids))
+
+    def spent(self, request: Request) -> tuple[Usage, bool]:
+        """The tokens of the attempt, and whether they are estimated because the provider does not tell them."""
+        told = self.usage
+        made = round(self._size / CHARS_PER_TOKEN)
+        if self.finish and told.total:
+            return told, False
+        if not (self._size or self.finish):  # nothing came: most likely nothing was charged
+            return told, False
+        given = told.input_tokens or round(chars_of(request) / CHARS_PER_TOKEN)
+        return replace(told, input_tokens=given, output_tokens=max(told.output_tokens, made)), True
 
     def _last(self, kind: str) -> _Open:
         if self._blocks and self._blocks[-1].kind == kind and not (kind == "thinking" and self._blocks[-1].signature):
@@ -179,6 +211,23 @@ class _Collector:
         if self._shown_index is not None:
             self._show({"type": "content_block_stop", "index": self._shown_index})
             self._shown_index = None
+
+
+def chars_of(request: Request) -> int:
+    """How many characters a request is made of, without the frame of its protocol."""
+    tools = sum(len(tool.name) + len(tool.description) + len(to_json(dict(tool.parameters))) for tool in request.tools)
+    return len(request.system) + tools + sum(map(turn_chars, request.turns))
+
+
+def turn_chars(turn: Turn) -> int:
+    """How many characters a turn is made of."""
+    match turn:
+        case UserTurn(text, images):
+            return len(text) + IMAGE_CHARS * len(images)
+        case ToolTurn(results):
+            return sum(len(result.content) for result in results)
+        case AssistantTurn(blocks):
+            return sum(len(block.arguments if isinstance(block, ToolUse) else block.text) for block in blocks)
 
 
 def _unique(id: str, taken: set[str]) -> str:

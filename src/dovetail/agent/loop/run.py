@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.agent.contract import Contract
-from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message
+from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message, refused_reply
 from dovetail.agent.loop.budget import Budget, Limits, wall_time_message
 from dovetail.agent.loop.conversation import Conversation
 from dovetail.agent.loop.guards import fingerprint
+from dovetail.agent.loop.outputs import Outputs, WithOutputs
 from dovetail.agent.loop.registry import Registry, Terminal
 from dovetail.agent.loop.state import Parts, State
 from dovetail.agent.loop.tasks import RunTasks
 from dovetail.agent.protocols import Tool
+from dovetail.agent.providers.catalog import Catalog
 from dovetail.agent.types import (
     STRUCTURED_OUTPUT,
     AssistantTurn,
     AuthenticationError,
+    Image,
     Named,
     ProviderError,
     ToolChoice,
@@ -54,27 +57,43 @@ class Plan:
     tool_limits: ToolLimits = field(default_factory=ToolLimits)
     system_prompt: str | None = None
     append_system_prompt: str = ""
+    images: tuple[Image, ...] = ()
     history: tuple[Turn, ...] = ()
     init: Mapping[str, Any] = field(default_factory=dict)
+    context_window: int | None = None
+    catalog: Catalog = field(default_factory=Catalog)
 
 
 class Run:
     """One run. `abort` may be called at any time from the loop's thread; the first cause wins."""
 
     def __init__(self, plan: Plan, parts: Parts, tools: Sequence[Tool]) -> None:
+        recorded = parts.recorder.path
+        outputs = Outputs(plan.tool_limits.max_output_chars, recorded and recorded.with_suffix(".outputs"))
+        parts = replace(parts, permissions=WithOutputs(parts.permissions, outputs, plan.workspace))
         self._plan = plan
         self._parts = parts
         contract = plan.contract
         terminal = Terminal(contract.parameters, contract.example_arguments) if contract else None
         self._registry = Registry(tools, parts.permissions, terminal)
         self._state = State(
-            parts, plan.workspace, plan.limits, contract, Budget(plan.limits, contract is not None), _system(plan)
+            parts,
+            plan.workspace,
+            plan.limits,
+            contract,
+            Budget(plan.limits, contract is not None, plan.catalog),
+            _system(plan),
+            abort=self.abort,
+            outputs=outputs,
+            context_window=plan.context_window,
         )
         self._state.tool_limits = plan.tool_limits
         self._state.handled = _handled(plan.history)
         self._state.call_ids = set(self._state.handled)
+        self._state.given_ids = set(self._state.handled)
         self._cause: tuple[Reason, str] | None = None
         self._work_task: asyncio.Task[Ending] | None = None
+        self._told: Ending | None = None
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -94,10 +113,6 @@ class Run:
             if self._work_task:
                 self._work_task.cancel()
 
-    def interrupt(self) -> None:
-        """What SIGINT and SIGTERM do."""
-        self.abort("cancelled", CANCELLED)
-
     async def execute(self) -> Ending:
         """Run to the end, close the background, and emit the one result."""
         parts, seconds = self._parts, self._plan.limits.max_wall_time_s
@@ -113,7 +128,21 @@ class Run:
                 timer.cancel()
             self._state.cancel.set()
         await tasks.close()
+        self._state.outputs.close()
         return self._close(ending, parts)
+
+    def interrupt(self) -> None:
+        """End the run as a user who gives up does."""
+        self.abort("cancelled", CANCELLED)
+
+    def cut_short(self, ending: Ending) -> Ending:
+        """Tell an ending in place of a run that does not come to its own, and return the one that was told."""
+        if self._told is not None:
+            return self._told
+        if self._state.captured is not None:
+            ending = Ending("structured_output", captured=self._state.captured)
+        self._parts.output.break_off()
+        return self._close(ending, self._parts)
 
     def _close(self, ending: Ending, parts: Parts) -> Ending:
         problem = parts.recorder.flush()
@@ -123,6 +152,7 @@ class Run:
         outcome = "cancelled" if ending.reason == "cancelled" else "error" if ending.is_error else "ok"
         parts.telemetry.end(outcome, ending.reason if ending.is_error else "", _public(ending))
         parts.output.result(ending, self._state.figures())
+        self._told = ending
         return ending
 
     async def _ending(self, tasks: RunTasks) -> Ending:
@@ -150,20 +180,32 @@ class Run:
         state, plan = self._state, self._plan
         self._parts.output.init(self._init())
         main = Conversation(state, self._registry, tasks.at(0), history=plan.history)
-        text = await main.ask(plan.prompt)
+        text = await main.ask(plan.prompt, images=plan.images)
+        answer, finish = text, main.finish
         reminders = self._reminders()
         while state.captured is None:
             item = await tasks.next()
             if item is not None:
                 tasks.show(item)
                 text = await main.ask(item.text, subtype=item.subtype)
+                if text.strip():  # a model may have nothing to say to a notification
+                    answer, finish = text, main.finish
             elif state.contract is None:
-                return Ending("completed", text=text)
+                refused = refused_reply(finish, answer)
+                if refused:
+                    raise refused
+                return Ending("completed", text=answer)
             elif not reminders or not state.budget.turns_left:
-                raise HaltError("structured_output_missing", missing_message(state.budget.turns, state.prose))
+                raise self._missing(main.finish)
             else:
                 text = await main.ask(REMINDER, reminders.pop(0), subtype="reminder")
         return Ending("structured_output", text=text, captured=state.captured)
+
+    def _missing(self, finish: str) -> HaltError:
+        """Why there is no answer that fits: the model was cut off or refused, or never called the tool."""
+        state = self._state
+        refused = refused_reply(finish, state.prose) if finish in ("length", "refusal") else None
+        return refused or HaltError("structured_output_missing", missing_message(state.budget.turns, state.prose))
 
     def _reminders(self) -> list[ToolChoice]:
         """The second chances of a model that answers in prose: a word, then where possible a forced call."""

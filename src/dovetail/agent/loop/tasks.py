@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 import uuid
 from collections import deque
@@ -11,10 +12,11 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dovetail.agent.endings import HaltError
+from dovetail.agent.endings import BudgetError, HaltError
 from dovetail.agent.loop.conversation import Conversation, settled
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
+from dovetail.agent.protocols import MAX_FIRINGS
 from dovetail.agent.types import ProviderError, SpawnRequest, TaskInfo, ToolError
 
 HOLDBACK_S = 0.5
@@ -44,6 +46,7 @@ class _Schedule:
     id: str
     prompt: str
     every_s: float | None
+    left: int = MAX_FIRINGS
     timer: asyncio.TimerHandle | None = None
 
 
@@ -83,6 +86,8 @@ class RunTasks:
         if not request.background:
             try:
                 return await agent.conversation.ask(request.prompt)
+            except BudgetError:
+                raise
             except (HaltError, ProviderError) as error:
                 raise ToolError(f"the subagent failed: {error}") from error
         self._agents[agent.id] = agent
@@ -111,6 +116,9 @@ class RunTasks:
         except asyncio.CancelledError:
             agent.status = "cancelled"
             agent.answer = "cancelled"
+        except BudgetError as error:
+            agent.status, agent.answer = "failed", error.message
+            self._state.abort(error.reason, error.message)
         except Exception as error:
             agent.status = "failed"
             agent.answer = f"{type(error).__name__}: {error}"
@@ -164,7 +172,8 @@ class RunTasks:
 
     def _fire(self, schedule: _Schedule) -> None:
         self._put(Item(schedule.prompt, "cron"))
-        if schedule.every_s is None:
+        schedule.left -= 1
+        if schedule.every_s is None or not schedule.left:
             self._schedules.pop(schedule.id, None)
         else:
             self._arm(schedule, schedule.every_s)
@@ -184,8 +193,19 @@ class RunTasks:
             if not self._schedules and not self._running():
                 return None
             self._changed.clear()
+            self._tell()
             await self._changed.wait()
         return self._queue.popleft()
+
+    def _tell(self) -> None:
+        """Say what the run waits for."""
+        due = [schedule.timer.when() for schedule in self._schedules.values() if schedule.timer]
+        running = [agent.request.description for agent in self._agents.values() if agent.status == "running"]
+        waits = [f"the background task {description!r}" for description in running]
+        if due:
+            seconds = max(0.0, min(due) - asyncio.get_running_loop().time())
+            waits.append(f"a scheduled prompt in {math.ceil(seconds)} s")
+        self._state.parts.warn(f"Waiting for {', '.join(waits)}.")
 
     def show(self, item: Item) -> None:
         """Tell the event stream about a notification."""

@@ -82,9 +82,10 @@ class Envelopes:
 def usage_of(usage: Usage) -> Wire:
     """Token counts; a total only where there is one."""
     wire: Wire = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    total = usage.input_tokens + usage.output_tokens
-    if total:
-        wire |= {"cache_read_input_tokens": usage.cached_tokens, "total_tokens": total}
+    if usage.total:
+        wire |= {"cache_read_input_tokens": usage.cached_tokens, "total_tokens": usage.total}
+    if usage.cache_written_tokens:
+        wire["cache_creation_input_tokens"] = usage.cache_written_tokens
     return wire
 
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Literal
 
-from dovetail.agent.endings import Ending
+from dovetail.agent.endings import CUT_OFF, Ending
 from dovetail.agent.output.envelopes import Envelopes, Wire, compact, line, usage_of
-from dovetail.agent.types import AssistantTurn, ToolResult, Usage
+from dovetail.agent.types import AssistantTurn, ToolResult, ToolUse, Usage
 
 Format = Literal["text", "json", "stream-json"]
 
 
 class Sink:
-    """Standard output, or None for nowhere; a reader that has gone away silences it and is no error."""
+    """Standard output, or None for nowhere; a reader that has gone away silences it and is no error.
+
+    `problem` says what else kept something from being written, such as a full disk.
+    """
 
     def __init__(self, file: BinaryIO | None) -> None:
         self._file = file
+        self.problem = ""
 
     def write(self, text: str) -> None:
         """Write a line and push it out at once: readers wait for it."""
@@ -28,10 +33,13 @@ class Sink:
             self._file.write(text.encode("utf-8", "replace") + b"\n")
             self._file.flush()
         except (BrokenPipeError, ConnectionResetError, ValueError):
-            # What the buffer still holds would fail again when the process ends.
+            self._silence()
+        except OSError as error:
+            self.problem = error.strerror or str(error)
             self._silence()
 
     def _silence(self) -> None:
+        """Write nothing any more: what the buffer still holds would fail again when the process ends."""
         file, self._file = self._file, None
         try:
             assert file is not None
@@ -45,13 +53,27 @@ class Sink:
 class Output:
     """The event stream of one run in one format; exactly one result closes it."""
 
-    def __init__(self, form: Format, sink: Sink, session_id: str, model: str, partial: bool = False) -> None:
+    def __init__(
+        self,
+        form: Format,
+        sink: Sink,
+        session_id: str,
+        model: str,
+        partial: bool = False,
+        listener: Callable[[Wire], None] = lambda _: None,
+    ) -> None:
         self.form = form
-        self.partial = partial and form == "stream-json"
+        self.partial = partial
+        self._listener = listener
         self._sink = sink
         self._envelopes = Envelopes(session_id, model)
         self.messages: list[Wire] = []  # kept for json and for callers in Python
+        self._closing = (
+            threading.Lock()
+        )  # taken for good by whoever tells the result: the run, or what ends it by force
         self._closed = False
+        self._unanswered: dict[str, tuple[ToolUse, str | None]] = {}
+        self._growing: dict[str | None, int | None] = {}  # replies whose pieces are shown, and the open block of each
 
     def init(self, data: Mapping[str, Any]) -> None:
         """Say what the run has to work with."""
@@ -59,11 +81,13 @@ class Output:
 
     def assistant(self, turn: AssistantTurn, usage: Usage, parent: str | None = None) -> None:
         """Show a whole reply."""
+        self._unanswered |= {use.id: (use, parent) for use in turn.tool_uses}
         for message in self._envelopes.assistant(turn, usage, parent):
             self._put(message)
 
     def tool_result(self, result: ToolResult, parent: str | None = None) -> None:
         """Show the answer to a call."""
+        self._unanswered.pop(result.tool_use_id, None)
         self._put(self._envelopes.tool_result(result, parent))
 
     def user(self, text: str, parent: str | None = None) -> None:
@@ -77,11 +101,12 @@ class Output:
     def event(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         """Show a piece of a reply, where pieces are wanted."""
         if self.partial:
+            self._follow(event, parent)
             self._put(self._envelopes.partial(event, parent))
 
     def result(self, ending: Ending, figures: Mapping[str, Any]) -> None:
         """Close the stream with the one result."""
-        if self._closed:
+        if not self._closing.acquire(blocking=False):
             return
         message = result_of(self._envelopes.session_id, ending, figures, with_stats=self.form == "json")
         if self.form == "text":
@@ -93,9 +118,28 @@ class Output:
             self._sink.write(compact(self.messages))
         self._closed = True
 
+    def break_off(self) -> None:
+        """Close what is open: pieces of replies, and calls that will get no other answer."""
+        for parent, index in list(self._growing.items()):
+            if index is not None:
+                self.event({"type": "content_block_stop", "index": index}, parent)
+            self.event({"type": "message_stop"}, parent)
+        for use, parent in list(self._unanswered.values()):
+            self.tool_result(ToolResult(use.id, use.name, CUT_OFF, True, "cancelled"), parent)
+
+    def _follow(self, event: Mapping[str, Any], parent: str | None) -> None:
+        match event["type"]:
+            case "message_start" | "content_block_stop":
+                self._growing[parent] = None
+            case "content_block_start":
+                self._growing[parent] = event["index"]
+            case "message_stop":
+                self._growing.pop(parent, None)
+
     def _put(self, message: Wire) -> None:
         if self._closed:
             return
+        self._listener(message)
         if self.form == "json":
             self.messages.append(message)
         elif self.form == "stream-json":
@@ -116,13 +160,17 @@ def result_of(session_id: str, ending: Ending, figures: Mapping[str, Any], with_
     }
     captured = None if ending.is_error else ending.captured
     if not ending.is_error:
-        message["result"] = line(captured.value) if captured else ending.text
+        message["result"] = answer_of(ending)
     message |= {
         "usage": usage_of(figures.get("usage", Usage())),
         "permission_denials": _list(figures.get("permission_denials")),
         "termination_reason": ending.reason,
         "suppressed_tool_calls": _list(figures.get("suppressed_tool_calls")),
     }
+    if figures.get("cost_usd") is not None:
+        message["total_cost_usd"] = round(figures["cost_usd"], 6)
+    if figures.get("is_estimated"):
+        message["usage"]["is_estimated"] = True
     if ending.is_error:
         message["error"] = {"message": ending.message}
     if captured:
@@ -134,6 +182,11 @@ def result_of(session_id: str, ending: Ending, figures: Mapping[str, Any], with_
     if with_stats and not ending.is_error and "stats" in figures:
         message["stats"] = figures["stats"]
     return message
+
+
+def answer_of(ending: Ending) -> str:
+    """The answer of a run that succeeded, as text output has it."""
+    return line(ending.captured.value) if ending.captured else ending.text
 
 
 def _list(values: Sequence[Any] | None) -> list[Any]:

@@ -2,6 +2,8 @@
 
 ProviderOptions --connect--> Provider --stream(Request)--> deltas
 
+catalog.py     what is known about models: context windows, longest replies, prices
+fallback.py    a second model for when the first one fails
 retrying.py    attempts one after the other, with pauses between them
 chat.py        a run's turns as chat messages
 strict.py      which schemas a service can enforce by itself
@@ -12,7 +14,6 @@ local.py       models in this process, held to the tools by a grammar; the embed
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 from dovetail.agent.protocols import Provider
 from dovetail.agent.types import ProviderError, ProviderOptions
 
-__all__ = ["NAMES", "configured", "connect"]
+__all__ = ["NAMES", "NoModelError", "configured", "connect"]
 
 NAMES = ("openai", "anthropic", "gemini", "local", "speaker")
 
@@ -30,23 +31,32 @@ _ENVIRONMENT = {
     "anthropic": (("ANTHROPIC_API_KEY",), "ANTHROPIC_MODEL", "ANTHROPIC_BASE_URL"),
     "gemini": (("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GEMINI_MODEL", "GOOGLE_GEMINI_BASE_URL"),
 }
-_NOTICE = (
-    "No model is configured, so the embedded speaker answers. It is not a language model: it says random things that "
-    "fit the schema. Name a model with --model, or set a key and a model in the environment.\n"
-)
+
+
+class NoModelError(ProviderError):
+    """Nothing says which model answers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no model is named\n"
+            "  fix  name one in one of these ways:\n"
+            "         --model NAME, with ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY in the environment\n"
+            "         --base-url URL --model NAME, for a server that speaks the protocol of OpenAI\n"
+            "         --model DIRECTORY, for a local model\n"
+            "         DOVETAIL_MODEL, or a key and OPENAI_MODEL, ANTHROPIC_MODEL or GEMINI_MODEL, in the environment\n"
+            "         model.name in ~/.dovetail/settings.json\n"
+            "         --model speaker, for answers at random that fit the schema, to try things out"
+        )
 
 
 def configured(options: ProviderOptions, environ: Mapping[str, str] = os.environ) -> ProviderOptions:
-    """The options with their provider: the one asked for, or what model and environment tell, or the speaker."""
+    """The options with their provider: the one asked for, or what model and environment tell.
+
+    The speaker, whose answers are random, is the provider only of those who name it.
+    """
     name, model = options.name, options.model
     if not name:
-        if model and Path(model).is_dir():
-            name = "local"
-        elif model in ("", "speaker") and not options.base_url:
-            name = "speaker" if model else next(filter(lambda n: _is_ready(n, environ), _ENVIRONMENT), "speaker")
-        else:
-            services = {"claude": "anthropic", "gemini": "gemini"}
-            name = next((known for start, known in services.items() if model.startswith(start)), "openai")
+        name = _provider_of(model, options.base_url, environ)
     if name not in NAMES:
         raise ProviderError(f"there is no provider {name!r}: use one of {', '.join(NAMES)}")
     if name in _ENVIRONMENT:
@@ -62,6 +72,20 @@ def configured(options: ProviderOptions, environ: Mapping[str, str] = os.environ
     return replace(options, name=name)
 
 
+def _provider_of(model: str, base_url: str, environ: Mapping[str, str]) -> str:
+    if model == "speaker" and not base_url:
+        return "speaker"
+    if model and Path(model).is_dir():
+        return "local"
+    if model or base_url:
+        services = {"claude": "anthropic", "gemini": "gemini"}
+        return next((known for start, known in services.items() if model.startswith(start)), "openai")
+    ready = next((known for known in _ENVIRONMENT if _is_ready(known, environ)), None)
+    if ready is None:
+        raise NoModelError
+    return ready
+
+
 def _is_ready(name: str, environ: Mapping[str, str]) -> bool:
     """Whether the environment names a model of the service and how to reach it."""
     keys, model_of, url_of = _ENVIRONMENT[name]
@@ -70,8 +94,15 @@ def _is_ready(name: str, environ: Mapping[str, str]) -> bool:
 
 def connect(options: ProviderOptions) -> Provider:
     """The provider that the options and the environment name; nothing is sent yet."""
-    asked_for = options.name or options.model
-    options = configured(options)
+    first = _connected(configured(options))
+    if not options.fallback_model:
+        return first
+    from dovetail.agent.providers.fallback import Fallback
+
+    return Fallback(first, _connected(configured(replace(options, model=options.fallback_model))))
+
+
+def _connected(options: ProviderOptions) -> Provider:
     match options.name:
         case "openai":
             from dovetail.agent.providers.openai import OpenAIProvider
@@ -92,7 +123,4 @@ def connect(options: ProviderOptions) -> Provider:
         case _:
             from dovetail.agent.providers.local import speaker_provider
 
-            if not asked_for:
-                sys.stderr.write(_NOTICE)
-                sys.stderr.flush()
             return speaker_provider(options)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
+from dovetail.agent.providers.catalog import Catalog
 from dovetail.agent.providers.chat import arguments_of
 from dovetail.agent.providers.retrying import retried, settings_of, status_error
 from dovetail.agent.providers.strict import fits
@@ -41,7 +43,8 @@ try:
 except ImportError as error:
     raise ProviderError("the client of Anthropic is not installed: pip install 'dovetail[agent]'") from error
 
-_MAX_OUTPUT_TOKENS = 16_384  # the interface wants to know; every current model can write as much
+_MAX_OUTPUT_TOKENS = 16_384  # of models that nobody knows: the interface wants to be told
+_THINKING = {"low": 2048, "medium": 8192, "high": 24_576}  # tokens that the model may think
 _REDACTED = "redacted:"  # the signature of thoughts that come encrypted
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 _FINISH: dict[str, Literal["stop", "tool_use", "length", "refusal"]] = {
@@ -63,6 +66,15 @@ class AnthropicProvider:
             raise AuthenticationError("there is no key for Anthropic: set ANTHROPIC_API_KEY")
         self.model = options.model
         self._extra, self._retries = settings_of(options)
+        self._timeout_s = options.timeout_s
+        known = Catalog().find(options.model)
+        self._max_tokens = options.max_output_tokens or known.output or _MAX_OUTPUT_TOKENS
+        self._temperature = options.temperature
+        if options.effort and known.thinking == "level":
+            self._extra.setdefault("output_config", {"effort": options.effort})
+        elif options.effort:
+            budget = min(_THINKING[options.effort], self._max_tokens - 1024)
+            self._extra.setdefault("thinking", {"type": "enabled", "budget_tokens": max(1024, budget)})
         self._client = anthropic.AsyncAnthropic(
             api_key=options.api_key or "none",
             base_url=options.base_url or None,
@@ -72,7 +84,7 @@ class AnthropicProvider:
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries)
+        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -93,14 +105,16 @@ class AnthropicProvider:
         extra = dict(self._extra)
         body: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": request.max_output_tokens or extra.pop("max_tokens", _MAX_OUTPUT_TOKENS),
+            "max_tokens": request.max_output_tokens or extra.pop("max_tokens", self._max_tokens),
             "messages": _messages(request.turns),
             "stream": True,
         }
+        # Each mark lets the service reuse everything before it: tools, instructions, and the conversation so far.
+        _marked(body["messages"][-1]["content"] if body["messages"] else [])
         if request.system:
-            body["system"] = request.system
+            body["system"] = _marked([{"type": "text", "text": request.system}])
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = _marked([_tool(tool) for tool in request.tools])
             body["tool_choice"] = (
                 {"type": "tool", "name": request.tool_choice.name}
                 if isinstance(request.tool_choice, Named)
@@ -108,9 +122,18 @@ class AnthropicProvider:
             )
             if request.tool_choice not in ("auto", "none"):
                 extra.pop("thinking", None)  # who is told what to call may not think first
-        if request.temperature is not None and "thinking" not in extra:
-            extra["temperature"] = request.temperature  # which the client does not know, as new models do without
+        temperature = self._temperature if request.temperature is None else request.temperature
+        if temperature is not None and "thinking" not in extra:
+            extra["temperature"] = temperature  # which the client does not know, as new models do without
         return body | ({"extra_body": extra} if extra else {})
+
+
+def _marked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The blocks, the last of them with the mark up to which the service keeps what it has read."""
+    markable = [block for block in blocks if block.get("type") not in ("thinking", "redacted_thinking")]
+    if markable:
+        markable[-1]["cache_control"] = {"type": "ephemeral"}
+    return blocks
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
@@ -137,8 +160,10 @@ def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:
     match turn:
-        case UserTurn(text):
-            return [{"type": "text", "text": text}] if text.strip() else []
+        case UserTurn(text, images):
+            sources = ({"type": "base64", "media_type": i.media_type, "data": i.base64} for i in images)
+            pictures = [{"type": "image", "source": source} for source in sources]
+            return [*pictures, *([{"type": "text", "text": text}] if text.strip() else [])]
         case ToolTurn(results):
             return [
                 {
@@ -171,7 +196,8 @@ class _Reader:
     """From events to deltas."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, int] = {}  # the number of a call by that of its block
+        self._calls: dict[int, int] = {}  # the number of a call by that of its block, which gateways use again
+        self._begun = 0
         self._usage = Usage()
         self._reason = ""
 
@@ -189,7 +215,7 @@ class _Reader:
             case "message_delta":
                 self._reason = event.delta.stop_reason or self._reason
                 said = event.usage.output_tokens if event.usage else None
-                self._usage = Usage(self._usage.input_tokens, said or 0, self._usage.cached_tokens)
+                self._usage = replace(self._usage, output_tokens=said or 0)
                 yield UsageDelta(self._usage)
             case "message_stop":
                 yield Finish(_FINISH.get(self._reason, "stop"))
@@ -197,7 +223,8 @@ class _Reader:
     def _start(self, index: int, block: Any) -> Iterator[Delta]:
         match block.type:
             case "tool_use":
-                self._calls[index] = len(self._calls)
+                self._calls[index] = self._begun
+                self._begun += 1
                 yield ToolStart(self._calls[index], block.id, block.name)
                 if block.input:  # whole at once, as some gateways send it
                     yield ToolArguments(self._calls[index], json.dumps(block.input, ensure_ascii=False))
@@ -221,9 +248,8 @@ class _Reader:
 
 
 def _usage(usage: Any) -> Usage:
-    cached = usage.cache_read_input_tokens or 0
-    given = (usage.input_tokens or 0) + cached + (usage.cache_creation_input_tokens or 0)
-    return Usage(given, usage.output_tokens or 0, cached)
+    cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    return Usage((usage.input_tokens or 0) + cached + written, usage.output_tokens or 0, cached, written)
 
 
 def _told(error: Exception) -> ProviderError:

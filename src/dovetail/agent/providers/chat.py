@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.agent.types import (
     AssistantTurn,
+    Image,
     Named,
     Request,
     Text,
@@ -33,8 +34,8 @@ def chat_messages(request: Request, with_reasoning: bool) -> list[dict[str, Any]
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
     for turn in request.turns:
         match turn:
-            case UserTurn(text):
-                messages.append({"role": "user", "content": text})
+            case UserTurn(text, images):
+                messages.append({"role": "user", "content": _content(text, images)})
             case AssistantTurn():
                 messages += _assistant(turn, with_reasoning)
             case ToolTurn(results):
@@ -43,6 +44,14 @@ def chat_messages(request: Request, with_reasoning: bool) -> list[dict[str, Any]
                     for result in results
                 ]
     return messages
+
+
+def _content(text: str, images: Sequence[Image]) -> str | list[dict[str, Any]]:
+    """What the user said, as a plain string where there are no pictures."""
+    if not images:
+        return text
+    urls = [f"data:{image.media_type};base64,{image.base64}" for image in images]
+    return [{"type": "text", "text": text}, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
 
 
 def _assistant(turn: AssistantTurn, with_reasoning: bool) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
+from dovetail.agent.providers.catalog import Catalog
 from dovetail.agent.providers.chat import arguments_of
 from dovetail.agent.providers.retrying import retried, retry_after_s, settings_of, status_error
 from dovetail.agent.types import (
@@ -49,6 +50,7 @@ _SLIPS = frozenset(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORME
 # The client leaves a broken stream in a cycle of references. Once it is found, the event loop closes it, with a round
 # for each of the generators inside each other; left until the loop ends, it would complain on stderr.
 _CLOSING_ROUNDS = 20
+_THINKING = {"low": 1024, "medium": 8192, "high": 24_576}  # tokens that the model may think
 _DELAY = re.compile(r'"retryDelay": "(\d+(?:\.\d+)?)s"')
 # A history that another model wrote has no signatures; this one makes the interface do without.
 _NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
@@ -65,7 +67,13 @@ class GeminiProvider:
             raise AuthenticationError("there is no key for Gemini: set GEMINI_API_KEY")
         self.model = options.model
         self._extra, self._retries = settings_of(options)
-        self._seed = options.seed
+        self._timeout_s = options.timeout_s
+        self._options = options
+        if options.effort:
+            budget = {"thinking_budget": _THINKING[options.effort]}
+            by_level = Catalog().find(options.model).thinking == "level"
+            thinking = {"thinking_level": options.effort.upper()} if by_level else budget
+            self._extra.setdefault("thinking_config", thinking)
         self._broken = False
         http = types.HttpOptions(
             base_url=options.base_url or None,
@@ -76,7 +84,7 @@ class GeminiProvider:
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries)
+        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -105,12 +113,13 @@ class GeminiProvider:
             yield delta
 
     def _config(self, request: Request) -> types.GenerateContentConfig:
+        options = self._options
         fields: dict[str, Any] = {
             "automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True),
             "system_instruction": request.system or None,
-            "max_output_tokens": request.max_output_tokens,
-            "temperature": request.temperature,
-            "seed": self._seed,
+            "max_output_tokens": request.max_output_tokens or options.max_output_tokens,
+            "temperature": options.temperature if request.temperature is None else request.temperature,
+            "seed": options.seed,
         }
         if request.tools:
             functions = [
@@ -154,8 +163,9 @@ def _contents(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:
     match turn:
-        case UserTurn(text):
-            return [{"text": text}] if text else []
+        case UserTurn(text, images):
+            pictures = [{"inline_data": {"mime_type": image.media_type, "data": image.data}} for image in images]
+            return [*pictures, *([{"text": text}] if text else [])]
         case ToolTurn(results):
             return [
                 {

@@ -55,6 +55,7 @@ class LocalProvider:
         self._reasoning = bool(options.extra.get("reasoning", True))
         self._template_options = options.extra.get("chat_template_kwargs", {})
         self._timeout_s = options.timeout_s
+        self._options = options
 
     def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The reply while it is being generated."""
@@ -129,8 +130,9 @@ class LocalProvider:
         yield Finish(_REASONS.get(parser.finish_reason or "stop", "stop"))
 
     def _sampling(self, request: Request, attempt: int) -> Sampling:
-        limit = request.max_output_tokens or _MAX_OUTPUT_TOKENS
-        temperature = 1.0 if request.temperature is None else request.temperature
+        limit = request.max_output_tokens or self._options.max_output_tokens or _MAX_OUTPUT_TOKENS
+        wanted = self._options.temperature if request.temperature is None else request.temperature
+        temperature = 1.0 if wanted is None else wanted
         # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
         seed = None if self._seed is None else self._seed + len(request.turns) + attempt * _NEXT_SEED
         # Some of the tokens are kept for the way to the end, because an answer that is cut off is none.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from dovetail.agent.types import (
     Usage,
     UsageDelta,
 )
+from dovetail.messages import to_json
 
 try:
     import httpx2
@@ -52,7 +54,8 @@ class OpenAIProvider:
         if self._is_openai and not options.api_key:
             raise AuthenticationError("there is no key for OpenAI: set OPENAI_API_KEY")
         self._extra, self._retries = settings_of(options)
-        self._seed = options.seed
+        self._timeout_s = options.timeout_s
+        self._options = options
         self._client = openai.AsyncOpenAI(
             api_key=options.api_key or "none",  # servers of one's own mostly want no key, but the client does
             base_url=options.base_url or None,
@@ -62,7 +65,7 @@ class OpenAIProvider:
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries)
+        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -94,21 +97,55 @@ class OpenAIProvider:
                 chat_tool(tool, strict=tool.strict and fits(tool.parameters, "openai")) for tool in request.tools
             ]
             body["tool_choice"] = chat_choice(request.tool_choice)
-        if request.max_output_tokens is not None:
-            body["max_completion_tokens" if self._is_openai else "max_tokens"] = request.max_output_tokens
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        if self._seed is not None:
-            body["seed"] = self._seed
-        return body
+        options = self._options
+        asked: dict[str, Any] = {
+            "max_completion_tokens" if self._is_openai else "max_tokens": _first(
+                request.max_output_tokens, options.max_output_tokens
+            ),
+            "temperature": _first(request.temperature, options.temperature),
+            "reasoning_effort": options.effort,
+            "seed": options.seed,
+        }
+        return body | {name: value for name, value in asked.items() if value is not None}
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call as its pieces come; it begins once its name is known."""
+
+    index: int | None  # as the server counts
+    id: str
+    name: str = ""
+    text: str = ""
+    place: int = -1  # among the calls that have begun
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments so far are an object: what comes with a name then is another call."""
+        try:
+            return self.text.rstrip().endswith("}") and isinstance(json.loads(self.text), dict)
+        except (ValueError, RecursionError):
+            return False
+
+    def continues(self, index: int | None, id: str, names: str) -> bool:
+        """Whether a piece with this index, id and name belongs to the call: servers leave out or repeat any of them."""
+        if id and self.id and id != self.id:
+            return False
+        if index is not None and self.index is not None and index != self.index:
+            return False
+        return not (names and self.name and (names != self.name or self.is_whole))
 
 
 class _Reader:
-    """From chunks to deltas; calls come one after the other, and a new one ends the one before."""
+    """From chunks to deltas."""
 
     def __init__(self) -> None:
-        self._index = -1
-        self._open: Any = None  # the number under which the server knows the call that is open
+        self._calls: list[_Call] = []
+        self._begun = 0
         self._reason = ""
         self._refused = False
 
@@ -127,27 +164,43 @@ class _Reader:
                 yield TextDelta(delta.refusal)
             if delta.content:
                 yield TextDelta(delta.content)
-            for call in delta.tool_calls or ():
-                yield from self._call(call)
+            for piece in delta.tool_calls or ():
+                yield from self._piece(piece)
             self._reason = choice.finish_reason or self._reason
 
-    def _call(self, call: Any) -> Iterator[Delta]:
-        number = call.index if call.index is not None else call.id or self._open
-        function = call.function
-        if number != self._open or (self._index < 0 and function):
-            if self._index >= 0:
-                yield ToolEnd(self._index)
-            self._index, self._open = self._index + 1, number
-            yield ToolStart(self._index, call.id or "", (function and function.name) or "")
-        if function and function.arguments:
-            yield ToolArguments(self._index, function.arguments)
+    def _piece(self, piece: Any) -> Iterator[Delta]:
+        function = piece.function
+        name = (function and function.name) or ""
+        arguments = (function and function.arguments) or ""
+        text = arguments if isinstance(arguments, str) else to_json(arguments)  # an object, as some gateways send it
+        call = self._call_of(piece.index, piece.id or "", name)
+        if not call.name and name:
+            call.name, call.place = name, self._begun
+            self._begun += 1
+            yield ToolStart(call.place, call.id, name)
+            text = call.text + text
+            call.text = ""
+        call.text += text
+        if text and call.name:
+            yield ToolArguments(call.place, text)
+
+    def _call_of(self, index: int | None, id: str, name: str) -> _Call:
+        """The newest call that a piece continues, else a new one."""
+        for call in reversed(self._calls):
+            if call.continues(index, id, name):
+                call.id = call.id or id
+                return call
+        self._calls.append(_Call(index, id))
+        return self._calls[-1]
 
     def finish(self) -> Iterator[Delta]:
         if not self._reason:
             raise ProviderError("the stream ended before the reply did", retryable=True)
-        if self._index >= 0 and self._reason != "length":
-            yield ToolEnd(self._index)
-        reason = _FINISH.get(self._reason, "tool_use" if self._index >= 0 else "stop")
+        for call in self._calls:
+            # Of calls that the token limit cut, only those are complete whose arguments are.
+            if call.name and (self._reason != "length" or call.is_whole):
+                yield ToolEnd(call.place)
+        reason = _FINISH.get(self._reason, "tool_use" if self._begun else "stop")
         yield Finish("refusal" if self._refused else reason)
 
 

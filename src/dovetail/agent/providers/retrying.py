@@ -47,14 +47,15 @@ def settings_of(options: ProviderOptions) -> tuple[dict[str, Any], Retries]:
     return extra, Retries(options.max_retries, pause)
 
 
-async def retried(attempt: Attempt, retries: Retries) -> AsyncGenerator[Delta, None]:
-    """The deltas of the first attempt that comes to its end, with Restarted before each new one."""
+async def retried(attempt: Attempt, retries: Retries, timeout_s: float | None = None) -> AsyncGenerator[Delta, None]:
+    """The deltas of the first attempt that comes to its end in time, with Restarted before each new one."""
     number = 0
     while True:
         number += 1
         stream = attempt()
+        deadline = None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
         try:
-            async for delta in stream:
+            while (delta := await _next(stream, deadline)) is not None:
                 yield delta
                 if isinstance(delta, Finish):
                     return
@@ -68,6 +69,15 @@ async def retried(attempt: Attempt, retries: Retries) -> AsyncGenerator[Delta, N
             await stream.aclose()
         yield Restarted(failed.problem, number, pause, failed.status)
         await asyncio.sleep(pause)
+
+
+async def _next(stream: AsyncGenerator[Delta, None], deadline: float | None) -> Delta | None:
+    """The next delta, None at the end; ProviderError once the time of the whole request is up."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await anext(stream, None)
+    except TimeoutError:
+        raise ProviderError("the model took too long to answer", retryable=True) from None
 
 
 def status_error(problem: str, status: int, headers: Mapping[str, str] | None = None) -> ProviderError:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.agent.protocols import Tasks, ToolContext
+from dovetail.agent.protocols import MAX_FIRINGS, Tasks, ToolContext
 from dovetail.agent.tools.base import Builtin, flag, parameters, text
 from dovetail.agent.types import SpawnRequest, ToolError, ToolOutput
 
 MAX_DEPTH = 5
+# A run that waits for a prompt of its own holds a machine: an hour at a time, and not for ever.
+MAX_AHEAD_S = 3600
 _MARKS = {"pending": " ", "in_progress": "~", "completed": "x"}
 
 
@@ -117,8 +119,13 @@ SCHEDULE = Builtin(
     parameters(
         "prompt after_seconds",
         prompt=text("what you will be asked"),
-        after_seconds={"type": "number", "minimum": 0, "description": "how long to wait"},
-        every_seconds={"type": "number", "minimum": 1, "description": "repeat at this distance"},
+        after_seconds={"type": "number", "minimum": 0, "maximum": MAX_AHEAD_S, "description": "how long to wait"},
+        every_seconds={
+            "type": "number",
+            "minimum": 1,
+            "maximum": MAX_AHEAD_S,
+            "description": f"repeat at this distance, {MAX_FIRINGS} times at most",
+        },
     ),
     _schedule,
 )

@@ -26,12 +26,17 @@ MAX_LINE = 2000
 # A file that is longer than this is read no further only to tell how many lines it has.
 MAX_COUNTED_BYTES = 256 << 20
 _CHUNK = 1 << 20
+_NOTE = 200
 
 
 async def _read(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     path = permitted(context, args["file_path"])
     first, count = int(args.get("offset", 0)), int(args.get("limit", DEFAULT_LINES))
-    return await asyncio.to_thread(_read_lines, path, first, count, context.limits.max_output_bytes)
+    # Lines are counted here, so that the model can ask for those that do not fit.
+    most, shown_chars = context.limits.max_output_bytes, context.limits.max_output_chars
+    if shown_chars >= 0:  # the last line and the note above them need room, too
+        most = min(most, max(shown_chars // 2, shown_chars - MAX_LINE - _NOTE))
+    return await asyncio.to_thread(_read_lines, path, first, count, most)
 
 
 def _read_lines(path: Path, first: int, count: int, max_bytes: int) -> ToolOutput:

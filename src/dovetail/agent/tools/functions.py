@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
@@ -11,6 +10,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from dovetail.agent.protocols import ToolContext
+from dovetail.agent.threads import in_daemon_thread
 from dovetail.agent.types import Schema, ToolError, ToolOutput
 from dovetail.errors import InputError
 from dovetail.messages import to_json
@@ -24,7 +24,12 @@ class FunctionTool:
     mcp_server = ""
 
     def __init__(
-        self, function: Callable[..., Any], name: str = "", description: str = "", read_only: bool = False
+        self,
+        function: Callable[..., Any],
+        name: str = "",
+        description: str = "",
+        read_only: bool = False,
+        parallel: bool = True,
     ) -> None:
         self._function = function
         self.name = name or getattr(function, "__name__", "")
@@ -32,6 +37,7 @@ class FunctionTool:
             raise InputError(f"{self.name!r} cannot be the name of a tool", "", "pass name=...")
         self.description = description or inspect.getdoc(function) or self.name
         self.read_only = read_only
+        self.parallel = parallel  # whether calls in one reply run side by side
         self._context_name, self._model = _arguments(function, self.name)
         self.parameters: Schema = self._model.model_json_schema()
 
@@ -49,7 +55,7 @@ class FunctionTool:
             if inspect.iscoroutinefunction(self._function):
                 result = await self._function(**given)
             else:
-                result = await asyncio.to_thread(self._function, **given)
+                result = await in_daemon_thread(lambda: self._function(**given))
         except ToolError:
             raise
         except Exception as error:  # a tool of the caller that fails is something the model is told
@@ -57,9 +63,12 @@ class FunctionTool:
         return result if isinstance(result, ToolOutput) else ToolOutput(_told(result))
 
 
-def function_tool(function: Callable[..., Any], *, read_only: bool = False) -> FunctionTool:
-    """The function as a tool of its own name, described by its docstring."""
-    return FunctionTool(function, read_only=read_only)
+def function_tool(function: Callable[..., Any], *, read_only: bool = False, parallel: bool = True) -> FunctionTool:
+    """The function as a tool of its own name, described by its docstring.
+
+    Calls of it in one reply run side by side, unless `parallel` is False.
+    """
+    return FunctionTool(function, read_only=read_only, parallel=parallel)
 
 
 def _arguments(function: Callable[..., Any], name: str) -> tuple[str, Any]:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -22,11 +22,15 @@ _MAX_SWEEPS = 200
 _REAPER = Path(__file__).with_name("reaper.py")
 # The environment variable that marks everything that a call started, wherever it went.
 MARK = "DOVETAIL_CALL"
+# The marks of all that may run now, for the end of the process itself.
+_live: set[str] = set()
 
 
 def new_mark() -> str:
     """A mark for what one call starts; should this process be killed, another one ends everything that carries it."""
-    return f"{_run_mark(os.getpid())}.{uuid.uuid4().hex}"
+    mark = f"{_run_mark(os.getpid())}.{uuid.uuid4().hex}"
+    _live.add(mark)
+    return mark
 
 
 @cache
@@ -77,6 +81,7 @@ async def running(
     finally:
         if starting.done() and not starting.cancelled() and starting.exception() is None:
             await to_the_end(asyncio.ensure_future(_end(starting.result(), mark)))
+        _live.discard(mark)
 
 
 async def exited(process: asyncio.subprocess.Process) -> int:
@@ -125,22 +130,35 @@ async def kill_marked(mark: str) -> None:
     """
     nobody = 0
     for _ in range(_MAX_SWEEPS):
-        found = _carriers(mark)
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        nobody = 0 if found else nobody + 1
+        nobody = 0 if _kill({mark}) else nobody + 1
         if nobody == 2:
+            _live.discard(mark)
             return
         await asyncio.sleep(_POLL_S)
 
 
-def _carriers(mark: str) -> list[int]:
-    """Processes with the mark in their environment; none where the system does not tell."""
-    wanted = f"{MARK}={mark}".encode()
+def kill_everything() -> None:
+    """End every process that was started here and may still run, without waiting: this one is about to end."""
+    for _ in range(_MAX_SWEEPS):
+        if not _live or not _kill(_live):
+            return
+
+
+def _kill(marks: Collection[str]) -> bool:
+    """End the processes that carry one of the marks; whether there were any."""
+    found = _carriers(marks)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(found)
+
+
+def _carriers(marks: Collection[str]) -> list[int]:
+    """Processes with one of the marks in their environment; none where the system does not tell."""
+    wanted = {f"{MARK}={mark}".encode() for mark in marks}
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+            if not wanted.isdisjoint((folder / "environ").read_bytes().split(b"\0")):
                 found.append(int(folder.name))
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import math
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 
 import regex
 
-from dovetail.agent.environment import program_outside
+from dovetail.agent.environment import PYTHON, program_outside
 from dovetail.agent.patterns import matches_path
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.tools.base import Builtin, flag, parameters, permitted, shown, text, ticking, whole
@@ -33,8 +34,10 @@ _BATCH_BYTES = 500_000  # of file names in one command line
 # A brace that begins no repetition is plain text to most engines, but an error to ripgrep's.
 _PLAIN_BRACE = re.compile(r"(\\[pPxuU]\{[^}]*\}|\\.|\[(?:\\.|[^\]])*\])|\{(?!\d+(?:,\d*)?\})", re.DOTALL)
 _RIPGREP = ("--no-config", "--json", "--crlf", "--no-mmap", "--no-ignore", "--hidden")
-# What means something else in a whole text than in its lines.
-_BY_LINE = re.compile(r"\\[AZzGKRX]|\(\?(?![:aiLmsux<P])|\(\?<[=!]")
+_MAX_ANSWER_BYTES = 1 << 30
+# Where the script finds its one package: it runs in the interpreter itself, which knows no virtual environment.
+_REGEX = str(Path(regex.__file__).parent.parent)
+_SCRIPT = str(Path(__file__).with_name("line_search.py"))
 
 Match = tuple[str, int, str]
 
@@ -42,15 +45,11 @@ Match = tuple[str, int, str]
 async def _grep(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     place = permitted(context, args.get("path", "."))
     pattern, ignore_case = args["pattern"], bool(args.get("ignore_case"))
-    try:
-        regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError) as error:
-        raise ToolError(f"the pattern is no regular expression: {error}") from error
     files = await asyncio.to_thread(_files, place, args.get("glob", ""), context)
     limit = int(args.get("limit", DEFAULT_MATCHES))
     found = await _ripgrep(pattern, files, ignore_case, limit, context)
     if found is None:
-        found = await asyncio.to_thread(_own, pattern, files, ignore_case, limit, context)
+        found = await _own(pattern, files, ignore_case, limit, context)
     lines = [f"{shown(context, Path(file))}:{number}:{line[:MAX_LINE]}" for file, number, line in found[:limit]]
     if not lines:
         return ToolOutput(f"No line matches in {len(files)} files.")
@@ -145,32 +144,53 @@ def _batches(files: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _own(pattern: str, files: Sequence[str], ignore_case: bool, limit: int, context: ToolContext) -> list[Match]:
-    flags = regex.IGNORECASE if ignore_case else 0
-    by_line = regex.compile(pattern, flags)
-    # A look at the whole text rules most files out at once, and never one that has a line that matches.
-    at_once = None if _BY_LINE.search(pattern) else regex.compile(pattern, flags | regex.MULTILINE)
-    check = ticking(context)
+async def _own(pattern: str, files: Sequence[str], ignore_case: bool, limit: int, context: ToolContext) -> list[Match]:
+    """The matches that our own search finds, in a process that can be killed whatever the pattern does."""
+    seconds = context.limits.timeout_s
+    order = {"pattern": pattern, "ignore_case": ignore_case, "limit": limit, "seconds": math.ceil(seconds) + 1}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    # Neither the workspace nor the folder of the script may lend it modules.
+    started = running(PYTHON, "-I", _SCRIPT, _REGEX, cwd="/", limit=_MAX_ANSWER_BYTES, **pipes)
+    try:
+        async with asyncio.timeout(seconds), started as process:
+            return await _asked(process, order, files, context)
+    except TimeoutError:
+        raise ToolError("the pattern takes too long to match; simplify it, or narrow the search") from None
+
+
+async def _asked(
+    process: asyncio.subprocess.Process, order: Mapping[str, Any], files: Sequence[str], context: ToolContext
+) -> list[Match]:
+    opening = await _exchange(process, json.dumps(order).encode() + b"\n")
+    if opening["error"]:
+        raise ToolError(f"the pattern is no regular expression: {opening['error']}")
     found: list[Match] = []
     for file in files:
-        check()
-        text = _whole(file)
-        if text is None or (at_once and not _search(at_once, text, context)) or not _readable(file, context):
+        text = await asyncio.to_thread(_whole, file)
+        if text is None:
             continue
-        for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-            check()
-            if _search(by_line, line, context):
-                found.append((file, number, line))
-            if len(found) > limit:
-                return found
+        data = text.encode("utf-8", "surrogatepass")
+        lines = await _exchange(process, len(data).to_bytes(8, "big") + data)
+        if lines and _readable(file, context):
+            found += [(file, number, line) for number, line in lines]
+        if len(found) > order["limit"]:
+            break
     return found
 
 
-def _search(compiled: Any, text: str, context: ToolContext) -> bool:
+async def _exchange(process: asyncio.subprocess.Process, message: bytes) -> Any:
+    """The answer of the search to one message."""
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        return compiled.search(text, timeout=context.limits.timeout_s) is not None
-    except TimeoutError:
-        raise ToolError("the pattern takes too long to match; simplify it") from None
+        process.stdin.write(message)
+        await process.stdin.drain()
+        answer = await process.stdout.readline()
+    except (BrokenPipeError, ConnectionResetError, ValueError):
+        answer = b""
+    if not answer:
+        raise ToolError("the search gave up: the pattern or a file takes too much memory; narrow it")
+    return json.loads(answer)
 
 
 def _whole(file: str) -> str | None:

@@ -43,7 +43,7 @@ def without_sure(reader: Reader, shape: Items) -> Items:
     """The items of an array without the demands that each of a few listed values meets: then it is enough to count."""
     if not shape.contains:
         return shape
-    branches = reader.known(shape.rest)
+    branches = reader.read(shape.rest)
     if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
         return shape
     values = [value for facts in branches for value in facts.values or () if admits(reader, facts, value)]
@@ -58,7 +58,7 @@ def without_sure(reader: Reader, shape: Items) -> Items:
 
 def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:
     key = identity(value)
-    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.known(nodes))
+    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.read(nodes))
 
 
 def _number(facts: Facts, value: Decimal) -> bool:

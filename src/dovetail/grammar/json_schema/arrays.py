@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, is_nothing, optional
+from dovetail.grammar.ir import EMPTY, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, is_nothing, optional, seq
 
 from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
@@ -16,14 +16,12 @@ from .pointers import Where
 from .reading import Reader
 from .spelling import Parts
 from .states import States, Steps
-from .text import concat
 
 MAX_STATES = 2_000
 MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
 MAX_SOME_UNIQUE = 64  # where the array may not be empty
 MAX_ANY_UNIQUE = 1_000
 MAX_CONTAINS = 10  # each doubles the kinds of items
-_UNCOMMON: frozenset[Any] = frozenset(("uniqueItems", "prefixItems", "contains", TAIL, SOME_ITEM))
 
 
 @dataclass(slots=True)
@@ -55,14 +53,12 @@ class Items:
 def items(parts: tuple[Located, ...]) -> Items:
     """The items of an array."""
     found = Items([], [], 0, None)
-    if len(parts) == 1 and parts[0][0].keys().isdisjoint(_UNCOMMON):
-        schema, where = parts[0]
-        found.rest = [(schema["items"], (where, "items"))] if "items" in schema else []
-        _count(found, schema, where)
-        return found
     prefixes: list[tuple[list[Located], list[Located]]] = []
     for schema, where in parts:
-        _count(found, schema, where)
+        if "minItems" in schema:
+            found.low = at_least(found.low, schema["minItems"], "minItems", where)
+        if "maxItems" in schema:
+            found.high = at_most(found.high, schema["maxItems"], "maxItems", where)
         if schema.get("uniqueItems") is True:
             found.unique = where
         rest = [(schema["items"], (where, "items"))] if "items" in schema else []
@@ -84,13 +80,6 @@ def items(parts: tuple[Located, ...]) -> Items:
     found.rest = [one for _, rest in prefixes for one in rest]
     found.contains = [one for one in found.contains if one.low or one.high is not None]
     return found
-
-
-def _count(found: Items, schema: dict[Any, Any], where: Where) -> None:
-    if "minItems" in schema:
-        found.low = at_least(found.low, schema["minItems"], "minItems", where)
-    if "maxItems" in schema:
-        found.high = at_most(found.high, schema["maxItems"], "maxItems", where)
 
 
 class _State(NamedTuple):
@@ -204,7 +193,7 @@ def in_sequence(first: list[Node], tail: Node, low: int, comma: Parts, ws: Parts
     """The items of `first` and `tail` behind them; from the `low`-th item on all may be missing."""
     node = tail
     for index in range(len(first) - 1, -1, -1):
-        node = concat(*(comma if index else ()), first[index], *ws, node)
+        node = seq(*(comma if index else ()), first[index], *ws, node)
         if index >= low:
             node = optional(node)
     return node

@@ -6,14 +6,13 @@ from itertools import combinations, permutations
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Lit
-from dovetail.grammar.regex import intersect
 
 from . import strings
 from .admission import admits
 from .facts import ANY_TYPE, OBJECT, STRING, Facts, Located
 from .pointers import render
 from .reading import Reader
-from .shapes import Properties, properties
+from .shapes import properties
 from .values import identity
 
 MAX_PAIRS = 20_000
@@ -83,27 +82,18 @@ def _strings(left: Facts, right: Facts) -> bool:
 
 
 def _objects(reader: Reader, left: Facts, right: Facts, depth: int, needed: frozenset[str]) -> bool:
-    """Whether a key that one demands cannot be in the other, or not with such a value, or no key can be in both."""
+    """Whether a key that one demands cannot be in the other, or not with such a value."""
     ours, theirs = properties(left.objects, reader), properties(right.objects, reader, strict=False)
     for mine, others in ((ours, theirs), (theirs, ours)):
         for name, nodes, required in mine.declared:
             if (required or name in needed) and _differ(reader, nodes, others.nodes(name), depth):
                 return True
-    return max(ours.low, theirs.low) > 0 and not _share_a_key(ours, theirs)
+    return False
 
 
 def _differ(reader: Reader, nodes: list[Located], others: list[Located] | None, depth: int) -> bool:
     """Whether no value of a member keeps to both; None is that of a member that cannot be there."""
     if others is None:
         return True
-    pairs = ((one, two) for one in reader.known(nodes) for two in reader.known(others))
+    pairs = ((one, two) for one in reader.read(nodes) for two in reader.read(others))
     return bool(others) and all(disjoint(reader, one, two, depth + 1) for one, two in pairs)
-
-
-def _share_a_key(left: Properties, right: Properties) -> bool:
-    if any(right.nodes(name) is not None for name, _, _ in left.declared):
-        return True
-    if any(left.nodes(name) is not None for name, _, _ in right.declared):
-        return True
-    pairs = ((one.keys, other.keys) for one in left.extra for other in right.extra)
-    return any(one is None or other is None or intersect(one, other) != NOTHING for one, other in pairs)

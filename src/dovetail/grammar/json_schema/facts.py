@@ -132,8 +132,8 @@ class Facts:
             return None if self.values is None else id(self.values)
         return tuple(map(identity, self.values))
 
-    def signature(self, divided: bool = True) -> Hashable:
-        """The same for facts that say the same, unless `divided` but for divisors, as far as that is cheap to see."""
+    def signature(self) -> Hashable:
+        """Equal for facts that say the same, as far as that is cheap to see."""
         return (
             self.types,
             self.integer,
@@ -142,7 +142,7 @@ class Facts:
             tuple(map(identity, self.banned)) if self.banned else (),
             self.minimum,
             self.maximum,
-            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]) if divided and self.divisors else None,
+            tuple([(divisor, holds) for divisor, holds, _ in self.divisors]),
             self.low,
             self.high,
             self.pattern_texts() if self.patterns or self.barred else None,
@@ -271,19 +271,17 @@ def _max_length(facts: Facts, value: Any, where: Where) -> None:
     facts.high = at_most(facts.high, value, "maxLength", where)
 
 
-def _pattern(facts: Facts, value: Any, where: Where) -> None:
-    facts.patterns += ((_text(value, "pattern", where), (where, "pattern")),)
+def _pattern(found: bool) -> Callable[[Facts, Any, Where], None]:
+    def handle(facts: Facts, value: Any, where: Where) -> None:
+        if not isinstance(value, str):
+            problem = f"pattern must be a string, not {value!r}"
+            raise SchemaError(problem, render((where, "pattern")), "quote the pattern")
+        if found:
+            facts.patterns += ((value, (where, "pattern")),)
+        else:
+            facts.barred += ((value, (where, "pattern")),)
 
-
-def _not_pattern(facts: Facts, value: Any, where: Where) -> None:
-    facts.barred += ((_text(value, "pattern", where), (where, "pattern")),)
-
-
-def _text(value: Any, keyword: str, where: Where) -> str:
-    if not isinstance(value, str):
-        problem = f"{keyword} must be a string, not {value!r}"
-        raise SchemaError(problem, render((where, keyword)), f"quote the {keyword}")
-    return value
+    return handle
 
 
 def _format(facts: Facts, value: Any, where: Where) -> None:
@@ -334,8 +332,8 @@ HANDLERS: dict[Any, Callable[[Facts, Any, Where], None]] = {
     NOT_VALUES: _not_values,
     "minLength": _min_length,
     "maxLength": _max_length,
-    "pattern": _pattern,
-    NOT_PATTERN: _not_pattern,
+    "pattern": _pattern(True),
+    NOT_PATTERN: _pattern(False),
     "format": _format,
     NOT_FORMAT: _not_format,
     "minimum": _limit("minimum", True, False),

@@ -12,19 +12,15 @@ from functools import lru_cache
 
 from dovetail.errors import SchemaError
 from dovetail.grammar import regex
-from dovetail.grammar.ir import EMPTY, Alt, Chars, Lit, Node, Repeat, Seq, alt, is_nothing, lit
+from dovetail.grammar.ir import EMPTY, Lit, Node, alt, is_nothing, lit, seq
 from dovetail.layouts.styles import E, Literals, escapes
 
 from . import strings
 from .spelling import Frame, Parts, Spelling
-from .text import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes, concat
+from .text import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes
 
 _BARE = "^[a-zA-Z0-9_.$-]+$"
-_HEX = Chars(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
-_PLANE = Alt((Seq((Lit(b"0"), Chars(((0x31, 0x39), (0x41, 0x46), (0x61, 0x66))))), Lit(b"10")))
-_FREE_ESCAPE = Alt(
-    (FREE_ESCAPE, Lit(b"'"), Seq((Lit(b"x"), _HEX, _HEX)), Seq((Lit(b"U00"), _PLANE, Repeat(_HEX, 4, 4))))
-)
+_FREE_ESCAPE = FREE_ESCAPE + r"|'|x[0-9A-Fa-f]{2}|U00(0[1-9A-Fa-f]|10)[0-9A-Fa-f]{4}"
 
 
 class LiteralSpelling(Spelling):
@@ -37,10 +33,6 @@ class LiteralSpelling(Spelling):
         quotes = [_quotes(mark, syntax) for mark in syntax.quotes]
         words = ((syntax.true, "true"), (syntax.false, "false"), (syntax.null, "null"))
         super().__init__(quotes, words, (), (_literal(syntax.separator),), excludes)
-
-    def any_key(self) -> Parts:
-        """Any key of an object inside, with what follows it."""
-        return (self.frame().key((), None),)
 
     def frame(self) -> _LiteralFrame:
         """The objects and arrays inside."""
@@ -73,21 +65,21 @@ class _LiteralFrame(Frame):
 
     def declared(self, name: str, value: Node) -> Parts:
         keys = self._bare_key(name) if self._bare else self._spelling.word(name)
-        return (concat(alt(*keys), self._assign), value) if keys and not is_nothing(value) else ()
+        return (seq(alt(*keys), self._assign), value) if keys and not is_nothing(value) else ()
 
     def other(self, names: Sequence[str], keys: Node | None, value: Node) -> Node:
         key = value if is_nothing(value) else self.key(names, keys)
-        return key if is_nothing(key) else concat(key, value)
+        return key if is_nothing(key) else seq(key, value)
 
     def key(self, names: Sequence[str], keys: Node | None) -> Node:
         """A key that is none of `names`, and one of `keys` where these are given, with what follows it."""
         bare, excludes = (_BARE,) if self._bare else (), self._spelling.excludes
         if keys is None:
-            keys = strings.other_than(frozenset(names), patterns=bare, excludes=excludes)
+            keys = strings.language(bare, words=frozenset(names), excludes=excludes)
         elif self._bare:
-            keys = regex.intersect(keys, strings.language(bare, 0, None))
+            keys = regex.intersect(keys, strings.language(bare))
         key = keys if self._bare else self._spelling.denoting(keys, excludes)
-        return key if is_nothing(key) else concat(key, self._assign)
+        return key if is_nothing(key) else seq(key, self._assign)
 
     def _bare_key(self, name: str) -> list[Node]:
         if not name or not all(char.isalnum() or char in "_-.$" for char in name):

@@ -22,6 +22,7 @@ from dovetail.grammar.ir import (
     Seq,
     alt,
     is_nothing,
+    seq,
 )
 
 from .admission import admits, without_sure
@@ -40,15 +41,10 @@ from .reading import KEYWORDS, Reader
 from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .spelling import Frame, Spelling
-from .text import concat
 from .values import all_strings, identity, is_number, is_speakable
 from .ways import choice
 
 _REF = {"$ref"}
-_ANY_OF = {"anyOf"}
-_ONE_OF = {"oneOf"}
-_ENUM = {"enum"}
-_TYPE_ENUM = {"type", "enum"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
 _MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
@@ -69,7 +65,6 @@ class Lowering:
     __slots__ = (
         "_composites",
         "_done",
-        "_kept",
         "_pending",
         "doubtful",
         "frame",
@@ -88,8 +83,7 @@ class Lowering:
         self.free_order = free_order
         self.impossible: list[Where] = []  # schemas that no value satisfies, where that was seen
         self.doubtful = False  # whether some rule may match nothing
-        self._done: dict[Any, Node] = {}
-        self._kept: list[Sequence[Located]] = []
+        self._done: dict[frozenset[int], tuple[Sequence[Located], Node]] = {}  # the schemas keep their identities
         self._pending: list[tuple[Rule, Kinds, Frame]] = []
         self._composites: dict[Any, tuple[Node, Kinds]] = {}
 
@@ -97,30 +91,15 @@ class Lowering:
 
     def value(self, nodes: Sequence[Located]) -> Node:
         """A JSON value to which all of `nodes` apply."""
-        if len(nodes) == 1:
-            schema, where = nodes[0]
-            if type(schema) is dict:
-                return self.single(schema, where)
-        key = frozenset(id(schema) for schema, _ in nodes)
-        found = self._done.get(key)
-        if found is None:
-            found = self._done[key] = self.union(self.reader.read(nodes))
+        key = frozenset([id(schema) for schema, _ in nodes])
+        if key not in self._done:
+            found = self._common(*nodes[0]) if len(nodes) == 1 and type(nodes[0][0]) is dict else None
+            if found is None:
+                found = self.union(self.reader.read(nodes))
             if is_nothing(found):
                 self.impossible.append(nodes[0][1])
-            self._kept.append(nodes)  # so that no other schema gets the same identity
-        return found
-
-    def single(self, schema: dict[str, Any], where: Where) -> Node:
-        """A JSON value to which one schema applies; what most schemas say needs no reading of branches."""
-        found = self._done.get(id(schema))
-        if found is None:
-            found = self._common(schema, where)
-            if found is None:
-                found = self.union(self.reader.read(((schema, where),)))
-            if is_nothing(found):
-                self.impossible.append(where)
-            self._done[id(schema)] = found
-        return found
+            self._done[key] = nodes, found
+        return self._done[key][1]
 
     def _common(self, schema: dict[str, Any], where: Where) -> Node | None:
         """The values of a schema of a common form; None where it has another."""
@@ -137,7 +116,7 @@ class Lowering:
         if live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
             self.doubtful = True
-            return self.single(target, place) if type(target) is dict and "$ref" not in target else None
+            return self.value(((target, place),)) if type(target) is dict and "$ref" not in target else None
         return None if live else self.pieces.value
 
     def union(self, branches: list[Facts]) -> Node:
@@ -222,7 +201,7 @@ class Lowering:
             return NOTHING
         # One flat sequence: the list may be long.
         rest = (part for node in nodes[1:] for part in (*frame.comma, node, *ws))
-        return concat(frame.first, *ws, *nodes[:1], *(ws if nodes else ()), *rest, frame.last)
+        return seq(frame.first, *ws, *nodes[:1], *(ws if nodes else ()), *rest, frame.last)
 
     # Objects and arrays.
 
@@ -244,14 +223,10 @@ class Lowering:
         """Make the bodies of all rules."""
         while self._pending:
             rule, kinds, frame = self._pending.pop()
-            if len(kinds) == 1:
-                kind, parts = kinds[0]
-                rule.body = self._objects([parts], frame) if kind == OBJECT else self._array(parts, frame)
-            else:
-                objects = [parts for kind, parts in kinds if kind == OBJECT]
-                bodies = [self._objects(objects, frame)] if objects else []
-                bodies += (self._array(parts, frame) for kind, parts in kinds if kind == ARRAY)
-                rule.body = alt(*(body for body in bodies if not is_nothing(body)))
+            objects = [parts for kind, parts in kinds if kind == OBJECT]
+            bodies = [self._objects(objects, frame)] if objects else []
+            bodies += (self._array(parts, frame) for kind, parts in kinds if kind == ARRAY)
+            rule.body = alt(*(body for body in bodies if not is_nothing(body)))
             self.doubtful = self.doubtful or is_nothing(rule.body)
 
     def _objects(self, several: list[Parts], frame: Frame) -> Node:
@@ -273,10 +248,8 @@ class Lowering:
             elif required:
                 return NOTHING
         names = [name for name, _, _ in shape.declared]
-        # Where the member is written several times, it is a rule of its own.
-        once = not self.free_order and any(member.required for member in members) and not shape.witnesses
-        extra = self._extra(names, shape.extra, once, frame) if shape.extra else ()
-        witnesses = [self._extra(names, [witness], False, frame) for witness in shape.witnesses]
+        extra = self._extra(names, shape.extra, frame)
+        witnesses = [self._extra(names, [witness], frame) for witness in shape.witnesses]
         if () in witnesses:
             return NOTHING
         whole = Group(members, extra, witnesses, between=frame.between)
@@ -291,7 +264,7 @@ class Lowering:
     def _braced(self, group: Group, frame: Frame) -> Node:
         """The members of an object between its frame."""
         if self.free_order:
-            return concat(frame.open, *self.pieces.ws, any_order(group, frame.comma, frame.close))
+            return seq(frame.open, *self.pieces.ws, any_order(group, frame.comma, frame.close))
         return Seq((frame.open, *self.pieces.ws, *ordered(group, frame.comma, frame.close)))
 
     def _of(self, nodes: Sequence[Located]) -> Node:
@@ -306,14 +279,11 @@ class Lowering:
         found = [count for count in counts if count is not None]
         return None if len(found) < len(counts) else max(sum(found) - len(shape.witnesses), 0)
 
-    def _extra(self, names: list[str], groups: list[Extra], once: bool, frame: Frame) -> tuple[Node, ...]:
-        """A member that is not declared; `excludes` do not concern keys that a pattern describes."""
+    def _extra(self, names: list[str], groups: list[Extra], frame: Frame) -> tuple[Node, ...]:
+        """A member that is not declared, none where there can be none; `excludes` do not concern keys of a pattern."""
         ways = [frame.other(names, group.keys, frame.value(group.nodes, self._of)) for group in groups]
         ways = [way for way in ways if not is_nothing(way)]
-        if not ways:
-            return ()
-        member = alt(*ways)
-        return (member,) if once else (Call(Rule("member", member)),)
+        return (Call(Rule("member", alt(*ways))),) if ways else ()
 
     def _array(self, parts: Parts, frame: Frame) -> Node:
         shape, ws = without_sure(self.reader, items(parts)), self.pieces.ws

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import gcd, lcm
-from typing import Any, Protocol
+from typing import Any
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Call, Node, Rule, is_nothing
@@ -25,7 +25,7 @@ MAX_DIGITS = 2_000
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 Divisor = tuple[Decimal, bool]  # whether it must divide the number, or must not
-State = tuple[str, tuple[int, ...]]  # where in the number, and the state of each demand
+State = tuple[str, tuple[Any, ...]]  # where in the number, and the state of each demand
 
 # Behind the sign, a leading zero, digits, the point, and digits behind the point.
 _SIGN, _ZERO, _WHOLE, _POINT, _FRACTION = "sign", "zero", "whole", "point", "fraction"
@@ -34,28 +34,8 @@ _DIGITS = "0123456789"
 _ALPHABET: list[tuple[tuple[int, int], ...]] = [((ord(char), ord(char)),) for char in _DIGITS + ".-"]
 _DOT, _MINUS = 10, 11  # among these
 
-FAILED = -1
-
 # The state of a demand that holds whatever follows; None is that of one that cannot hold any more.
 _SETTLED = "settled"
-
-
-class Demand(Protocol):
-    """What is asked of a number."""
-
-    start: Any
-
-    def sign(self, state: Any) -> Any:
-        """The state after a minus."""
-
-    def point(self, state: Any) -> Any:
-        """The state after the point."""
-
-    def digits(self, state: Any) -> list[Any]:
-        """The states after each digit."""
-
-    def holds(self, state: Any) -> bool:
-        """Whether a number that ends here is admitted."""
 
 
 class _Multiple:
@@ -74,7 +54,6 @@ class _Multiple:
         if whole * (self._places + 1) > MAX_REMAINDERS:
             raise LimitError(f"remainders of {whole} are too many to tell", "", "use smaller divisors")
         self._moduli = [whole // gcd(whole, 10 ** (self._places - place)) for place in range(self._places + 1)]
-        self._known: dict[tuple[int, int], Any] = {}
         self._alike: dict[Any, Any] = {}
         self.start: Any = (-1, 0)
 
@@ -94,10 +73,7 @@ class _Multiple:
         return [self._state(after, one % modulus) for one in range(remainder * 10, remainder * 10 + 10)]
 
     def _state(self, places: int, remainder: int) -> Any:
-        found = self._known.get((places, remainder), self)
-        if found is self:
-            found = self._known[places, remainder] = self._alike.setdefault(*self._follows(places, remainder))
-        return found
+        return self._alike.setdefault(*self._follows(places, remainder))
 
     def _follows(self, places: int, remainder: int) -> tuple[Any, Any]:
         """What tells a state from others, and the state, None where no digits can mend it."""
@@ -163,6 +139,10 @@ class _Compared:
         return (-order if minus else order) in self._allowed
 
 
+# What is asked of a number: the states after a minus, the point and each digit, and whether it may end in one.
+Demand = _Multiple | _Compared
+
+
 def number(
     integer: bool,
     minimum: Bound | None,
@@ -174,22 +154,17 @@ def number(
     """A number between bounds that is whole or not, some multiples or not, and none of `banned`."""
     if not (minimum or maximum or divisors or banned or fraction):
         return INTEGER if integer else NUMBER
-    if minimum and maximum and (minimum[0], minimum[1] or maximum[1]) > (maximum[0], False):
-        return NOTHING
-    if integer and fraction:
-        return NOTHING
     for bound in (minimum, maximum):
         if bound is not None and (digits := _digits(bound[0])) > MAX_DIGITS:
             raise LimitError(f"a bound has {digits} digits, more than {MAX_DIGITS}", "", "use a shorter number")
-    needed = _needed((*divisors, (Decimal(1), False)) if fraction else divisors if not integer else _whole(divisors))
+    if fraction:
+        divisors = (*divisors, (Decimal(1), False))
+    if integer and divisors:  # where nothing finer is asked, the spelling shows that it is one
+        divisors = (*divisors, (Decimal(1), True))
+    needed = _needed(divisors)
     if needed is None:
         return NOTHING
     return _tracked(integer, minimum, maximum, needed, tuple(dict.fromkeys(banned)))
-
-
-def _whole(divisors: tuple[Divisor, ...]) -> tuple[Divisor, ...]:
-    """The divisors of an integer; that it is one is seen from its spelling where nothing finer is asked."""
-    return (*divisors, (Decimal(1), True)) if divisors else ()
 
 
 def _digits(value: Decimal) -> int:
@@ -232,48 +207,16 @@ def _tracked(
     return node if is_nothing(node) else Call(Rule("number", node))
 
 
-class _Table:
-    """A demand with its states numbered: 0 holds whatever follows, FAILED cannot hold any more."""
-
-    def __init__(self, demand: Demand) -> None:
-        self._demand = demand
-        self._states: list[Any] = [_SETTLED, demand.start]
-        self._numbers: dict[Any, int] = {None: FAILED, _SETTLED: 0, demand.start: 1}
-        self._rows: dict[int, list[int]] = {0: [0] * 10}
-
-    def sign(self, number: int) -> int:
-        return self._number(self._demand.sign(self._states[number])) if number else 0
-
-    def point(self, number: int) -> int:
-        return self._number(self._demand.point(self._states[number])) if number else 0
-
-    def digits(self, number: int) -> list[int]:
-        """The states behind each digit; beside other demands they are asked for again and again."""
-        found = self._rows.get(number)
-        if found is None:
-            found = self._rows[number] = [self._number(state) for state in self._demand.digits(self._states[number])]
-        return found
-
-    def holds(self, number: int) -> bool:
-        return not number or self._demand.holds(self._states[number])
-
-    def _number(self, state: Any) -> int:
-        found = self._numbers.get(state)
-        if found is None:
-            found = self._numbers[state] = len(self._states)
-            self._states.append(state)
-        return found
-
-
 class _Tracker:
     """Numbers every state that the start leads to."""
 
     def __init__(self, demands: list[Demand], pointed: bool) -> None:
-        self._tables = [_Table(demand) for demand in demands]
+        self._demands = demands
+        self._digits = [cache(demand.digits) for demand in demands]  # beside others each is asked again and again
         self._pointed = pointed  # whether there may be a point and digits behind it
 
     def run(self) -> Automaton:
-        start: State = ("", tuple([1] * len(self._tables)))
+        start: State = ("", tuple([demand.start for demand in self._demands]))
         numbers = {start: 0}
         pending = [start]
         found = Automaton(_ALPHABET, [])
@@ -281,7 +224,7 @@ class _Tracker:
             if len(numbers) > MAX_STATES:
                 problem = "the multiples between these bounds are too many to tell"
                 raise LimitError(problem, "", "narrow or drop the bounds")
-            if place in _ENDS and all(table.holds(one) for table, one in zip(self._tables, inner, strict=True)):
+            if place in _ENDS and self._holds(inner):
                 found.accepting.add(len(found.edges))
             edges: dict[int, int] = {}
             for symbol, state in self._steps(place, inner):
@@ -293,18 +236,31 @@ class _Tracker:
             found.edges.append(edges)
         return found
 
-    def _steps(self, place: str, inner: tuple[int, ...]) -> list[tuple[int, State]]:
-        both = list(zip(self._tables, inner, strict=True))
+    def _holds(self, states: tuple[Any, ...]) -> bool:
+        both = zip(self._demands, states, strict=True)
+        return all(one is _SETTLED or demand.holds(one) for demand, one in both)
+
+    def _rows(self, states: tuple[Any, ...]) -> Iterable[tuple[Any, ...]]:
+        """The states after each digit."""
+        both = zip(self._digits, states, strict=True)
+        rows = [[_SETTLED] * 10 if one is _SETTLED else digits(one) for digits, one in both]
+        return zip(*rows, strict=True) if rows else [()] * 10
+
+    def _steps(self, place: str, inner: tuple[Any, ...]) -> list[tuple[int, State]]:
+        both = list(zip(self._demands, inner, strict=True))
         steps: list[tuple[int, State]] = []
         if place != _ZERO:
             reached = _FRACTION if place in (_POINT, _FRACTION) else _WHOLE
-            rows = zip(*[table.digits(one) for table, one in both], strict=True) if both else [()] * 10
-            steps = [(symbol, (reached, after)) for symbol, after in enumerate(rows)]
+            steps = [(symbol, (reached, after)) for symbol, after in enumerate(self._rows(inner))]
             if place in ("", _SIGN):
                 # The integer zero has no sign.
                 steps[:1] = [(0, (_ZERO, steps[0][1][1]))] if self._pointed or not place else []
         if not place:
-            steps.append((_MINUS, (_SIGN, tuple([table.sign(one) for table, one in both]))))
+            steps.append(
+                (_MINUS, (_SIGN, tuple([one if one is _SETTLED else demand.sign(one) for demand, one in both])))
+            )
         elif self._pointed and place in (_ZERO, _WHOLE):
-            steps.append((_DOT, (_POINT, tuple([table.point(one) for table, one in both]))))
-        return [step for step in steps if FAILED not in step[1][1]]
+            steps.append(
+                (_DOT, (_POINT, tuple([one if one is _SETTLED else demand.point(one) for demand, one in both])))
+            )
+        return [step for step in steps if None not in step[1][1]]

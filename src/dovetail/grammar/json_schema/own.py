@@ -12,13 +12,11 @@ from typing import Any
 from .pointers import Where
 
 
+@dataclass(eq=False, slots=True, repr=False)
 class Own:
     """A keyword of our own."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
     def __repr__(self) -> str:
         return self.name
@@ -55,13 +53,11 @@ def is_never(schema: Any) -> bool:
     return schema is False or (type(schema) is dict and "not" in schema and settled(schema) is False)
 
 
+@dataclass(eq=False, slots=True)
 class Negated:
     """The values that a schema does not admit."""
 
-    __slots__ = ("schema",)
-
-    def __init__(self, schema: dict[Any, Any]) -> None:
-        self.schema = schema
+    schema: dict[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,23 +23,19 @@ def render(where: Where) -> str:
     return "".join(reversed(steps))
 
 
-def step_into(target: Any, place: Where, step: str, reference: str, where: Where) -> tuple[Any, Where]:
-    """One step of the JSON Pointer `reference`, which stands at `where`."""
-    key: Any = step.replace("~1", "/").replace("~0", "~")
-    if isinstance(target, list) and key.isdecimal():
-        key = int(key)
-    try:
-        return target[key], (place, key)
-    except (KeyError, IndexError, TypeError):
-        problem = f"$ref {reference!r} names nothing: there is no {render((place, key))}"
-        raise SchemaError(problem, render(where), "correct the pointer or add the definition") from None
-
-
 def follow(root: Any, base: Where, fragment: str, reference: str, where: Where) -> tuple[Any, Where]:
     """What the JSON Pointer in a fragment leads to from `root`, which stands at `base`, and its place."""
     target, place = root, base
     for step in unquote(fragment).split("/")[1:]:
-        target, place = step_into(target, place, step, reference, where)
+        key: Any = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(target, list) and key.isdecimal():
+            key = int(key)
+        place = (place, key)
+        try:
+            target = target[key]
+        except (KeyError, IndexError, TypeError):
+            problem = f"$ref {reference!r} names nothing: there is no {render(place)}"
+            raise SchemaError(problem, render(where), "correct the pointer or add the definition") from None
     return target, place
 
 

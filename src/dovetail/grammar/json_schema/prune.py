@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.grammar.ir import Alt, AnyOrder, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted, Without, children
+from dovetail.grammar.ir import Alt, AnyOrder, Call, Chars, Lit, Node, Repeat, Rule, Seq, Unlisted, children
 
 # Names of rules that are made only where they match; they call nothing that is looked at.
 _SCALARS = frozenset(("escaped", "integer", "key_tail", "number", "pattern", "string", "string_tail", "ws"))
@@ -12,19 +12,14 @@ def matches(root: Node) -> bool:
     """Whether some text matches `root`; what is dead inside of it the core leaves out itself."""
     rules = composed(root)
     empty = {id(rule) for rule in rules}
-    growing = True
-    while growing and empty:
+    size = len(empty) + 1
+    while len(empty) < size:
+        size = len(empty)
         # Rules are found before those that they call, so that one round from the end mostly does.
-        found = {id(rule) for rule in reversed(rules) if id(rule) in empty and _matches_and_note(rule, empty)}
-        growing = bool(found)
+        for rule in reversed(rules):
+            if id(rule) in empty and _matches(rule.body, empty):
+                empty.discard(id(rule))
     return _matches(root, empty)
-
-
-def _matches_and_note(rule: Rule, empty: set[int]) -> bool:
-    found = _matches(rule.body, empty)
-    if found:
-        empty.discard(id(rule))
-    return found
 
 
 def composed(root: Node) -> list[Rule]:
@@ -41,7 +36,7 @@ def composed(root: Node) -> list[Rule]:
         elif type(node) is Seq or type(node) is Alt:
             pending += node.parts
         elif type(node) is Unlisted:
-            pending += (node.rest, node.other, node.end)
+            pending.append(node.end)  # which all ways to leave the words share
         elif type(node) is not Lit and type(node) is not Chars:
             pending += children(node)
     return list(found.values())
@@ -58,10 +53,8 @@ def _matches(node: Node, empty: set[int]) -> bool:
         return node.low == 0 or _matches(node.body, empty)
     if type(node) is Chars:
         return bool(node.ranges)
-    if type(node) is Without:
-        return _matches(node.body, empty)
     if type(node) is Unlisted:
-        return any(_matches(part, empty) for part in (node.rest, node.other, node.end))
+        return _matches(node.end, empty)
     if type(node) is AnyOrder:
         needed = (member for member, required in node.members if required)
         return _matches(node.close, empty) and all(_matches(member, empty) for member in needed)

@@ -8,6 +8,7 @@ What is said about the members of objects and arrays is left for later, because 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -78,32 +79,28 @@ _ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevalua
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
+@dataclass(slots=True)
 class Task:
     """A schema to apply: its place, what led there, the number of choices made, whose part it is."""
 
-    __slots__ = ("above", "depth", "schema", "under", "where")
-
-    def __init__(self, schema: Any, where: Where, above: Above, depth: int, under: Under = ()) -> None:
-        self.schema = schema
-        self.where = where
-        self.above = above
-        self.depth = depth
-        self.under = under
+    schema: Any
+    where: Where
+    above: Above
+    depth: int
+    under: Under = ()
 
     def part(self, schema: Any, where: Where, deeper: int = 0) -> Task:
         """A schema that applies to the same value as a part of this one."""
         return Task(schema, where, self.above, self.depth + deeper, self.under)
 
 
+@dataclass(slots=True)
 class _Branch:
     """A state of reading: schemas still to apply, and choices still to make."""
 
-    __slots__ = ("choices", "facts", "todo")
-
-    def __init__(self, facts: Facts, todo: list[Task], choices: list[tuple[Task, Choice]]) -> None:
-        self.facts = facts
-        self.todo = todo
-        self.choices = choices
+    facts: Facts
+    todo: list[Task]
+    choices: list[tuple[Task, Choice]]
 
     def key(self) -> Any:
         """Equal for branches from which the same follows."""
@@ -126,9 +123,7 @@ class Reader:
         self._wrapped: dict[int, Any] = {}
         self._work = 0
         self._kept: list[Any] = []
-        self._read: dict[tuple[int, ...], tuple[Sequence[Located], list[Facts]]] = {}
         self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
-        self.members: dict[Any, Any] = {}  # the same by those that say more of members than which are required
 
     @cached_property
     def references(self) -> References:
@@ -158,14 +153,6 @@ class Reader:
                 self.references.move(schema, found)
                 self._kept.append(schema)
         return found
-
-    def known(self, nodes: Sequence[Located]) -> list[Facts]:
-        """The same as `read`, for what is asked again and again: comparisons of members, values that are tried."""
-        key = tuple([id(schema) for schema, _ in nodes])
-        found = self._read.get(key)
-        if found is None:
-            found = self._read[key] = nodes, self.read(nodes)  # the nodes keep their identities
-        return found[1]
 
     def read(self, nodes: Sequence[Located]) -> list[Facts]:
         """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
@@ -214,16 +201,14 @@ class Reader:
             if self._work > MAX_WORK:
                 problem = f"the parts of this schema multiply to more than {MAX_WORK}"
                 raise LimitError(problem, render(task.where), "give its unions fewer branches, or refer to parts once")
-            schema = task.schema
-            if schema is True:
-                continue
+            schema = task.schema.schema if isinstance(task.schema, Negated) else task.schema
             if schema is False:
                 branch.facts.types = 0
-            elif isinstance(schema, dict | Negated):
-                back = self._keywords(branch, task) if isinstance(schema, dict) else self._fail(branch, task)
+            elif isinstance(schema, dict):
+                back = self._keywords(branch, task) if schema is task.schema else self._fail(branch, task)
                 if back is not None:
                     return back
-            else:
+            elif schema is not True:
                 problem = f"a schema is an object or a boolean, not {type(schema).__name__}"
                 raise SchemaError(problem, render(task.where), "write an object, true or false")
         branch.facts.strike()
@@ -274,11 +259,7 @@ class Reader:
 
     def _fail(self, branch: _Branch, task: Task) -> Where | None:
         """Apply the negation of a schema: one of its keywords fails."""
-        inner = task.schema.schema
-        if not isinstance(inner, dict):
-            problem = f"a schema is an object or a boolean, not {type(inner).__name__}"
-            raise SchemaError(problem, render(task.where), "write an object, true or false")
-        schema = self.modern(inner, task.where)
+        schema = self.modern(task.schema.schema, task.where)
         found = self._negations.get(id(schema))
         if found is None:
             found = self._negations[id(schema)] = self._alternatives(schema, task.where)
@@ -325,7 +306,9 @@ class Reader:
         key = (id(schema), keyword, bool(task.under))
         if key not in self._choices:
             if keyword == "if":
-                self._choices[key] = self._conditional(schema, where)
+                test, at = schema["if"], (where, "if")
+                then, other = (schema.get("then", True), (where, "then")), (schema.get("else", True), (where, "else"))
+                self._choices[key] = [[(test, at), then], [(self.negated(test), at), other]]
             else:
                 arms = schemas(schema[keyword], keyword, where)
                 places = [(arm, ((where, keyword), index)) for index, arm in enumerate(arms)]
@@ -348,14 +331,6 @@ class Reader:
             [arm if i in chosen else (self.negated(arm[0]), arm[1]) for i, arm in enumerate(arms)]
             for size in range(1, len(arms) + 1)
             for chosen in combinations(range(len(arms)), size)
-        ]
-
-    def _conditional(self, schema: dict[Any, Any], where: Where) -> list[Arm]:
-        test = (schema["if"], (where, "if"))
-        then, other = schema.get("then", True), schema.get("else", True)
-        return [
-            [test, (then, (where, "then"))],
-            [(self.negated(test[0]), test[1]), (other, (where, "else"))],
         ]
 
     def _dependent(self, schema: dict[Any, Any], keyword: str, where: Where) -> list[Choice]:
@@ -439,23 +414,19 @@ def _unevaluated(facts: Facts, parts: tuple[Located, ...], keyword: str, looks_a
             yield schema[keyword], (where, keyword), [part for part in within if MADE not in part]
 
 
-def _closings(facts: Facts) -> list[Located]:
-    found: list[Located] = []
+def _closings(facts: Facts) -> Iterator[Located]:
     for schema, at, parts in _unevaluated(facts, facts.objects, "unevaluatedProperties", "additionalProperties"):
         declared = frozenset(name for part in parts for name in part.get("properties", ()))
         patterns = tuple(pattern for part in parts for pattern in part.get("patternProperties", ()))
-        found.append(({CLOSING: Closing(declared, patterns, schema, at), MADE: True}, at))
-    return found
+        yield {CLOSING: Closing(declared, patterns, schema, at), MADE: True}, at
 
 
-def _tails(facts: Facts) -> list[Located]:
-    found: list[Located] = []
+def _tails(facts: Facts) -> Iterator[Located]:
     for schema, at, parts in _unevaluated(facts, facts.arrays, "unevaluatedItems", "items"):
         start = max((len(part.get("prefixItems", ())) for part in parts), default=0)
         looked = [part["contains"] for part in parts if "contains" in part]
         either = {"anyOf": [schema, *looked], MADE: True} if looked else schema
-        found.append(({TAIL: Tail(start, either, at), MADE: True}, at))
-    return found
+        yield {TAIL: Tail(start, either, at), MADE: True}, at
 
 
 def _modern(schema: dict[Any, Any], draft: int, where: Where) -> dict[Any, Any]:

@@ -73,8 +73,10 @@ def _language(facts: Facts, pieces: Spelling, reader: Reader) -> Node | None:
 
 def described(facts: Facts, excludes: tuple[bytes, ...], reader: Reader) -> Node | None:
     """The decoded strings that `facts` admit without `excludes`; None where they are too much to hold."""
-    limits = (facts.banned_words(), facts.low, facts.high, *facts.pattern_texts(), excludes)
-    return _noted(facts, reader, strings.other_than, *limits)
+    wanted, barred = facts.pattern_texts()
+    return _noted(
+        facts, reader, strings.language, wanted, facts.low, facts.high, barred, facts.banned_words(), excludes
+    )
 
 
 def _noted(facts: Facts, reader: Reader, make: Callable[P, Node], *args: P.args, **kwargs: P.kwargs) -> Node | None:

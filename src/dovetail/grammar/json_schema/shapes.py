@@ -18,15 +18,10 @@ from .reading import KEYWORDS, Reader
 
 MAX_CLASSES = 64
 _MANY_CLASSES = 8  # from here on those that no key is in are struck out early
+_MANY_CLASSES = 8  # from here on those that no key is in are struck out early
 MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
-# Schemas of these keywords say nothing of the values of members.
-_SILENT: frozenset[Any] = frozenset(
-    ("type", "required", "minProperties", "maxProperties", "anyOf", "oneOf", "allOf", MADE)
-)
-UNCOMMON: frozenset[Any] = frozenset(
-    ("patternProperties", "propertyNames", "minProperties", "maxProperties", SOME_PROPERTY, CLOSING, MADE)
-)
+_NAMING = ("properties", "required")
 
 
 @dataclass(slots=True)
@@ -89,110 +84,76 @@ class Properties:
 def properties(parts: tuple[Located, ...], reader: Reader, strict: bool | None = None) -> Properties:
     """The members of an object; a strict reader closes it when it declares properties and nothing is said of others."""
     strict = reader.strict if strict is None else strict
-    if len(parts) == 1 and parts[0][0].keys().isdisjoint(UNCOMMON):
-        return _common(*parts[0], strict)
     key = (strict, *[id(schema) for schema, _ in parts])
-    known = reader.shapes.get(key)
-    if known is None:
-        known = reader.shapes[key] = parts, _properties(parts, reader, strict)  # the parts keep their identities
-    return known[1]
-
-
-def _properties(parts: tuple[Located, ...], reader: Reader, strict: bool) -> Properties:
-    found: dict[str, bool] = {}
-    known: set[str] = set()  # what the caller's own schemas speak of
-    silent, declares = True, False
-    for schema, where in parts:
-        if "properties" in schema:
-            declared = mapping(schema, "properties", where)
-            found |= dict.fromkeys(declared, False)
-            if MADE not in schema:
-                declares = True
-                known.update(declared)
-        silent = silent and "additionalProperties" not in schema
-    for schema, where in parts:
-        if "required" in schema:
-            needed = names(schema["required"], "required", where)
-            found |= dict.fromkeys(needed, True)
-            if MADE not in schema:
-                known.update(needed)
-    closed = frozenset(known) if strict and silent and declares else None
-    # The ways to meet a choice mostly differ in what they require, and all else is said again.
-    telling = tuple([part for part in parts if not part[0].keys() <= _SILENT])
-    key = (closed, *[id(schema) for schema, _ in telling])
-    members = reader.members.get(key)
-    if members is None:
-        members = reader.members[key] = _Members(telling, closed, reader, parts[0][1] if parts else ())
-    shape = members.properties(found)
-    for schema, where in parts:
-        if "minProperties" in schema:
-            shape.low = at_least(shape.low, schema["minProperties"], "minProperties", where)
-        if "maxProperties" in schema:
-            shape.high = at_most(shape.high, schema["maxProperties"], "maxProperties", where)
-    return shape
-
-
-def _common(schema: dict[str, Any], where: Where, strict: bool) -> Properties:
-    """The same for one schema with the common keywords only."""
-    declared = mapping(schema, "properties", where)
-    required = dict.fromkeys(names(schema["required"], "required", where)) if "required" in schema else {}
-    at = (where, "properties")
-    found = [(name, [(settled(node), (at, name))], name in required) for name, node in declared.items()]
-    more = schema.get("additionalProperties", not (strict and "properties" in schema))
-    others = [] if more is True else [(more, (where, "additionalProperties"))]
-    unknown = others if "additionalProperties" in schema else []
-    found += [(name, unknown, True) for name in required if name not in declared]
-    return Properties(found, [] if more is False else [Extra(None, others)])
+    found = reader.shapes.get(key)
+    if found is None:  # the arms of oneOf are compared two by two
+        members = _Members(parts[0][1] if parts else (), reader)
+        for schema, where in parts:
+            members.add(schema, where)
+        if strict:
+            members.close(parts)
+        found = reader.shapes[key] = parts, members.properties()  # the parts keep their identities
+    return found[1]
 
 
 class _Members:
-    """The members of an object about which several schemas speak, or patterns."""
+    """What several schemas say of the members of one object."""
 
-    def __init__(self, parts: tuple[Located, ...], closed: frozenset[str] | None, reader: Reader, where: Where) -> None:
-        self._parts = parts  # which keep their identities
-        self._reader = reader
+    def __init__(self, where: Where, reader: Reader) -> None:
         self._where = where
-        self._nodes: dict[str, list[Located]] = {}  # by the names that were asked for
+        self._reader = reader
+        self._declared: dict[str, list[Located]] = {}
+        self._required: dict[str, bool] = {}
         self._patterns: dict[str, list[Located]] = {}
+        self._languages: dict[str, Node] = {}  # of the patterns
+        self._allowed: list[Node] = []  # a language for each `propertyNames`
         self._closings: list[Closing] = []
-        self._demands: list[Property] = []
-        self._own: list[tuple[dict[str, Any], Where]] = []  # what each part declares
-        for schema, where in parts:
-            if "properties" in schema:
-                self._own.append((mapping(schema, "properties", where), (where, "properties")))
-            own = mapping(schema, "patternProperties", where) if "patternProperties" in schema else {}
-            for pattern, inner in own.items():
-                place = (inner, ((where, "patternProperties"), pattern))
-                self._patterns.setdefault(pattern, []).append(place)
-            if "additionalProperties" in schema:
-                declared = frozenset(mapping(schema, "properties", where))
-                more, at = schema["additionalProperties"], (where, "additionalProperties")
-                self._closings.append(Closing(declared, tuple(own), more, at))
-            if CLOSING in schema:
-                self._closings.append(schema[CLOSING])
-            if SOME_PROPERTY in schema:
-                self._demands.append(schema[SOME_PROPERTY])
-        if closed is not None:
-            self._closings.append(Closing(closed, tuple(self._patterns), False, where))
-        self._languages = {
-            pattern: located(places[0][1], strings.language, (pattern,), 0, None)
-            for pattern, places in self._patterns.items()
-        }
-        self._allowed = self._allowed_names()
+        self._demands: list[Demand] = []
+        self._low = 0
+        self._high: int | None = None
 
-    def properties(self, found: dict[str, bool]) -> Properties:
-        told = self._languages or self._allowed
-        matched = {name: self._matched(name) for name in found} if told else dict.fromkeys(found, frozenset[str]())
-        nodes = self._nodes
-        for name in found.keys() - nodes.keys():
-            nodes[name] = self._declared(name, matched[name])
-        declared = [(name, nodes[name], required) for name, required in found.items()]
-        demands = [Demand(demand, self._reader) for demand in self._demands]
-        if not told:
-            others = self._closed_by(None, frozenset())
-            extra = [] if others is None else [Extra(None, others)]
-            return Properties(declared, extra, demands=demands)
-        extra = []
+    def add(self, schema: dict[Any, Any], where: Where) -> None:
+        """Take in one schema."""
+        own = mapping(schema, "properties", where)
+        at = (where, "properties")
+        for name, inner in own.items():
+            self._declared.setdefault(name, []).append((settled(inner), (at, name)))
+        if "required" in schema:
+            self._required |= dict.fromkeys(names(schema["required"], "required", where), True)
+        patterns = mapping(schema, "patternProperties", where)
+        for pattern, inner in patterns.items():
+            at = ((where, "patternProperties"), pattern)
+            self._patterns.setdefault(pattern, []).append((inner, at))
+            self._languages[pattern] = located(at, strings.language, (pattern,), 0, None)
+        if "additionalProperties" in schema:
+            more, at = schema["additionalProperties"], (where, "additionalProperties")
+            self._closings.append(Closing(frozenset(own), tuple(patterns), more, at))
+        if "propertyNames" in schema and not admits_any_name(schema["propertyNames"]):
+            self._allowed.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
+        if CLOSING in schema:
+            self._closings.append(schema[CLOSING])
+        if SOME_PROPERTY in schema:
+            self._demands.append(Demand(schema[SOME_PROPERTY], self._reader))
+        if "minProperties" in schema:
+            self._low = at_least(self._low, schema["minProperties"], "minProperties", where)
+        if "maxProperties" in schema:
+            self._high = at_most(self._high, schema["maxProperties"], "maxProperties", where)
+
+    def close(self, parts: tuple[Located, ...]) -> None:
+        """Admit only the keys that the caller's own schemas name, where these declare some and tell of no others."""
+        own = [schema for schema, _ in parts if MADE not in schema]
+        if any("additionalProperties" in schema for schema, _ in parts):
+            return
+        if any("properties" in schema for schema in own):
+            known = frozenset(name for schema in own for word in _NAMING for name in schema.get(word, ()))
+            self._closings.append(Closing(known, tuple(self._patterns), False, self._where))
+
+    def properties(self) -> Properties:
+        """All of it together."""
+        found = dict.fromkeys(self._declared, False) | self._required
+        matched = {name: self._matched(name) for name in found}
+        declared = [(name, self._nodes(name, matched[name]), required) for name, required in found.items()]
+        extra: list[Extra] = []
         for patterns in self._classes():
             others = self._closed_by(None, patterns)
             if others is not None:
@@ -200,7 +161,8 @@ class _Members:
                 others += (place for pattern in patterns for place in self._patterns[pattern])
                 extra.append(Extra(self._keys(patterns, frozenset(self._languages), taken), others))
         self._check_size(extra)
-        return Properties(declared, [one for one in extra if one.keys != NOTHING], demands=demands)
+        extra = [one for one in extra if one.keys != NOTHING]
+        return Properties(declared, extra, self._low, self._high, self._demands)
 
     def _classes(self) -> list[frozenset[str]]:
         """The sets of patterns that a key can match together, and some that it cannot."""
@@ -217,8 +179,10 @@ class _Members:
                 self._refuse_classes()
         return found
 
-    def _keys(self, matched: frozenset[str], asked: frozenset[str], names: Sequence[str] = ()) -> Node:
-        """The keys but `names` that of the patterns `asked` for match these and no other."""
+    def _keys(self, matched: frozenset[str], asked: frozenset[str], names: Sequence[str] = ()) -> Node | None:
+        """The keys but `names` that of the patterns `asked` for match these and no other; None for any."""
+        if not self._languages and not self._allowed:
+            return None
         wanted = [*self._allowed, *(self._languages[pattern] for pattern in self._languages if pattern in matched)]
         outside = asked - matched
         barred = [self._languages[pattern] for pattern in self._languages if pattern in outside]
@@ -255,24 +219,13 @@ class _Members:
             return None
         return frozenset(p for p, language in self._languages.items() if regex.admits(language, name))
 
-    def _declared(self, name: str, matched: frozenset[str] | None) -> list[Located]:
-        if matched is None:
+    def _nodes(self, name: str, matched: frozenset[str] | None) -> list[Located]:
+        """The schemas of the value of a key; False where it cannot be there."""
+        closed = None if matched is None else self._closed_by(name, matched)
+        if matched is None or closed is None:
             return [(False, ())]
-        nodes: list[Located] = []
-        for declared, at in self._own:
-            if name in declared:
-                nodes.append((settled(declared[name]), (at, name)))
-        nodes += (place for pattern in matched for place in self._patterns[pattern])
-        closed = self._closed_by(name, matched)
-        return [(False, ())] if closed is None else [*nodes, *closed]
-
-    def _allowed_names(self) -> list[Node]:
-        """A language for each `propertyNames`."""
-        found = []
-        for schema, where in self._parts:
-            if "propertyNames" in schema and not admits_any_name(schema["propertyNames"]):
-                found.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
-        return found
+        patterned = (place for pattern in matched for place in self._patterns[pattern])
+        return [*self._declared.get(name, ()), *patterned, *closed]
 
 
 def admits_any_name(schema: Any) -> bool:
@@ -293,7 +246,7 @@ def _words(facts: Facts) -> Node:
     patterns, barred = facts.pattern_texts()
     banned = facts.banned_words()
     if facts.values is None:
-        return strings.other_than(banned, facts.low, facts.high, patterns, barred)
+        return strings.language(patterns, facts.low, facts.high, barred, banned)
     words = [word for word in facts.values if isinstance(word, str) and word not in banned]
     words = [word for word in words if facts.low <= len(word) <= (len(word) if facts.high is None else facts.high)]
     return alt(*(lit(word) for word in words if strings.contains(word, patterns, barred)))

@@ -26,8 +26,8 @@ from dovetail.layouts.styles import E
 
 from . import strings, text
 from .facts import Located
-from .keys import other_key, other_member, quoted_member
-from .text import JSON_QUOTES, AnyQuotes, KeyEnd, concat
+from .keys import other_member, quoted_member
+from .text import JSON_QUOTES, AnyQuotes, KeyEnd
 
 DEFAULT_WHITESPACE = 20
 
@@ -102,19 +102,14 @@ class Spelling:
             "integer": text.INTEGER,
             "boolean": alt(self.true, self.false),
             "null": self.null,
-            "object": Call(Rule("object", Seq((text.OPEN, *ws, self._list(*self.any_key()), text.CLOSE)))),
-            "array": Call(Rule("array", Seq((text.FIRST, *ws, self._list(), text.LAST)))),
+            "object": Call(Rule("object", self._list(text.OPEN, self.frame().other((), None, self.value), text.CLOSE))),
+            "array": Call(Rule("array", self._list(text.FIRST, Seq((self.value, *ws)), text.LAST))),
         }
         value.body = Alt(tuple([node for name, node in self.by_type.items() if name != "integer"]))
 
-    def _list(self, *key: Node) -> Node:
-        """Any number of values, each behind a key where there is one."""
-        one = (*key, self.value, *self.ws)
-        return optional(Seq((*one, star(Seq((*self.comma, *one))))))
-
-    def any_key(self) -> Parts:
-        """Any key of an object, with what is between it and its value."""
-        raise NotImplementedError
+    def _list(self, begin: Node, one: Node, end: Node) -> Node:
+        """Any number of items or members."""
+        return Seq((begin, *self.ws, optional(Seq((one, star(Seq((*self.comma, one)))))), end))
 
     def frame(self) -> Frame:
         """The objects and arrays of one schema."""
@@ -134,7 +129,7 @@ class Spelling:
 
     def other_than(self, words: Collection[str]) -> Node:
         """A string in its canonical spelling that denotes none of `words`."""
-        return self.denoting(strings.other_than(frozenset(words), excludes=self.excludes), self.excludes)
+        return self.denoting(strings.language((), words=frozenset(words), excludes=self.excludes), self.excludes)
 
     def word(self, word: str) -> list[Node]:
         """The spellings of a string; none where it holds something that is excluded."""
@@ -159,22 +154,14 @@ class JsonSpelling(Spelling):
             blanks = Chars(((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20)))
             ws = (Call(Rule("ws", Repeat(blanks, 0, max_whitespace))),)
         self.colon = seq(*ws, Lit(b":"), *ws)
-        self._any_key = other_key((), excludes)
+        self.key_ends: dict[int, KeyEnd] = {}
         super().__init__((JSON_QUOTES,), (("true",), ("false",), ("null",)), ws, (Lit(b","), *ws), excludes)
         common = (self.value, *self.by_type.values())
-        self.key_ends = {id(node): text.key_end(self.colon, node, *ws) for node in common}
-
-    def any_key(self) -> Parts:
-        """Any key that the object does not have, and its colon."""
-        return self._any_key, text.NEW_KEY, self.colon
+        self.key_ends |= {id(node): text.key_end(self.colon, node, *ws) for node in common}
 
     def frame(self) -> Frame:
         """The objects and arrays of one schema, whose members share what ends them."""
         return _JsonFrame(self)
-
-    def other_than(self, words: Collection[str]) -> Node:
-        """A string in its canonical spelling that denotes none of `words`."""
-        return other_key(sorted(words), self.excludes) if words else self._any_key
 
 
 json_spelling = lru_cache(maxsize=64)(JsonSpelling)
@@ -203,7 +190,7 @@ class _JsonFrame(Frame):
         if is_nothing(value):
             return value
         if keys is None and spelling.excludes:
-            return concat(spelling.other_than(names), text.NEW_KEY, spelling.colon, value, *spelling.ws)
+            return seq(spelling.other_than(names), text.NEW_KEY, spelling.colon, value, *spelling.ws)
         end = spelling.key_ends.get(id(value)) or self._end(value)
         return other_member(names, end) if keys is None else quoted_member(keys, end)
 

@@ -6,6 +6,7 @@ characters in its canonical spelling, and the quotes around them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from dovetail.errors import LimitError
@@ -14,9 +15,7 @@ from dovetail.grammar.ir import (
     ANY_CHAR,
     EMPTY,
     NOTHING,
-    Alt,
     Call,
-    Chars,
     Lit,
     Measured,
     Node,
@@ -24,15 +23,17 @@ from dovetail.grammar.ir import (
     Rule,
     Seq,
     Text,
+    Unlisted,
     Without,
-    alt,
+    chars,
+    seq,
     walk,
 )
 
-from .memory import by_identity
-from .text import JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical, concat
+from .text import BACKSLASH, JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical
 
 MAX_PATTERNS = 100
+MAX_ESCAPED = 1_000  # characters of an excluded text: its escapes are nested
 ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
 _ESCAPE_BYTES = b"\\u0123456789abcdefnrt"
 
@@ -71,39 +72,56 @@ def quoted(language: Node, excludes: tuple[bytes, ...] = (), quotes: AnyQuotes =
     if regex.is_empty(language):
         return NOTHING
     if isinstance(quotes, RawQuotes):
-        return Call(Rule("raw", concat(quotes.mark, raw(language, quotes.mark.data, excludes))))
+        return Call(Rule("raw", seq(quotes.mark, raw(language, quotes.mark.data, excludes))))
     if any(word[:1] in _ESCAPE_BYTES or b"\\" in word for word in excludes):
         language = regex.restrict(language, quotes.unescaped)
-        inside = concat(quotes.mark, language, quotes.mark)
+        inside = seq(quotes.mark, language, quotes.mark)
         return NOTHING if regex.is_empty(language) else Call(Rule("pattern", inside))
     return as_string(language, quotes)
 
 
-@by_identity(1024)
+@lru_cache(maxsize=1024)
+def _escaped(quotes: Quotes, tail: Node) -> Node:
+    """An escape with what follows it."""
+    return Seq((BACKSLASH, Call(Rule("escaped", Seq((quotes.escape, tail))))))
+
+
+def unlisted(words: Sequence[str], quotes: Quotes, tail: Node, end: Node) -> Node | None:
+    """What is none of `words`, behind a quote, then `end`; `tail` is the rest of any. None if words have escapes."""
+    if all(quotes.spelled(word) == word.encode() for word in words):
+        return Unlisted(tuple(words), quotes.unescaped, tail, _escaped(quotes, tail), end)
+    longest = max(map(len, words))
+    if longest > MAX_ESCAPED:
+        problem = f"a text of {longest} characters with escapes is excluded, more than {MAX_ESCAPED}"
+        raise LimitError(problem, "", "use a shorter name, or set additionalProperties to false")
+    return None
+
+
+@lru_cache(maxsize=1024)
 def as_string(language: Node, quotes: Quotes = JSON_QUOTES) -> Node:
     """A string that denotes a text of `language`, of which there are some; the same each time."""
+    if isinstance(language, Unlisted):
+        found = unlisted(language.words, quotes, quotes.tail, quotes.mark)
+        if found is not None:
+            return Call(Rule("pattern", Seq((quotes.mark, found))))
     spelling = regex.Spelling(partial(canonical, quotes=quotes), lambda word: Lit(quotes.spelled(word)))
     # Where any text may follow, the tail is that of all keys and patterns.
-    return Call(Rule("pattern", concat(quotes.mark, regex.closed(language, spelling, quotes.mark, quotes.tail))))
+    return Call(Rule("pattern", seq(quotes.mark, regex.closed(language, spelling, quotes.mark, quotes.tail))))
 
 
 @lru_cache(maxsize=1024)
-def language(patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = ()) -> Node:
-    """The decoded strings of low to high characters in which every pattern is found and none of `barred`."""
-    _check_count(patterns, barred)
-    return regex.language(patterns, barred, low, high)
-
-
-@lru_cache(maxsize=1024)
-def other_than(
-    words: frozenset[str],
+def language(
+    patterns: tuple[str, ...],
     low: int = 0,
     high: int | None = None,
-    patterns: tuple[str, ...] = (),
     barred: tuple[str, ...] = (),
+    words: frozenset[str] = frozenset(),
     excludes: tuple[bytes, ...] = (),
 ) -> Node:
-    """The strings of `language` that are none of `words` and contain none of `excludes`."""
+    """The decoded strings of low to high characters but `words` in which every pattern is found and none of `barred`.
+
+    They contain none of `excludes`.
+    """
     _check_count(patterns, barred)
     found = regex.language(patterns, barred, low, high, words)
     return regex.without(found, excludes) if excludes and found != NOTHING else found
@@ -117,31 +135,21 @@ def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:
 
 def contains(word: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
     """Whether every pattern is found in `word`, and none of `barred`."""
-    found = [regex.admits(language((pattern,), 0, None), word) for pattern in (*patterns, *barred)]
+    found = [regex.admits(language((pattern,)), word) for pattern in (*patterns, *barred)]
     return all(found[: len(patterns)]) and not any(found[len(patterns) :])
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
     """A text of `language` followed by `close`, which it does not contain itself."""
-    ways = [
-        _free_at_last(way, close, excludes) for way in (language.parts if isinstance(language, Alt) else (language,))
-    ]
-    if NOTHING not in ways:
-        return alt(*ways)
-    if any(isinstance(node, Call) for node in walk(language)):
-        return concat(regex.without(language, (close, *excludes)), Lit(close, special=True))
-    barred = tuple(word for word in (close, *excludes) if _may_contain(language, word.decode()[0]))
-    return concat(Without(language, barred) if barred else language, Lit(close, special=True))
-
-
-def _free_at_last(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
-    """The same for a text that ends with any characters, which the core counts up to `close`; NOTHING for others."""
     *head, last = language.parts if isinstance(language, Seq) and language.parts else (language,)
-    if not isinstance(last, Repeat) or last.body != ANY_CHAR or (last.low and not _counts_up(close, excludes)):
-        return NOTHING
-    if any(_may_contain(part, word.decode()[0]) for part in head for word in (close, *excludes)):
-        return NOTHING
-    return concat(*head, free(close, excludes, last.low, last.high))
+    if isinstance(last, Repeat) and last.body == ANY_CHAR and (not last.low or _counts_up(close, excludes)):
+        # Any characters at the end the core counts up to `close`, where that cannot have begun before.
+        begins = chars((ord(word.decode()[0]),) * 2 for word in (close, *excludes))
+        if regex.intersect(seq(*head), Seq((ANYTHING, begins, ANYTHING))) == NOTHING:
+            return seq(*head, free(close, excludes, last.low, last.high))
+    words = (close, *excludes)
+    calls = any(isinstance(node, Call) for node in walk(language))
+    return seq(regex.without(language, words) if calls else Without(language, words), Lit(close, special=True))
 
 
 @lru_cache(maxsize=1024)
@@ -154,15 +162,3 @@ def _counts_up(close: bytes, excludes: tuple[bytes, ...]) -> bool:
     """Whether free text can have a lower bound: its stop does not overlap itself, and some character always goes on."""
     overlaps = any(close.startswith(close[at:]) for at in range(1, len(close)))
     return not overlaps and len({byte for word in (close, *excludes) for byte in word if byte < 128}) < 128
-
-
-def _may_contain(language: Node, char: str) -> bool:
-    code = ord(char)
-    for node in walk(language):
-        if isinstance(node, Call):
-            return True
-        if isinstance(node, Lit) and char.encode() in node.data:
-            return True
-        if isinstance(node, Chars) and any(low <= code <= high for low, high in node.ranges):
-            return True
-    return False

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Lit, Node, Seq, alt
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Lit, Node, Seq, alt, seq
 from dovetail.layouts.styles import PYTHON_DICT, Layout, Middle
 
 from . import strings, text
@@ -27,12 +27,11 @@ from .facts import (
     Facts,
     Located,
 )
-from .keys import NAME, marked_key, markup, other_keys
+from .keys import marked_key
 from .literals import literal_spelling
 from .lowering import ANY_PARTS, Lowering
 from .scalars import described
 from .spelling import Frame, Parts
-from .text import concat
 
 Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
 
@@ -57,7 +56,6 @@ class Tagged(Frame):
         self._pads = (b"", pad) if pad else (b"",)  # what may stand on both sides of raw text
         self._raw = strings.free(self._stop.data, self._excludes, 0, None)
         self._done: dict[frozenset[int], list[Kind]] = {}
-        self._ways: dict[tuple[int, str], tuple[list[Kind], Node]] = {}  # the kinds keep their identity
 
     def arguments(self, nodes: Sequence[Located]) -> Node:
         """The arguments of a call that `nodes` apply to."""
@@ -95,9 +93,8 @@ class Tagged(Frame):
             )
         if not value:
             return NOTHING
-        alphabet = NAME if layout.other_keys == "names" else markup(layout.escapes)
-        key = other_keys(names, alphabet) if keys is None else marked_key(keys, layout.escapes)
-        return concat(Lit(layout.begin.encode()), key, self._value(layout.after_key, value, ""), *self._ws)
+        key = marked_key(names, keys, layout.other_keys == "names", layout.escapes)
+        return seq(Lit(layout.begin.encode()), key, self._value(layout.after_key, value, ""), *self._ws)
 
     def item(self, value: list[Kind]) -> Node:
         """An item of an array."""
@@ -112,12 +109,8 @@ class Tagged(Frame):
         if len(groups) == 1:
             (middle, (texts, others)), *_ = groups.items()
             return self._ended(head, middle, texts, others, tail)
-        # Most arguments of a schema that says little have the same kinds.
-        known = self._ways.get((id(kinds), tail))
-        if known is None:
-            ways = [self._ended("", middle, texts, others, tail) for middle, (texts, others) in groups.items()]
-            known = self._ways[id(kinds), tail] = kinds, Alt(tuple(ways))
-        return Seq((Lit(head.encode()), known[1]))
+        ways = [self._ended("", middle, texts, others, tail) for middle, (texts, others) in groups.items()]
+        return Seq((Lit(head.encode()), Alt(tuple(ways))))
 
     def _ended(self, head: str, middle: Middle, texts: list[Node], others: list[Node], tail: str) -> Node:
         """The values of one group between its middle and the end."""
@@ -183,7 +176,7 @@ class Tagged(Frame):
                 text = strings.raw(inside, stop, bare)
             else:
                 text = strings.raw(strings.language((), facts.low, facts.high), stop, (*self._excludes, *bare))
-            ways.append(concat(Lit(pad), text) if pad else text)
+            ways.append(seq(Lit(pad), text) if pad else text)
         return alt(*ways)
 
     def literal(self, value: Any, write: Callable[[Any], Node]) -> list[Kind]:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from dovetail.grammar import regex
 from dovetail.grammar.ir import (
-    EMPTY,
     MAX_CODE_POINT,
     Alt,
     Call,
@@ -21,13 +21,12 @@ from dovetail.grammar.ir import (
     Lit,
     NewKey,
     Node,
-    Repeat,
     Rule,
     Seq,
     alt,
-    chars,
     complement,
-    optional,
+    lit,
+    seq,
     star,
 )
 from dovetail.layouts.styles import escapes
@@ -35,7 +34,6 @@ from dovetail.layouts.styles import escapes
 Ranges = tuple[tuple[int, int], ...]
 
 ALL: Ranges = ((0, MAX_CODE_POINT),)
-DEFAULT_WHITESPACE = 20
 
 BACKSLASH = Lit(b"\\")
 NEW_KEY = NewKey()  # of which there are infinitely many, whatever comes first
@@ -61,42 +59,23 @@ def one(ranges: Ranges) -> Node:
     return Chars(ranges)
 
 
-def concat(*parts: Node) -> Node:
-    """A sequence in which neighbouring literals are one."""
-    flat: list[Node] = []
-    for part in parts:
-        for piece in part.parts if isinstance(part, Seq) else (part,):
-            last = flat[-1] if flat else EMPTY
-            if isinstance(piece, Lit) and isinstance(last, Lit) and piece.special == last.special:
-                flat[-1] = Lit(last.data + piece.data, last.special)
-            else:
-                flat.append(piece)
-    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
-
-
 @lru_cache(maxsize=1024)
 def _escape(escapes: frozenset[str]) -> Node:
     """One of these escapes behind its backslash; a call, because most patterns hold the same."""
-    short = chars((ord(name[1]), ord(name[1])) for name in escapes if len(name) == 2)
-    ways = [one(short.ranges)] if short.ranges else []
-    for head in ("\\u000", "\\u001"):
-        digits = [ord(name[-1]) for name in escapes if name.startswith(head)]
-        if digits:
-            ways.append(concat(Lit(head[1:].encode()), one(chars(zip(digits, digits, strict=True)).ranges)))
-    return Call(Rule("escape", alt(*ways)))
+    return Call(Rule("escape", alt(*[lit(name[1:]) for name in sorted(escapes)])))
 
 
 class Quotes:
     """Strings between one kind of quotes, in which some characters are written by a backslash escape.
 
-    In a free string any character may also be written by one of `free_escapes`.
+    In a free string any character may also be written by a backslash and what the pattern `free_escape` matches.
     """
 
-    def __init__(self, mark: str, escapes: Mapping[int, str], free_escapes: Node) -> None:
+    def __init__(self, mark: str, escapes: Mapping[int, str], free_escape: str) -> None:
         self.mark = Lit(mark.encode())
         self._escapes = escapes
         self.unescaped = complement([(0xD800, 0xDFFF), *((code, code) for code in escapes)])
-        self.free_char = Alt((self.unescaped, Seq((BACKSLASH, free_escapes))))
+        self.free_char = Alt((self.unescaped, Seq((BACKSLASH, regex.parse(free_escape)))))
         self.char = canonical(ALL, self)
         self.escape = _escape(frozenset(escapes.values()))  # of any character that has one
         self.tail = Call(Rule("string_tail", Seq((star(self.char), self.mark))))
@@ -142,32 +121,14 @@ def canonical(ranges: Ranges, quotes: Quotes) -> Node:
     return alt(*ways, *([] if escape is None else [escape]))
 
 
-def _hex(letters: str) -> Chars:
-    return chars((ord(char), ord(char)) for letter in letters for char in {letter, letter.lower()})
-
-
-_DIGIT = "0123456789ABCDEF"
-_ANY, _D = _hex(_DIGIT), _hex("D")
-_UNIT = Alt(
-    (
-        Seq((_hex(_DIGIT.replace("D", "")), _ANY, _ANY, _ANY)),
-        Seq((_D, _hex("01234567"), _ANY, _ANY)),
-        Seq((_D, _hex("89AB"), _ANY, _ANY, Lit(b"\\u"), _D, _hex("CDEF"), _ANY, _ANY)),
-    )
-)
-FREE_ESCAPE = Alt((chars((ord(char), ord(char)) for char in '"\\/bfnrt'), Seq((Lit(b"u"), _UNIT))))
+_HEX = "[0-9A-Fa-f]"
+_UNIT = rf"[0-9A-CEFa-cef]{_HEX}{{3}}|[Dd][0-7]{_HEX}{{2}}|[Dd][89ABab]{_HEX}{{2}}\\u[Dd][C-Fc-f]{_HEX}{{2}}"
+FREE_ESCAPE = rf'["\\/bfnrt]|u({_UNIT})'
 JSON_QUOTES = Quotes('"', escapes('"'), FREE_ESCAPE)
 QUOTE = JSON_QUOTES.mark
-DIGIT = Chars(((0x30, 0x39),))
-_NONZERO = Chars(((0x31, 0x39),))
-_MINUS = optional(Lit(b"-"))
-_WHOLE = Seq((_NONZERO, star(DIGIT)))
-_FRACTION = Seq((Lit(b"."), Repeat(DIGIT, 1, None)))
-_SIGN = optional(Chars(((0x2B, 0x2B), (0x2D, 0x2D))))
-_EXPONENT = Seq((Chars(((0x45, 0x45), (0x65, 0x65))), _SIGN, Repeat(DIGIT, 1, None)))
 
-NUMBER = Call(Rule("number", Seq((_MINUS, Alt((Lit(b"0"), _WHOLE)), optional(_FRACTION), optional(_EXPONENT)))))
-INTEGER = Call(Rule("integer", Alt((Lit(b"0"), Seq((_MINUS, _WHOLE))))))
+NUMBER = Call(Rule("number", regex.parse(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([Ee][+-]?[0-9]+)?")))
+INTEGER = Call(Rule("integer", regex.parse(r"0|-?[1-9][0-9]*")))
 OPEN, CLOSE = Lit(b"{"), Lit(b"}")
 FIRST, LAST = Lit(b"["), Lit(b"]")
 
@@ -183,7 +144,7 @@ class KeyEnd(NamedTuple):
 
 def key_end(colon: Node, value: Node, *ws: Node) -> KeyEnd:
     """What ends a member with this value; as rules, so that masks are shared by all members that end alike."""
-    after = Call(Rule("behind_key", concat(colon, value, *ws)))
+    after = Call(Rule("behind_key", seq(colon, value, *ws)))
     inside = Call(Rule("key_tail", Seq((JSON_QUOTES.tail, NEW_KEY, after))))
     declared = Call(Rule("key_end", Seq((QUOTE, after))))
     return KeyEnd(Seq((QUOTE, NEW_KEY, after)), inside, declared, after)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.anchors import found_in, refuse_outlook, trimmed
 from dovetail.grammar.regex.automaton import Automaton, minimise
-from dovetail.grammar.regex.charset import Budget, Ranges, characters
+from dovetail.grammar.regex.charset import Budget, Ranges, bits, characters
 from dovetail.grammar.regex.derivatives import Derivatives, explore
 from dovetail.grammar.regex.lengths import narrow, span
 from dovetail.grammar.regex.nodes import to_node
@@ -19,7 +19,6 @@ from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, 
 
 MAX_WORK = 200_000
 MAX_MEASURED = 110  # states; the more of them, the less often one is seen again
-MAX_WORDS = 200  # of a barred pattern, and characters of each
 
 Limits = tuple[int, int | None]
 States = tuple[tuple[tuple[tuple[Ranges, int], ...], bool], ...]
@@ -90,7 +89,7 @@ def combined(wanted: Sequence[ir.Node], barred: Sequence[ir.Node], limits: Limit
         found = narrow(wanted[0] if wanted else ANYTHING, *limits)
         if found is not None:
             return ir.NOTHING if is_empty(found) else found
-    if barred and not wanted and limits == (0, None) and (words := texts(ir.alt(*barred))) is not None:
+    if barred and not wanted and limits == (0, None) and (words := _words(ir.alt(*barred))) is not None:
         return but(sorted(words))
     return _combined(wanted + _lengths(limits), barred)
 
@@ -114,16 +113,19 @@ def _head(node: ir.Node) -> Iterator[Ranges]:
 
 
 def _joined(barred: Sequence[ir.Node]) -> list[ir.Node]:
-    """Barred nodes, those that are few words as one."""
-    found: list[ir.Node] = []
-    words: set[str] = set()
-    for node in barred:
-        few = {node.data.decode()} if type(node) is ir.Lit else texts(node)
-        if few is None:
-            found.append(node)
-        else:
-            words |= few
-    return [*found, ir.Alt(tuple(map(ir.lit, sorted(words))))] if words else found
+    """Barred nodes, those that are words as one."""
+    words = [_words(node) for node in barred]
+    found = [node for node, few in zip(barred, words, strict=True) if few is None]
+    listed = sorted({word for few in words for word in few or ()})
+    return [*found, ir.Alt(tuple(map(ir.lit, listed)))] if listed else found
+
+
+def _words(node: ir.Node) -> list[str] | None:
+    """The texts of a literal or of a choice between literals, None for any other node."""
+    if type(node) is ir.Lit:
+        return [node.data.decode()]
+    found = [_words(part) for part in node.parts] if type(node) is ir.Alt else [None]
+    return None if None in found else [word for few in found for word in few or ()]
 
 
 def _combined(wanted: list[ir.Node], barred: list[ir.Node]) -> ir.Node:
@@ -200,52 +202,21 @@ def grows(node: ir.Node) -> bool:
 
 
 def count(node: ir.Node, most: int) -> int | None:
-    """How many texts `node` matches, None where they are `most` or more."""
-    found = texts(node, most)
-    return None if found is None or len(found) >= most else len(found)
-
-
-def texts(node: ir.Node, most: int = MAX_WORDS, known: dict[ir.Rule, set[str] | None] | None = None) -> set[str] | None:
-    """All texts of a node, None where they are more than `most`, or long; `known` has those of rules."""
-    known = {} if known is None else known
-    if type(node) is ir.Lit:
-        return _few({node.data.decode()}, most)
-    if type(node) is ir.Chars:
-        if sum(high - low + 1 for low, high in node.ranges) > most + 0x800:
-            return None
-        codes = (code for low, high in node.ranges for code in range(low, high + 1))
-        return _few({chr(code) for code in codes if not 0xD800 <= code <= 0xDFFF}, most)
-    if type(node) is ir.Seq:
-        return _one_after_other((texts(part, most, known) for part in node.parts), most)
-    if type(node) is ir.Alt:
-        found: set[str] | None = set()
-        for part in node.parts:
-            more = texts(part, most, known)
-            found = None if found is None or more is None else _few(found | more, most)
-            if found is None:
-                break
-        return found
-    if type(node) is ir.Repeat and node.high is not None and node.high <= MAX_WORDS:
-        once = texts(node.body, most, known)
-        times = range(node.high)
-        return _one_after_other((once and (once if at < node.low else once | {""}) for at in times), most)
-    if type(node) is ir.Call and node.rule not in known:
-        known[node.rule] = None  # while it is met again inside of itself
-        known[node.rule] = texts(node.rule.body, most, known)
-    return known[node.rule] if type(node) is ir.Call else None
-
-
-def _few(found: set[str], most: int) -> set[str] | None:
-    return found if len(found) <= most and max(map(len, found), default=0) <= MAX_WORDS else None
-
-
-def _one_after_other(parts: Iterable[set[str] | None], most: int) -> set[str] | None:
-    found: set[str] | None = {""}
-    for few in parts:
-        if found is None or few is None or len(found) * len(few) > most * 4:
-            return None
-        found = _few({first + second for first, second in product(found, few)}, most)
-    return found
+    """How many texts `node` matches, None where they are `most` or more, or hard to count."""
+    try:
+        automaton = _automaton(node, most=1_000)
+    except LimitError:
+        return None
+    sizes = [sum(high - low + 1 for low, high in ranges) for ranges in automaton.alphabet]
+    total, layer = 0, {0: 1}  # how many texts lead to each state, by one more character each time
+    for _ in automaton.edges:
+        total += sum(texts for state, texts in layer.items() if state in automaton.accepting)
+        after: dict[int, int] = {}
+        for state, texts in layer.items():
+            for target, mask in automaton.edges[state].items():
+                after[target] = after.get(target, 0) + texts * sum(sizes[symbol] for symbol in bits(mask))
+        layer = after
+    return None if layer or total >= most else total  # what goes on after so many characters goes on for ever
 
 
 # Texts that are measured.
