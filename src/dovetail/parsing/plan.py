@@ -171,8 +171,7 @@ class Plan:
         if self.reasoning is None:
             return []
         pad, barred = self.reasoning.pad, [word.encode() for word in layout.excludes]
-        at_calls = self.reasoning.ends_at_calls
-        found = [way.opener for way in self.called_by if not way.broken or at_calls or _holds(way.opener, barred)]
+        found = [way.opener for way in self.called_by if not way.broken or _holds(way.opener, barred)]
         found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
         found += (words[0] for words in (*self.turn_ends, self.between) if words)
         marks = [("", begin.encode()) for begin, _ in self.content.marks]
