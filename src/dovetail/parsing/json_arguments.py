@@ -71,9 +71,6 @@ def _members(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[boo
         key = yield from json_text.string(tape)
         if key is None or not (yield from phrase(tape, (b":",))):
             break
-        if tape.blank():
-            tape.look = len(tape.data)
-            teller.text("tool_call")  # the value has yet to come: its key need not wait for it
         yield from space(tape)
         if not (yield from _value(teller, declared.property(key), closers)):
             return False
