@@ -13,10 +13,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from pytest_examples import CodeExample, EvalExample, find_examples
 
@@ -26,7 +28,7 @@ from dovetail.grammar import ebnf
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-KINDS = {"python", "json", "console", "ebnf", "sh", "text"}
+KINDS = {"python", "json", "console", "ebnf", "sh", "text", "yaml"}
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 
@@ -82,6 +84,14 @@ def test_a_format_loads_and_serialises_back(block: Block) -> None:
     written = json.loads(block.body)
     loaded = dt.load_format(written)
     assert loaded == dt.load_format(loaded.model_dump_json())
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_the_scripts_of_a_workflow_are_scripts(block: Block) -> None:
+    scripts = [step["run"] for step in yaml.safe_load(block.body) if "run" in step]
+    assert scripts
+    for script in scripts:
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
 @pytest.mark.parametrize("block", blocks("ebnf"), ids=str)

@@ -26,6 +26,7 @@ _MAX_NODES = 200  # that are looked at for one argument
 
 _ZEROS = re.compile(r"([+-]?)0*+([0-9].*)", re.DOTALL)
 WORDS = {"True": "true", "False": "false", "None": "null", "TRUE": "true", "FALSE": "false", "NULL": "null"}
+_JSON_WORDS = frozenset(("true", "false", "null"))
 
 
 class Declared:
@@ -178,10 +179,18 @@ def _property(node: Mapping[str, Any], key: str) -> list[Any]:
     return [*found, node["additionalProperties"]] if "additionalProperties" in node else found
 
 
+class _JsonWords(ast.NodeTransformer):
+    """Reads JSON's constants among Python's literals: formats let both stand in one value."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A constant of JSON, or the name as it is."""
+        return ast.Constant({"true": True, "false": False, "null": None}[node.id]) if node.id in _JSON_WORDS else node
+
+
 def _evaluated(text: str) -> tuple[Any, bool]:
     """The value of a Python literal that JSON could carry."""
     try:
-        value = ast.literal_eval(text)
+        value = ast.literal_eval(_JsonWords().visit(ast.parse(text.lstrip(" \t"), mode="eval")))
         to_json(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None, False

@@ -45,7 +45,8 @@ def adopted(dialect: Dialect, family: Dialect) -> Dialect:
         ends=tuple(dict.fromkeys((*dialect.content.ends, *family.content.ends))),
         notes=tuple(dict.fromkeys((*dialect.content.notes, *family.content.notes))),
     )
-    return replace(dialect, calls=(*dialect.calls, *others), content=content)
+    excludes = tuple(dict.fromkeys((*dialect.excludes, *family.excludes)))
+    return replace(dialect, calls=(*dialect.calls, *others), content=content, excludes=excludes)
 
 
 def _looks(dialect: Dialect, like: Dialect | None = None) -> Any:
