@@ -98,15 +98,16 @@ class _Maker:
         if block is None:
             return None
         if mode == "disabled":
-            return _sequence(self._literal(block.skipped)) if block.skipped else None
+            return _sequence(self._beside_answer(block.skipped)) if block.skipped else None
         triggers = [way.opens_with for way in self.dialect.calls] if block.ends_at_calls else []
         inside = self._text("reasoning", self._words(block.start, *triggers), block.end)
-        after = self._literal(block.after)
+        after = self._beside_answer(block.after)
         opener = self._marker(block.start)
         if mode == "auto":
             whole = _sequence([*opener, inside, *after])
             bare = [_sequence([*self._marker(block.end), *after])] if block.bare_end else []
-            bare += [_sequence(self._marker(block.empty))] if block.empty else []
+            empty = self._marker(block.empty) if self.answer is None else self._exactly(block.empty)
+            bare += [_sequence(empty)] if empty else []
             return f.OptionalFormat(content=_either([whole, *bare]))
         match block.opened_by:
             case "prompt":
@@ -152,7 +153,7 @@ class _Maker:
     def _content_block(self, content: Content, answer: f.Format | None, opened: bool = False) -> f.Format:
         ways = []
         for begin in content.begins[:1] if opened else content.begins:
-            opener = [] if opened else self._literal(begin)
+            opener = [] if opened else self._beside_answer(begin)
             ways.append(_sequence([*opener, self._inside(answer, content.ends)]))
         return _either(ways)
 
@@ -163,7 +164,7 @@ class _Maker:
             return f.CaptureFormat(name="content", content=f.AnyTextFormat(excludes=self._words(*triggers)))
         if answer is None:
             return self._text("content", self._words(), *ends)
-        closing = [_either([_sequence(self._literal(end)) for end in ends])] if any(ends) else []
+        closing = [_either([_sequence(self._exactly(end)) for end in ends])] if any(ends) else []
         return _sequence([f.CaptureFormat(name="content", content=answer), *closing])
 
     def _plain(self) -> f.Format:
@@ -414,6 +415,10 @@ class _Maker:
             parts += [*self._exactly(text[at : gap.start()]), _SPACE]
             at = gap.end()
         return [*parts, *self._exactly(text[at:])]
+
+    def _beside_answer(self, text: str) -> list[f.Format]:
+        """A literal next to content; to an answer in a format of its own no white space may be added."""
+        return self._literal(text) if self.answer is None else self._exactly(text)
 
     def _marker(self, text: str) -> list[f.Format]:
         """A literal that opens a turn, before which white space may stand where the dialect says so."""
