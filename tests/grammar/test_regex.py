@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -270,7 +271,7 @@ for pattern in (r"(?:\\b\\w+\\b\\s?){0,20}x", "(?:(?!END).)*END|b(?=c)[a-z]{1,9}
 def test_a_pattern_is_the_same_grammar_in_every_process() -> None:
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", ORDERED], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+            [sys.executable, "-c", ORDERED], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
         ).stdout
         for seed in ("1", "2", "3")
     }
