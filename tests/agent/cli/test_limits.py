@@ -133,7 +133,7 @@ def test_nothing_outlives_a_run_that_is_killed(bench: Bench, sandbox: str) -> No
     with ScriptedServer([Reply(Call("run_shell_command", {"command": command}, "slow"))]) as server:
         running = bench.start(server, "-y", "--sandbox", sandbox, form="stream-json")
         until((bench.workspace / "started").exists)
-        assert alive("sleep 61.25")
+        until(lambda: alive("sleep 61.25"))
         running.send(signal.SIGKILL)
         running.finish()
     until(lambda: not alive("sleep 61.25"))
