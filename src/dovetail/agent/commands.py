@@ -113,14 +113,6 @@ class Command:
         return " ".join(self.words)
 
     @property
-    def run_line(self) -> str:
-        """The line without words of the shell's own syntax; "" where nothing but syntax stands."""
-        words = self.words
-        while words and words[0] in _RESERVED:
-            words = words[1:]
-        return "" if words and words[0] in _HEADERS else " ".join(words)
-
-    @property
     def dynamic(self) -> bool:
         """Whether what is run is only known when it runs."""
         return any(self._unknown(words) for words in (_without_prefix(self.words), *self.inner()))
