@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from engines import STOP, Tokens, load_tokens
+from engines import STOP, Dovetail, Request, Tokens, XGrammar, load_tokens
 from measure import RefusedTokenError, verdict
 
 FIELDS = 40
-Fill = Callable[[], object]
 
 _WORDS = "account address amount billing city code contact country currency date delivery department discount".split()
 _WORDS += "email first invoice item language last manager name note number order owner payment phone price".split()
@@ -69,53 +68,26 @@ def form(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return schema, {name: value[name] for name in properties}
 
 
-class Dovetail:
-    """This library, with a buffer of numpy or torch."""
-
-    def __init__(self, tokens: Tokens, torch_buffers: bool) -> None:
-        import torch
-
-        import dovetail
-
-        self._dovetail = dovetail
-        special = {f"<special_{i}>": i for i in range(tokens.special)}
-        self._vocabulary = dovetail.Vocabulary(tokens.texts, special, [STOP])
-        self.words: Any = np.zeros(self._vocabulary.mask_words, dtype=np.int32)
-        self._mask: Any = torch.from_numpy(self.words) if torch_buffers else self.words
-
-    def start(self, schema: dict[str, Any]) -> tuple[Fill, Callable[[int], bool]]:
-        """Compile; the two calls of a decoding step."""
-        matcher = self._dovetail.compile({"type": "json_schema", "json_schema": schema}, self._vocabulary).matcher()
-        fill, mask = matcher.fill_mask, self._mask
-        return lambda: fill(mask), matcher.accept
-
-
-class XGrammar:
-    """XGrammar on one thread; it fills tensors only, whose memory numpy may share."""
+class TorchDovetail(Dovetail):
+    """This library with a tensor for its masks, whose memory numpy shares."""
 
     def __init__(self, tokens: Tokens) -> None:
-        import xgrammar
+        import torch
 
-        self._xgrammar = xgrammar
-        texts = [b"<special_%d>" % i if i < tokens.special else text for i, text in enumerate(tokens.texts)]
-        info = xgrammar.TokenizerInfo(
-            texts, vocab_type=xgrammar.VocabType.RAW, vocab_size=len(texts), stop_token_ids=[STOP]
-        )
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        self._mask = xgrammar.allocate_token_bitmask(1, len(texts))
-        self.words = self._mask.numpy()[0]
+        super().__init__(tokens)
+        self._tensor = torch.from_numpy(self.mask)
 
-    def start(self, schema: dict[str, Any]) -> tuple[Fill, Callable[[int], bool]]:
-        """Compile; the two calls of a decoding step."""
-        matcher = self._xgrammar.GrammarMatcher(self._compiler.compile_json_schema(json.dumps(schema)))
-        fill, mask = matcher.fill_next_token_bitmask, self._mask
-        return lambda: fill(mask, 0), matcher.accept_token
+    def calls(self, matcher: Any) -> tuple[Callable[[], object], Callable[[int], bool]]:
+        """The two calls of a decoding step: fill the tensor, take a token."""
+        fill, mask = matcher.fill_mask, self._tensor
+        return lambda: fill(mask), matcher.accept
 
 
 def walk(engine: Dovetail | XGrammar, schema: dict[str, Any], ids: Sequence[int]) -> list[int]:
     """Nanoseconds of each mask."""
-    fill, accept = engine.start(schema)
-    words, clock = engine.words, time.thread_time_ns
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": schema}}
+    fill, accept = engine.calls(engine.start(engine.compile(Request(tag, str))))
+    words, clock = engine.mask, time.thread_time_ns
     times: list[int] = []
     for token in ids:
         start = clock()
@@ -142,9 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     forms = [form(seed) for seed in range(1 if options.quick else options.forms)]
     tokens = load_tokens()
     encoded = [[*tokens.encode(json.dumps(value)), STOP] for _, value in forms]
-    engines = {
-        "Dovetail, numpy": Dovetail(tokens, False),
-        "Dovetail, torch": Dovetail(tokens, True),
+    engines: dict[str, Dovetail | XGrammar] = {
+        "Dovetail, numpy": Dovetail(tokens),
+        "Dovetail, torch": TorchDovetail(tokens),
         "XGrammar": XGrammar(tokens),
     }
     times: dict[str, list[int]] = {name: [] for name in engines}
