@@ -106,7 +106,7 @@ class LoopSettings(_Model):
 
     @property
     def limits(self) -> LoopLimits:
-        """The same for the guard."""
+        """These settings as the limits of the guard against loops."""
         return LoopLimits(self.in_a_row, self.in_all, self.calls_per_prompt)
 
 

@@ -67,8 +67,8 @@ class Stop:
         try:
             yield
         finally:
-            # What is left to do takes no time; a late signal must not spoil an end that is already told, not even while
-            # the handlers change.
+            # The run has told its end and closes at once: a late signal must not spoil that, not even while handlers
+            # change.
             signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
             self._gone.set()
             if self._timer:

@@ -23,7 +23,7 @@ CREDENTIALS = (
 # What makes programs of the user, or a later run, do something else: settings, hooks, aliases and pagers of git.
 SETTINGS = ".dovetail"
 _GIT = (".git/hooks", ".git/config", ".git/config.worktree")
-# The same in repositories inside the repository.
+# The hooks and settings of git in submodules and worktrees.
 _GIT_DEEPER = (".git/modules/**/hooks", ".git/modules/**/config", ".git/worktrees/*/config.worktree")
 # Files that git obeys where they are, and that are not there as a rule: they are removed when a command has made them.
 UNWANTED = (".git/commondir", ".git/config.worktree")

@@ -1,4 +1,4 @@
-"""What is left of patterns after some characters, by derivatives (Brzozowski 1964, Antimirov 1996).
+"""Automata of regular expressions with assertions, by derivatives (Brzozowski 1964, Antimirov 1996).
 
 A term is a node and the term that follows it. A thread is a term and conditions on the whole rest of the text, each a
 state that must match, or must not: lookaheads, barred patterns, lengths, and all else that holds at the same time. A
@@ -32,7 +32,7 @@ MAX_STATES = 5_000
 
 @dataclass(eq=False, slots=True)
 class Term:
-    """What is left of a pattern; `nullable` where the text may end here, unless that depends on what is asserted."""
+    """The rest of a pattern; `nullable` where the text may end, unless that depends on what is asserted."""
 
     node: ir.Node
     rest: Term | None  # None behind the end
@@ -218,7 +218,7 @@ class Derivatives:
         return found
 
     def _pattern(self, term: Term) -> ir.Node:
-        """What is left, as one flat sequence."""
+        """The nodes of a term and of all that follow it, as one flat sequence."""
         if term not in self._patterns:
             parts: list[ir.Node] = []
             at = term
@@ -436,7 +436,7 @@ class Derivatives:
 
 
 def _written_out(node: ir.Without | ir.Text | ir.Unlisted, budget: Budget) -> ir.Node:
-    """The same texts in nodes that patterns are made of."""
+    """A node of the grammar as nodes that patterns are made of, with the same texts."""
     if type(node) is ir.Unlisted:
         return ir.unlisted_out(node)
     if type(node) is ir.Without:

@@ -73,7 +73,7 @@ def intersect(*nodes: ir.Node, barred: Iterable[ir.Node] = ()) -> ir.Node:
     return _intersected(nodes, tuple(barred))
 
 
-# The same sets are asked for again and again where schemas are compared.
+# Comparing two schemas asks for one intersection of patterns many times.
 @lru_cache(maxsize=4096)
 def _intersected(wanted: tuple[ir.Node, ...], barred: tuple[ir.Node, ...]) -> ir.Node:
     return combined(wanted, barred)
