@@ -7,6 +7,7 @@ from dataclasses import replace
 from dovetail.errors import ExportError, GrammarError, LimitError
 from dovetail.grammar import ir, regex
 from dovetail.grammar.export.text import free_text
+from dovetail.grammar.productive import is_productive, productive_rules
 
 MAX_ANY_ORDER = 5
 MAX_MEASURED = 10_000
@@ -130,12 +131,7 @@ def _without_surrogates(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int,
 
 def _pruned(root: ir.Rule) -> ir.Rule:
     rules = ir.reachable(root)
-    alive: set[int] = set()
-    grown = True
-    while grown:
-        found = {id(rule) for rule in rules if id(rule) not in alive and _matches(rule.body, alive)}
-        alive |= found
-        grown = bool(found)
+    alive = productive_rules([ir.Call(root)])
     if id(root) not in alive:
         raise ExportError(
             "no text matches the grammar", f"rule {root.name}", "remove the part that contradicts the rest"
@@ -169,32 +165,13 @@ class _Shallow:
         return (node, height) if height < MAX_HEIGHT else (ir.Call(ir.Rule(self._name, node)), 0)
 
 
-def _matches(node: ir.Node, alive: set[int]) -> bool:
-    """Whether something matches `node`, given the rules that something is known to match."""
-    match node:
-        case ir.Chars(ranges):
-            return bool(ranges)
-        case ir.Seq(parts):
-            return all(_matches(part, alive) for part in parts)
-        case ir.Alt(parts):
-            return any(_matches(part, alive) for part in parts)
-        case ir.Repeat(body, low):
-            return low == 0 or _matches(body, alive)
-        case ir.Call(rule):
-            return id(rule) in alive
-        case ir.Tokens(tokens, exclude):
-            return exclude or bool(tokens)
-        case _:
-            return True
-
-
 def _cleaned(node: ir.Node, alive: set[int]) -> ir.Node:
     match node:
         case ir.Seq(parts):
             return ir.seq(*(_cleaned(part, alive) for part in parts))
         case ir.Alt(parts):
-            return ir.alt(*(_cleaned(part, alive) for part in parts if _matches(part, alive)))
+            return ir.alt(*(_cleaned(part, alive) for part in parts if is_productive(part, alive)))
         case ir.Repeat(body, low, high):
-            return ir.Repeat(_cleaned(body, alive), low, high) if _matches(body, alive) else ir.EMPTY
+            return ir.Repeat(_cleaned(body, alive), low, high) if is_productive(body, alive) else ir.EMPTY
         case _:
             return node

@@ -18,13 +18,13 @@ from typing import Any
 
 from dovetail.errors import FormatError, InputError, SchemaError
 from dovetail.grammar.ir import NOTHING, Node, is_nothing
+from dovetail.grammar.productive import matches
 from dovetail.grammar.regex import limited
 from dovetail.layouts.styles import LAYOUTS, STYLES, Layout, Literals
 
 from .literals import literal_spelling
 from .lowering import Lowering
 from .pointers import render
-from .prune import matches
 from .reading import Reader
 from .report import Finding, SchemaReport, report
 from .spelling import DEFAULT_WHITESPACE, json_spelling

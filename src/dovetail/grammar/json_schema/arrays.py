@@ -8,7 +8,7 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, AnyOrder, Call, Node, Repeat, Rule, Seq, alt, is_nothing, optional, seq
+from dovetail.grammar.ir import EMPTY, Call, Node, Repeat, Rule, Seq, is_nothing, optional, seq
 
 from .facts import Located, at_least, at_most, count, schemas
 from .own import PREFIX_AT, SOME_ITEM, TAIL
@@ -18,9 +18,6 @@ from .spelling import Parts
 from .states import States, Steps
 
 MAX_STATES = 2_000
-MAX_UNIQUE = 8  # values of which each set is a state; more of them where it is not counted how many there are
-MAX_SOME_UNIQUE = 64  # where the array may not be empty
-MAX_ANY_UNIQUE = 1_000
 MAX_CONTAINS = 10  # each doubles the kinds of items
 
 
@@ -142,41 +139,6 @@ class Counting:
                 if not is_nothing(node):
                     found.append((node, _State(True, length, tuple(met))))
         return found
-
-
-def distinct(
-    values: list[Node], low: int, high: int | None, between: tuple[Node, ...], after: tuple[Node, ...], close: Node
-) -> Node:
-    """Some of `values` in any order, each at most once, with `between` before all but the first; then `close`."""
-    most = len(values) if high is None else min(high, len(values))
-    if len(values) > MAX_UNIQUE:
-        return _uncounted([Seq((value, *after)) for value in values], low, Seq(between), close)
-
-    def following(seen: frozenset[int]) -> tuple[bool, Steps[frozenset[int]]]:
-        lead = between if seen else ()
-        left = () if len(seen) == most else (index for index in range(len(values)) if index not in seen)
-        return len(seen) >= low, [((*lead, values[index], *after), seen | {index}) for index in left]
-
-    states = States("items", following, 1 << MAX_UNIQUE, "telling items apart", "list fewer values")
-    return states.start(frozenset(), close)
-
-
-def can_tell_apart(count: int, low: int, high: int | None) -> bool:
-    """Whether `distinct` serves that many values."""
-    if count <= MAX_UNIQUE:
-        return True
-    return count <= (MAX_SOME_UNIQUE if low else MAX_ANY_UNIQUE) and low <= 1 and (high is None or high >= count)
-
-
-def _uncounted(items: list[Node], low: int, between: Node, close: Node) -> Node:
-    """The same for many values, all of which may come."""
-    if not low:
-        return AnyOrder(tuple((item, False) for item in items), None, between, close)
-    ways: list[Node] = []
-    for index, first in enumerate(items):
-        others = tuple((item, False) for item in items[:index] + items[index + 1 :])
-        ways.append(Seq((first, AnyOrder(others, None, between, close, started=True))))
-    return alt(*ways)
 
 
 def more_items(item: Node, low: int, high: int | None, comma: Parts, ws: Parts) -> Node:

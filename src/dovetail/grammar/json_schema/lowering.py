@@ -26,7 +26,7 @@ from dovetail.grammar.ir import (
 )
 
 from .admission import admits, without_sure
-from .arrays import Counting, Items, can_tell_apart, distinct, in_sequence, items, more_items
+from .arrays import Counting, Items, in_sequence, items, more_items
 from .facts import (
     ARRAY,
     OBJECT,
@@ -42,13 +42,13 @@ from .scalars import scalars
 from .shapes import Extra, Properties, properties, variants
 from .spelling import Frame, Spelling
 from .values import all_strings, identity, is_number, is_speakable
-from .ways import choice
 
 _REF = {"$ref"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
 _MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
+MAX_WAYS = 20  # to write an object in any order: they are told apart late, and a generation follows them all
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
 _MAX_KEYS = 1_000  # that are counted
@@ -232,8 +232,13 @@ class Lowering:
     def _objects(self, several: list[Parts], frame: Frame) -> Node:
         shapes = [one for parts in several for one in variants(properties(parts, self.reader), parts[0][1])]
         where = several[0][0][1]
-        ways = [self._object(shape, where, frame) for shape in shapes]
-        return choice([way for way in ways if not is_nothing(way)], where)
+        ways = [way for shape in shapes if not is_nothing(way := self._object(shape, where, frame))]
+        ways = ways if len(ways) < 2 else list(dict.fromkeys(ways))
+        if self.free_order and len(ways) > MAX_WAYS:
+            problem = f"there are {len(ways)} ways to meet this schema with keys in any order"
+            fix = "leave any_order out, or use branches that a constant tells apart"
+            raise LimitError(problem, render(where), fix)
+        return alt(*ways)
 
     def _object(self, shape: Properties, where: Where, frame: Frame) -> Node:
         members: list[Member] = []
@@ -306,12 +311,16 @@ class Lowering:
         if not all(facts.values is not None for facts in branches):
             return None
         values = {identity(value): value for facts in branches for value in self.admitted(facts)}
-        if not can_tell_apart(len(values), shape.low, shape.high):
-            return None
         nodes = [frame.item(frame.literal(value, self.literal)) for value in values.values()]
-        nodes = [node for node in nodes if not is_nothing(node)]
-        inside = distinct(nodes, shape.low, shape.high, frame.comma, self.pieces.ws, frame.last)
-        return NOTHING if is_nothing(inside) else Seq((frame.first, *self.pieces.ws, inside))
+        ones = [Member((node, *self.pieces.ws), False) for node in nodes if not is_nothing(node)]
+        group = counted(Group(ones), shape.low, shape.high)
+        if group is None:
+            return NOTHING
+        try:
+            inside = any_order(group, frame.comma, frame.last)
+        except LimitError:
+            return None
+        return Seq((frame.first, *self.pieces.ws, inside))
 
     def _listed(self, shape: Items, frame: Frame) -> Node:
         prefix: list[Node] = []

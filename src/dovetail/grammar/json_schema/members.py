@@ -12,7 +12,7 @@ from .states import States, Steps
 
 MAX_ANY_ORDER = 4096
 MAX_COUNTED = 10  # where the members are counted too
-MAX_FIRST = 40  # where there has to be one of them
+MAX_FIRST = 64  # where there has to be one of them
 MAX_STATES = 5_000
 
 Parts = tuple[Node, ...]

@@ -18,7 +18,6 @@ from .reading import KEYWORDS, Reader
 
 MAX_CLASSES = 64
 _MANY_CLASSES = 8  # from here on those that no key is in are struck out early
-_MANY_CLASSES = 8  # from here on those that no key is in are struck out early
 MAX_CLASS_NODES = 50_000  # of the keys of all classes together
 MAX_VARIANTS = 256
 _NAMING = ("properties", "required")

@@ -1,4 +1,4 @@
-"""Grammars that count or remember: one rule for each state from which an end can be reached."""
+"""Grammars that count or remember: one rule for each state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import EMPTY, NOTHING, Call, Node, Rule, Seq, alt
+from dovetail.grammar.productive import matches
 
 S = TypeVar("S", bound=Hashable)
 Steps = list[tuple[tuple[Node, ...], S]]  # what may come, and the state behind it
@@ -24,16 +25,12 @@ class States(Generic[S]):
     def start(self, state: S, close: Node) -> Node:
         """What may come from a state on, up to `close`; nothing where that cannot be reached."""
         graph = self._graph(state)
-        live = _live(graph)
-        if state not in live:
-            return NOTHING
-        calls = {one: Call(Rule(self._name, EMPTY)) for one in live}
-        for one, call in calls.items():
-            ends, steps = graph[one]
-            ways: list[Node] = [close] if ends else []
-            ways += [Seq((*parts, calls[reached])) for parts, reached in steps if reached in live]
-            call.rule.body = alt(*ways)
-        return calls[state].rule.body
+        calls = {one: Call(Rule(self._name, EMPTY)) for one in graph}
+        for one, (ends, steps) in graph.items():
+            ways = [Seq((*parts, calls[reached])) for parts, reached in steps]
+            calls[one].rule.body = alt(*([close] if ends else []), *ways)
+        found = calls[state].rule.body
+        return found if matches(found) else NOTHING
 
     def _graph(self, state: S) -> dict[S, tuple[bool, Steps[S]]]:
         graph: dict[S, tuple[bool, Steps[S]]] = {}
@@ -48,21 +45,3 @@ class States(Generic[S]):
             found = graph[one] = self._following(one)
             pending += [reached for _, reached in found[1] if reached not in graph]
         return graph
-
-
-def _live(graph: dict[S, tuple[bool, Steps[S]]]) -> dict[S, None]:
-    """The states from which one that may end is reached, in the order in which they were found."""
-    pending = [one for one, (ends, _) in graph.items() if ends]
-    live = set(pending)
-    if len(live) == len(graph):
-        return dict.fromkeys(graph)
-    before: dict[S, list[S]] = {one: [] for one in graph}
-    for one, (_, steps) in graph.items():
-        for _, reached in steps:
-            before[reached].append(one)
-    while pending:
-        for one in before[pending.pop()]:
-            if one not in live:
-                live.add(one)
-                pending.append(one)
-    return dict.fromkeys([one for one in graph if one in live])

@@ -11,7 +11,6 @@ from dovetail.grammar.regex.charset import limited
 from dovetail.grammar.regex.languages import (
     admits,
     combined,
-    complement,
     count,
     grows,
     intersect,
@@ -32,7 +31,6 @@ __all__ = [
     "admits",
     "closed",
     "combined",
-    "complement",
     "count",
     "grows",
     "intersect",

@@ -9,8 +9,6 @@ from dovetail.grammar.regex.syntax import ANYTHING, EDGES, END, START, Look, ass
 
 def found_in(tree: ir.Node) -> ir.Node:
     """The texts in which a pattern is found; what it asserts but at the edges of the text is still in there."""
-    if (whole := _between_edges(tree)) is not None:
-        return whole
     options: list[ir.Node] = []
     for anchored, part in zip((True, False), _split(tree, START), strict=True):
         ending, free = (one if anchored else _absorbed(one, 0) for one in _split(part, END))
@@ -22,14 +20,6 @@ def found_in(tree: ir.Node) -> ir.Node:
 def trimmed(tree: ir.Node) -> ir.Node:
     """The texts that a pattern matches from end to end, without the anchors that hold there."""
     return union(part for side in _split(tree, START) for part in _split(side, END)) if asserts(tree) else tree
-
-
-def _between_edges(tree: ir.Node) -> ir.Node | None:
-    """What most patterns are: the whole of a text, about which nothing else is asserted; None for the others."""
-    if type(tree) is not ir.Seq or len(tree.parts) < 2:
-        return None
-    first, *parts, last = tree.parts
-    return None if first != START or last != END or any(map(asserts, parts)) else sequence(parts)
 
 
 def _split(node: ir.Node, edge: ir.Node) -> tuple[ir.Node, ir.Node]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dovetail.grammar import ir
 from dovetail.grammar.regex.automaton import Automaton
 from dovetail.grammar.regex.charset import Budget, Ranges, alphabet, symbol_of, within
-from dovetail.grammar.regex.lengths import Span, narrow, span, sum_of
+from dovetail.grammar.regex.lengths import Span, narrow
 from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.syntax import (
     ANYTHING,
@@ -116,7 +116,6 @@ class Derivatives:
         self._moves: dict[tuple[Term, Here], Moves] = {}
         self._steps: dict[tuple[State, Here], Cells] = {}
         self._stuck: set[Term] = set()
-        self._spans: dict[Term, Span] = {_END: (0, 0)}
         self._patterns: dict[Term, ir.Node] = {}
         self._nodes_seen = self._survey([*roots, ANYTHING])  # which keep their identities
         classes = {ranges: None for node in self._nodes_seen for ranges in ranges_of(node)}
@@ -180,25 +179,11 @@ class Derivatives:
             term = self._any
         if not kept:
             return [(term, kept)]
-        limits = {one: limit for one in kept if not one[1] and (limit := _limits(one[0])) is not None}
-        if any(not _fits(self._span(term), limit) for limit in limits.values()):
-            return []
         if term is self._any and not any(barred for _, barred in kept):
-            wanted = [*(kept - limits.keys())] or [*kept][:1]
+            wanted = [one for one in kept if _limits(one[0]) is None] or [*kept][:1]
             if len(wanted) == 1:  # nothing else has a say but how long the text is
                 return [(inner, more | (kept - {wanted[0]})) for inner, more in wanted[0][0]]
         return [(term, kept)]
-
-    def _span(self, term: Term) -> Span:
-        """How many characters a term matches."""
-        chain: list[Term] = []
-        at = term
-        while at not in self._spans:
-            chain.append(at)
-            at = at.rest or _END
-        for one in reversed(chain):
-            self._spans[one] = sum_of([span(one.node), self._spans[one.rest or _END]])
-        return self._spans[term]
 
     def alone(self, thread: Thread) -> ir.Node | None:
         """The pattern that all the rest of a thread is; None where there is none without assertions."""
@@ -335,21 +320,9 @@ class Derivatives:
             self.budget.spend(len(parts))
         found: dict[State, int] = {}
         for mask, state in parts:
-            state = self._universal if (self._any, _FREE) in state else self._pruned(state)
+            state = self._universal if (self._any, _FREE) in state else state
             found[state] = found.get(state, 0) | mask
         return found
-
-    def _pruned(self, state: State) -> State:
-        """A state without the threads that ask for more than another one with the same term."""
-        if len(state) < 2 or not any(conditions for _, conditions in state):
-            return state
-        by_term: dict[Term, list[Conditions]] = {}
-        for term, conditions in state:
-            same = by_term.setdefault(term, [])
-            self.budget.spend(1 + len(same))
-            if not any(other <= conditions for other in same):
-                same[:] = [other for other in same if not conditions <= other] + [conditions]
-        return frozenset((term, conditions) for term, same in by_term.items() for conditions in same)
 
     def moves(self, term: Term, here: Here) -> Moves:
         """The terms behind the next character, with the conditions that come to hold before it."""
@@ -471,9 +444,3 @@ def _limits(state: State) -> Span | None:
     if type(node) is ir.Repeat and node.body == ir.ANY_CHAR:
         return node.low, node.high
     return (0, 0) if term is _END else (1, 1) if node == ir.ANY_CHAR else None
-
-
-def _fits(lengths: Span, limits: Span) -> bool:
-    fewest, most = lengths
-    low, high = limits
-    return (high is None or fewest <= high) and (most is None or most >= low)

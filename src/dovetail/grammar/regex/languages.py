@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import combinations
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
@@ -15,7 +14,7 @@ from dovetail.grammar.regex.derivatives import Derivatives, explore
 from dovetail.grammar.regex.lengths import narrow, span
 from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.parser import read
-from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, ranges_of, sequence, somewhere
+from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, sequence, somewhere
 
 MAX_WORK = 200_000
 MAX_MEASURED = 110  # states; the more of them, the less often one is seen again
@@ -82,8 +81,6 @@ def _intersected(wanted: tuple[ir.Node, ...], barred: tuple[ir.Node, ...]) -> ir
 def combined(wanted: Sequence[ir.Node], barred: Sequence[ir.Node], limits: Limits = (0, None)) -> ir.Node:
     """The texts of as many characters that all of `wanted` and none of `barred` match."""
     wanted = [node for node in wanted if node != ANYTHING]
-    if any(_apart(one, other) for one, other in combinations(wanted, 2)):
-        return ir.NOTHING
     barred = _joined(barred)
     if not barred and len(wanted) < 2:
         found = narrow(wanted[0] if wanted else ANYTHING, *limits)
@@ -96,20 +93,6 @@ def combined(wanted: Sequence[ir.Node], barred: Sequence[ir.Node], limits: Limit
 
 def _lengths(limits: Limits) -> list[ir.Node]:
     return [] if limits == (0, None) else [ir.Repeat(ir.ANY_CHAR, *limits)]
-
-
-def _apart(left: ir.Node, right: ir.Node) -> bool:
-    """Whether two patterns begin with different characters, which is what is compared the most."""
-    pairs = zip(_head(left), _head(right), strict=False)
-    return any(not any(a <= d and c <= b for a, b in one for c, d in other) for one, other in pairs)
-
-
-def _head(node: ir.Node) -> Iterator[Ranges]:
-    """The classes of the characters that every text begins with, as far as they stand one by one."""
-    for part in node.parts if type(node) is ir.Seq else (node,):
-        if type(part) is not ir.Chars and type(part) is not ir.Lit:
-            return
-        yield from ranges_of(part)
 
 
 def _joined(barred: Sequence[ir.Node]) -> list[ir.Node]:
@@ -134,11 +117,6 @@ def _combined(wanted: list[ir.Node], barred: list[ir.Node]) -> ir.Node:
     except LimitError:
         # A search for something long can be exponentially smaller when it is not deterministic.
         return to_node(explore(wanted or [ANYTHING], barred, Budget(MAX_WORK), split=True))
-
-
-def complement(node: ir.Node) -> ir.Node:
-    """The texts that `node` does not match."""
-    return intersect(barred=(node,))
 
 
 def without(body: ir.Node, excludes: Sequence[bytes]) -> ir.Node:

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dovetail as dt
-from dovetail.engine import accepts
-from dovetail.grammar import ir
 from dovetail.grammar.json_schema.choices import MAX_CONTEXTS
 from dovetail.grammar.json_schema.reading import Reader
-from dovetail.grammar.json_schema.ways import choice
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
-
-
-LETTERS = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(tuple)
-
-
-@given(words=st.lists(LETTERS, min_size=1, max_size=5))
-def test_a_beginning_that_ways_share_is_written_once(words: list[tuple[str, ...]]) -> None:
-    node = choice([ir.Seq(tuple(map(ir.lit, word))) for word in words], ())
-    for letters in (word for size in range(5) for word in product("ab", repeat=size)):
-        assert (letters in words) == accepts(ir.Rule("root", node), "".join(letters))
-    if isinstance(node, ir.Alt):
-        begins = [way.parts[0] if isinstance(way, ir.Seq) and way.parts else way for way in node.parts]
-        assert len(begins) == len(set(begins))
 
 
 KINDS = [{"properties": {"kind": {"const": kind}}} for kind in "abc"]
