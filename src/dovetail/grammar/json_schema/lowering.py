@@ -48,7 +48,7 @@ _OBJECT = {"type", "properties", "required", "additionalProperties"}
 _MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
 _MAX_SHARED = 4096
-MAX_WAYS = 20  # to write an object in any order: they are told apart late, and a generation follows them all
+MAX_WAYS = 30  # to write an object in any order: they are told apart late, and a generation follows them all
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
 _COMPOSITE = ("object", "array")
 _MAX_KEYS = 1_000  # that are counted
@@ -92,7 +92,9 @@ class Lowering:
     def value(self, nodes: Sequence[Located]) -> Node:
         """A JSON value to which all of `nodes` apply."""
         key = frozenset([id(schema) for schema, _ in nodes])
-        if key not in self._done:
+        if key in self._done:
+            self.doubtful = True  # the value may be inside of itself
+        else:
             found = self._common(*nodes[0]) if len(nodes) == 1 and type(nodes[0][0]) is dict else None
             if found is None:
                 found = self.union(self.reader.read(nodes))
@@ -115,7 +117,6 @@ class Lowering:
             return None
         if live == _REF or ("$ref" in live and self.reader.references.draft_of(schema) <= 7):
             target, place = self.reader.references.target(schema, "$ref", where)
-            self.doubtful = True
             return self.value(((target, place),)) if type(target) is dict and "$ref" not in target else None
         return None if live else self.pieces.value
 

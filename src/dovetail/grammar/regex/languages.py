@@ -168,6 +168,8 @@ def admits(node: ir.Node, word: str) -> bool:
     return terms.ends(state, ())
 
 
+# The keys of one pattern may stand in many objects.
+@lru_cache(maxsize=1024)
 def grows(node: ir.Node) -> bool:
     """Whether every beginning of a text is that of infinitely many; False also where that takes long to see."""
     if span(node)[1] is not None:
@@ -179,6 +181,7 @@ def grows(node: ir.Node) -> bool:
     return all(automaton.edges)  # each state leads to an end, and where none is the last, some way there is endless
 
 
+@lru_cache(maxsize=1024)
 def count(node: ir.Node, most: int) -> int | None:
     """How many texts `node` matches, None where they are `most` or more, or hard to count."""
     try:
