@@ -1,7 +1,7 @@
 // A grammar's code as text, for a round that is played again.
 #pragma once
 
-#include "code.h"
+#include "grammar/code.h"
 
 namespace dovetail {
 

@@ -16,11 +16,11 @@
 #include <functional>
 #include <random>
 
-#include "code.h"
+#include "grammar/code.h"
 #include "describe.h"
-#include "matcher.h"
-#include "store.h"
-#include "vocab.h"
+#include "matcher/matcher.h"
+#include "grammar/store.h"
+#include "vocabulary/vocab.h"
 #include "writer.h"
 
 using namespace dovetail;

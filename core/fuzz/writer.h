@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "code.h"
+#include "grammar/code.h"
 
 namespace dovetail {
 

@@ -10,8 +10,8 @@
 #include <bit>
 
 #include "encode.h"
-#include "matcher.h"
-#include "store.h"
+#include "matcher/matcher.h"
+#include "grammar/store.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

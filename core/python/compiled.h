@@ -2,7 +2,7 @@
 #pragma once
 
 #include "nodes.h"
-#include "store.h"
+#include "grammar/store.h"
 
 namespace dovetail {
 

@@ -3,7 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "store.h"
+#include "grammar/store.h"
 
 namespace dovetail {
 
