@@ -61,9 +61,9 @@ DState *Automaton::entry() {
         close(nfa_.start, set);
         // Where nothing could be matched anyway, callers and outputs begin in one state.
         const bool differs = set.empty() || std::any_of(set.begin(), set.end(), [&](uint32_t s) {
-            const Nfa::Kind kind = nfa_.states[s].kind;
-            return kind == Nfa::Accept || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
-        });
+                                 const Nfa::Kind kind = nfa_.states[s].kind;
+                                 return kind == Nfa::Accept || kind == Nfa::Enter || kind == Nfa::Tick || kind == Nfa::Leave;
+                             });
         entry_ = intern(set, differs);
     }
     return entry_;

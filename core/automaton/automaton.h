@@ -32,11 +32,11 @@ struct CallSite {
     uint64_t id;
     Automaton *callee;
     Counter init;
-    bool keeps_set;  // the caller does
-    bool measured;   // the caller is, see DState
-    bool tail;       // nothing is left to do after the call: the frame need not be kept
-    uint32_t room;   // of the caller
-    std::span<const Return> returns;      // by exit
+    bool keeps_set;                      // the caller does
+    bool measured;                       // the caller is, see DState
+    bool tail;                           // nothing is left to do after the call: the frame need not be kept
+    uint32_t room;                       // of the caller
+    std::span<const Return> returns;     // by exit
     std::span<const uint32_t> captures;  // names
 
     DState *entry() const;
@@ -95,19 +95,19 @@ struct DState {
     const uint32_t *set = nullptr;  // NFA states, sorted
     uint32_t set_size = 0;
     bool expanded = false;
-    bool entry = false;     // just called: the callee may not match nothing, callers skip it themselves
+    bool entry = false;      // just called: the callee may not match nothing, callers skip it themselves
     bool has_steps = false;  // counter steps come first, see Automaton::resolve
     bool has_bytes = false;
-    bool plain = false;     // nothing but bytes: no exit, call, token or counter step
+    bool plain = false;  // nothing but bytes: no exit, call, token or counter step
     bool counter_live = false;
     bool counts_tokens = false;  // of free text with a token budget
     bool keeps_set = false;      // of members in any order
     bool measured = false;       // of measured text: `left` of the counter is one more than the characters that may come
     bool between = false;        // its characters
     uint16_t ranges = 0;
-    uint32_t place = 0;  // among the states of its owner
-    uint32_t fewest = 0;  // more characters that measured text needs
-    const Range *row = nullptr;  // sorted
+    uint32_t place = 0;            // among the states of its owner
+    uint32_t fewest = 0;           // more characters that measured text needs
+    const Range *row = nullptr;    // sorted
     const Dense *dense = nullptr;  // for bytes that are in no range
     Owned<Extra> extra;
     Owned<MaskRoots> masks;

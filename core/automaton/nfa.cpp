@@ -26,8 +26,8 @@ TokenSet token_set(const Ast &ast, uint32_t node, const Vocab &vocab) {
         const uint32_t id = t.id == kNone ? vocab.find(t.text) : t.id;
         if (id == kNone) throw InputError("the vocabulary has no token \"" + std::string(t.text) + "\"");
         if (id >= vocab.size())
-            throw InputError("token id " + std::to_string(id) + " is outside the vocabulary of " +
-                             std::to_string(vocab.size()) + " tokens");
+            throw InputError("token id " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(vocab.size()) +
+                             " tokens");
         found.ids.push_back(id);
     }
     std::sort(found.ids.begin(), found.ids.end());
@@ -53,8 +53,8 @@ void Nfa::shrink() {
 }
 
 size_t Nfa::memory() const {
-    size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 +
-                   bounds.size() * sizeof(Counter) + counter_live.size() / 8;
+    size_t bytes = states.size() * sizeof(State) + edges.size() * sizeof(ByteEdge) + outs.size() * 4 + bounds.size() * sizeof(Counter) +
+                   counter_live.size() / 8;
     for (const std::vector<bool> &set : sets) bytes += sizeof(set) + set.size() / 8;
     bytes += calls.size() * sizeof(NfaCall) + all_arms.size() * sizeof(NfaCall::Arm);
     bytes += measures.size() * sizeof(Measure);
@@ -90,8 +90,7 @@ class SpineBuilder {
         for (size_t i = 0; i < group_.size(); ++i)
             if (starts[i] != kDead) sort_left(starts[i], returns, bases[i], callees[i]);
         std::vector<uint32_t> first;
-        for (uint32_t member : reached_on_the_left(callees))
-            first.insert(first.end(), bases[member].begin(), bases[member].end());
+        for (uint32_t member : reached_on_the_left(callees)) first.insert(first.end(), bases[member].begin(), bases[member].end());
         for (size_t i = 0; i < group_.size(); ++i) {
             if (group_[i] == &entered_) returns[i].push_back(build_.accept(0));
             build_.fill_split(ends[i], returns[i]);
@@ -199,8 +198,7 @@ template <class Holds, class Passes> std::vector<bool> reaching(const Nfa &nfa, 
 }
 
 std::vector<bool> live_states(const Nfa &nfa) {
-    return reaching(
-        nfa, [](const Nfa::State &s) { return s.kind == Nfa::Accept; }, [](const Nfa::State &) { return true; });
+    return reaching(nfa, [](const Nfa::State &s) { return s.kind == Nfa::Accept; }, [](const Nfa::State &) { return true; });
 }
 
 [[maybe_unused]] bool is_live(const Nfa &nfa) {
@@ -233,10 +231,8 @@ void trim(Nfa &nfa) {
 
 void find_counter_live(Nfa &nfa, bool always) {
     const auto counts = [](const Nfa::State &s) { return is_step(s.kind) && s.kind != Nfa::Enter; };
-    if (always || std::none_of(nfa.states.begin(), nfa.states.end(), counts))
-        nfa.counter_live.assign(nfa.states.size(), always);
-    else
-        nfa.counter_live = reaching(nfa, counts, [](const Nfa::State &s) { return s.kind != Nfa::Enter; });
+    if (always || std::none_of(nfa.states.begin(), nfa.states.end(), counts)) nfa.counter_live.assign(nfa.states.size(), always);
+    else nfa.counter_live = reaching(nfa, counts, [](const Nfa::State &s) { return s.kind != Nfa::Enter; });
 }
 
 }  // namespace

@@ -64,9 +64,9 @@ struct Nfa {
 
     /// Of a measured text.
     struct Measure {
-        bool inside = false;    // of the text
-        bool between = false;   // its characters
-        uint32_t fewest = 0;    // more characters that it needs
+        bool inside = false;   // of the text
+        bool between = false;  // its characters
+        uint32_t fewest = 0;   // more characters that it needs
     };
 
     std::vector<State> states;

@@ -10,16 +10,14 @@ constexpr size_t kInlineBytes = 48;  // a leaf rule with this little code is cop
 
 bool is_counter_free(const Ast &ast) {
     return std::none_of(ast.nodes.begin(), ast.nodes.end(), [](const Ast::Node &n) {
-        return n.op == Code::Count || n.op == Code::CountParam || n.op == Code::Text || n.op == Code::AnyOrder ||
-               n.op == Code::Measured;
+        return n.op == Code::Count || n.op == Code::CountParam || n.op == Code::Text || n.op == Code::AnyOrder || n.op == Code::Measured;
     });
 }
 
 }  // namespace
 
 uint32_t NfaBuilder::add(Nfa::Kind kind, uint32_t a, uint32_t b) {
-    if (nfa_.states.size() >= limit_)
-        throw LimitError("a rule or a part of it needs more than " + std::to_string(limit_) + " states");
+    if (nfa_.states.size() >= limit_) throw LimitError("a rule or a part of it needs more than " + std::to_string(limit_) + " states");
     nfa_.states.push_back({kind, a, b});
     return static_cast<uint32_t>(nfa_.states.size() - 1);
 }
@@ -59,8 +57,7 @@ uint32_t NfaBuilder::token(TokenSet set, uint32_t to) {
     return add(Nfa::Token, static_cast<uint32_t>(nfa_.token_sets.size() - 1), to);
 }
 
-uint32_t NfaBuilder::continuation(const Ranges &ranges, int bytes_left, uint32_t next,
-                                  std::map<std::pair<int, Ranges>, uint32_t> &memo) {
+uint32_t NfaBuilder::continuation(const Ranges &ranges, int bytes_left, uint32_t next, std::map<std::pair<int, Ranges>, uint32_t> &memo) {
     if (bytes_left == 0) return next;
     const auto [it, fresh] = memo.try_emplace({bytes_left, ranges}, kDead);
     if (!fresh) return it->second;
@@ -72,8 +69,7 @@ uint32_t NfaBuilder::continuation(const Ranges &ranges, int bytes_left, uint32_t
         const uint32_t to = continuation(rest, bytes_left - 1, next, memo);
         if (!edges.empty() && edges.back().to == to && edges.back().high + 1u == 0x80 + first)
             edges.back().high = static_cast<uint8_t>(0x80 + last);
-        else
-            edges.push_back({static_cast<uint8_t>(0x80 + first), static_cast<uint8_t>(0x80 + last), to});
+        else edges.push_back({static_cast<uint8_t>(0x80 + first), static_cast<uint8_t>(0x80 + last), to});
     };
     Ranges rest;
     uint32_t digit = kNone;
@@ -119,14 +115,8 @@ uint32_t NfaBuilder::chars(std::span<const Ast::Range> ranges, uint32_t next) {
 /// All characters beyond ASCII: what most strings take.
 std::vector<ByteEdge> NfaBuilder::all_wide_chars(uint32_t next) {
     const uint32_t one = range(0x80, 0xBF, next), two = range(0x80, 0xBF, one), three = range(0x80, 0xBF, two);
-    return {{0xC2, 0xDF, one},
-            {0xE0, 0xE0, range(0xA0, 0xBF, one)},
-            {0xE1, 0xEC, two},
-            {0xED, 0xED, range(0x80, 0x9F, one)},
-            {0xEE, 0xEF, two},
-            {0xF0, 0xF0, range(0x90, 0xBF, two)},
-            {0xF1, 0xF3, three},
-            {0xF4, 0xF4, range(0x80, 0x8F, two)}};
+    return {{0xC2, 0xDF, one}, {0xE0, 0xE0, range(0xA0, 0xBF, one)}, {0xE1, 0xEC, two},   {0xED, 0xED, range(0x80, 0x9F, one)},
+            {0xEE, 0xEF, two}, {0xF0, 0xF0, range(0x90, 0xBF, two)}, {0xF1, 0xF3, three}, {0xF4, 0xF4, range(0x80, 0x8F, two)}};
 }
 
 /// Characters beyond ASCII.
@@ -135,8 +125,11 @@ const std::vector<ByteEdge> &NfaBuilder::wide_chars(Ranges ranges, uint32_t next
     std::vector<ByteEdge> &edges = known->second;
     if (!fresh) return edges;
     if (known->first.second == Ranges{{0x80, 0xD7FF}, {0xE000, 0x10FFFF}}) return edges = all_wide_chars(next);
-    static constexpr struct { uint32_t low, high; int more; uint8_t lead; } kForms[] = {
-        {0x80, 0x7FF, 1, 0xC0}, {0x800, 0xD7FF, 2, 0xE0}, {0xE000, 0xFFFF, 2, 0xE0}, {0x10000, 0x10FFFF, 3, 0xF0}};
+    static constexpr struct {
+        uint32_t low, high;
+        int more;
+        uint8_t lead;
+    } kForms[] = {{0x80, 0x7FF, 1, 0xC0}, {0x800, 0xD7FF, 2, 0xE0}, {0xE000, 0xFFFF, 2, 0xE0}, {0x10000, 0x10FFFF, 3, 0xF0}};
     std::map<std::pair<int, Ranges>, uint32_t> memo;
     for (const auto &form : kForms) {
         const int shift = 6 * form.more;
@@ -147,8 +140,7 @@ const std::vector<ByteEdge> &NfaBuilder::wide_chars(Ranges ranges, uint32_t next
             if (low > form.high || high < form.low || first > last) continue;
             for (uint32_t lead = first >> shift; lead <= last >> shift; ++lead) {
                 const uint32_t base = lead << shift;
-                by_lead[lead].emplace_back(std::max(first, base) - base,
-                                           std::min(last, base + (1u << shift) - 1) - base);
+                by_lead[lead].emplace_back(std::max(first, base) - base, std::min(last, base + (1u << shift) - 1) - base);
             }
         }
         for (const auto &[lead, rest] : by_lead) {
@@ -196,8 +188,7 @@ uint32_t NfaBuilder::node(const Rule &rule, const Ast &ast, uint32_t at, uint32_
     case Code::Chars: return chars(ast.ranges(n), next);
     case Code::Bytes: {
         std::vector<ByteEdge> edges;
-        for (const auto &[low, high] : ast.ranges(n))
-            edges.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), next});
+        for (const auto &[low, high] : ast.ranges(n)) edges.push_back({static_cast<uint8_t>(low), static_cast<uint8_t>(high), next});
         return bytes(edges);
     }
     case Code::Seq:
@@ -278,8 +269,7 @@ uint32_t NfaBuilder::any_order(const Rule &rule, const Ast &ast, const Ast::Node
     // What may come depends on what can still come, so a part that matches nothing must be known beforehand.
     const bool doubtful = std::any_of(ast.nodes.begin(), ast.nodes.end(), [](const Ast::Node &k) { return k.op == Code::Without; });
     const auto dead = [&](uint32_t kid) { return doubtful && !can_match(rule, ast, kid, vocab_); };
-    if (dead(kids[n.count - 2]) || node(rule, ast, kids[n.count - 2], close) == kDead)
-        return lone_member(rule, ast, n, close);
+    if (dead(kids[n.count - 2]) || node(rule, ast, kids[n.count - 2], close) == kDead) return lone_member(rule, ast, n, close);
     const uint32_t again = reserve_split();  // behind a member
     std::vector<bool> live(n.slot);
     std::vector<uint32_t> ways;
@@ -332,9 +322,7 @@ uint32_t NfaBuilder::known_call(Rule *callee, Counter bounds, uint32_t next) {
 }
 
 /// The tree of a short rule, which is copied into its callers.
-const Ast &NfaBuilder::body_of(const Rule &callee) {
-    return bodies_.try_emplace(&callee, callee.code).first->second;
-}
+const Ast &NfaBuilder::body_of(const Rule &callee) { return bodies_.try_emplace(&callee, callee.code).first->second; }
 
 uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     Rule *callee = rule.calls[n.slot];

@@ -26,9 +26,7 @@ class NfaBuilder {
 
     uint32_t add(Nfa::Kind kind, uint32_t a, uint32_t b = 0);
     uint32_t accept(uint32_t exit) { return add(Nfa::Accept, exit); }
-    uint32_t range(uint8_t low, uint8_t high, uint32_t to) {
-        return add(Nfa::Range, to, low | static_cast<uint32_t>(high) << 8);
-    }
+    uint32_t range(uint8_t low, uint8_t high, uint32_t to) { return add(Nfa::Range, to, low | static_cast<uint32_t>(high) << 8); }
     uint32_t bytes(std::span<const ByteEdge> edges);
     uint32_t split(std::span<const uint32_t> outs);
     uint32_t split(std::initializer_list<uint32_t> outs) { return split(std::span(outs.begin(), outs.size())); }

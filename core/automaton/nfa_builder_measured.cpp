@@ -27,8 +27,7 @@ struct FirstBytes {
                 for (uint32_t b = std::min(low, 0xC0u); b <= (high < 0x80 ? high : 0xFF); ++b) found.set(b);
             return true;
         case Code::Seq: return n.count > 0 && add(ast, ast.kids(n)[0], leads_on || n.count > 1);
-        case Code::Alt:
-            return std::all_of(ast.kids(n).begin(), ast.kids(n).end(), [&](uint32_t kid) { return add(ast, kid, leads_on); });
+        case Code::Alt: return std::all_of(ast.kids(n).begin(), ast.kids(n).end(), [&](uint32_t kid) { return add(ast, kid, leads_on); });
         default: return false;
         }
     }
@@ -61,9 +60,7 @@ void check_measured(const Ast &ast) {
 
 uint32_t NfaBuilder::measured(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {
     const std::vector<Ast::Stage> &stages = ast.lists(n).stages;
-    const std::vector<uint32_t> fewest = fewest_chars(ast, n, [&](uint32_t kid) {
-        return is_productive(ast, kid, false, facts_of(rule));
-    });
+    const std::vector<uint32_t> fewest = fewest_chars(ast, n, [&](uint32_t kid) { return is_productive(ast, kid, false, facts_of(rule)); });
     std::vector<uint32_t> starts, ways;
     for (size_t s = 0; s < stages.size(); ++s) starts.push_back(reserve_split());
     // What comes first in a state stands between characters, all else inside of one.

@@ -246,8 +246,7 @@ void check_text(const Ast &ast) {
     const uint32_t flags = root.slot;
     const Ast::Lists &lists = ast.lists(root);
     const auto is_empty = [](std::string_view s) { return s.empty(); };
-    if (std::any_of(lists.names.begin(), lists.names.end(), is_empty))
-        throw InputError("free text cannot exclude the empty string");
+    if (std::any_of(lists.names.begin(), lists.names.end(), is_empty)) throw InputError("free text cannot exclude the empty string");
     if (flags & (kTextCountsChars | kTextNeedsChars))
         for (std::string_view s : lists.stops)
             if (!s.empty() && utf8_next(0, static_cast<uint8_t>(s[0])) == kUtf8Bad)

@@ -49,13 +49,11 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
         case Nfa::Range:
         case Nfa::Bytes: {
             std::vector<ByteEdge> edges, merged;
-            if (s.kind == Nfa::Range)
-                cross(edges, {static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a});
+            if (s.kind == Nfa::Range) cross(edges, {static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), s.a});
             else
                 for (uint32_t i = 0; i < s.b; ++i) cross(edges, inner.edges[s.a + i]);
             for (const ByteEdge &e : edges) {
-                if (!merged.empty() && merged.back().to == e.to && merged.back().high + 1 == e.low)
-                    merged.back().high = e.high;
+                if (!merged.empty() && merged.back().to == e.to && merged.back().high + 1 == e.low) merged.back().high = e.high;
                 else merged.push_back(e);
             }
             fill_split(self, {bytes(merged)});

@@ -13,11 +13,17 @@ void describe(CodeReader &in) {
         for (const char c : in.text()) std::printf(c >= ' ' && c < 127 ? "%c" : "\\x%02x", static_cast<uint8_t>(c));
         std::printf("\"");
     };
-    auto texts = [&] { for (uint32_t n = in.count(); n > 0; --n) text(); };
+    auto texts = [&] {
+        for (uint32_t n = in.count(); n > 0; --n) text();
+    };
     auto number = [&] { std::printf(" %u", in.number32()); };
-    auto bounds = [&] { const Counter c = in.bounds(); std::printf(" {%u,%d}", c.need, static_cast<int>(c.left)); };
-    static constexpr const char *kNames[] = {"?", "Lit", "Special", "Chars", "Bytes", "Seq", "Alt", "Loop", "Unroll",
-                                             "Count", "CountParam", "Call", "Branch", "Tokens", "Without", "Text", "AnyOrder", "NewKey", "Measured"};
+    auto bounds = [&] {
+        const Counter c = in.bounds();
+        std::printf(" {%u,%d}", c.need, static_cast<int>(c.left));
+    };
+    static constexpr const char *kNames[] = {"?",       "Lit",    "Special",  "Chars",      "Bytes",   "Seq",    "Alt",
+                                             "Loop",    "Unroll", "Count",    "CountParam", "Call",    "Branch", "Tokens",
+                                             "Without", "Text",   "AnyOrder", "NewKey",     "Measured"};
     const Code op = in.op();
     std::printf(" (%s", kNames[std::min<size_t>(static_cast<size_t>(op), 18)]);
     switch (op) {
@@ -38,14 +44,27 @@ void describe(CodeReader &in) {
         break;
     case Code::NewKey: std::printf(" %u", in.byte()); break;
     case Code::Chars:
-    case Code::Bytes: for (uint32_t n = 2 * in.count(); n > 0; --n) number(); break;
+    case Code::Bytes:
+        for (uint32_t n = 2 * in.count(); n > 0; --n) number();
+        break;
     case Code::Seq:
-    case Code::Alt: for (uint32_t n = in.count(); n > 0; --n) describe(in); break;
-    case Code::Loop: number(); describe(in); break;
+    case Code::Alt:
+        for (uint32_t n = in.count(); n > 0; --n) describe(in);
+        break;
+    case Code::Loop:
+        number();
+        describe(in);
+        break;
     case Code::Unroll:
-    case Code::Count: bounds(); describe(in); break;
+    case Code::Count:
+        bounds();
+        describe(in);
+        break;
     case Code::CountParam: describe(in); break;
-    case Code::Call: number(); bounds(); break;
+    case Code::Call:
+        number();
+        bounds();
+        break;
     case Code::Branch:
         number(), bounds(), texts();
         for (uint32_t n = in.count(); n > 0; --n) {
@@ -58,7 +77,10 @@ void describe(CodeReader &in) {
         std::printf(in.byte() ? " not" : "");
         for (uint32_t n = in.count(); n > 0; --n) in.byte() ? text() : number();
         break;
-    case Code::Without: texts(); describe(in); break;
+    case Code::Without:
+        texts();
+        describe(in);
+        break;
     case Code::Text: number(), texts(), std::printf(" |"), texts(); break;
     }
     std::printf(")");

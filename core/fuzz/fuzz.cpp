@@ -29,7 +29,7 @@ namespace {
 
 uint64_t current_round = 0;
 bool promised = true;  // does the grammar come from our own writer?
-bool told = false;      // is this round played again, to be looked at?
+bool told = false;     // is this round played again, to be looked at?
 
 [[noreturn]] void finding(const char *what) {
     std::fflush(stdout);
@@ -122,7 +122,8 @@ void check_mask(Random &random, Matcher &matcher, uint32_t size) {
         Matcher copy(matcher);
         const bool accepted = copy.accept(token);
         if (told && accepted != has(mask, token))
-            tell(accepted ? "accepted" : "allowed", std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
+            tell(accepted ? "accepted" : "allowed",
+                 std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
         check(accepted == has(mask, token), "a token is allowed exactly when it is accepted");
         check(matcher.validate(&token, 1) == (accepted ? 1u : 0u), "validate agrees with accept");
         if (!accepted) continue;
@@ -193,10 +194,15 @@ void play(Random &random) {
                 step(random, matcher, size);
             }
             matcher.reset();
-            check(mask_of(matcher) == [&] { Matcher fresh(grammar); return mask_of(fresh); }(), "reset is a fresh start");
+            check(
+                mask_of(matcher) ==
+                    [&] {
+                        Matcher fresh(grammar);
+                        return mask_of(fresh);
+                    }(),
+                "reset is a fresh start");
         } catch (const InputError &) {
-        } catch (const LimitError &) {
-        }
+        } catch (const LimitError &) {}
     }
 }
 
@@ -206,9 +212,7 @@ void play_round(uint64_t seed) {
     alarm(10);
     try {
         play(random);
-    } catch (const std::exception &error) {
-        finding(error.what());
-    }
+    } catch (const std::exception &error) { finding(error.what()); }
     alarm(0);
 }
 

@@ -127,7 +127,10 @@ class Writer {
         case 4: return tokens();
         case 5:
         case 6: return several(random_.one_in(2) ? Code::Seq : Code::Alt, depth);
-        case 7: w_.op(Code::Loop); w_.number(random_.below(3)); return node(depth - 1);
+        case 7:
+            w_.op(Code::Loop);
+            w_.number(random_.below(3));
+            return node(depth - 1);
         case 8: return unroll(depth);
         case 9: return count(depth);
         case 10: return call(depth);

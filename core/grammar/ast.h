@@ -13,7 +13,7 @@ namespace dovetail {
 
 struct Ast {
     struct TokenName {
-        uint32_t id;            // kNone where `text` names the token
+        uint32_t id;  // kNone where `text` names the token
         std::string_view text;
     };
     struct Arm {
@@ -37,13 +37,13 @@ struct Ast {
     /// Small, because most rules are built once and never used: what few nodes have lies in pools.
     struct Node {
         Code op = Code::Seq;
-        bool flag = false;        // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads; NewKey: grows
-        uint32_t slot = 0;        // Call, Branch; Text: flags; AnyOrder: number of members
-        uint32_t first = 0;       // into the pool of kids or ranges
-        uint32_t count = 0;       // Tokens: 0 where the vocabulary has none of them
-        uint32_t list = 0;        // into the pool of lists
-        Counter bounds;           // Loop, Unroll, Count, Call, Branch
-        std::string_view text;    // Lit, Special; Measured: end
+        bool flag = false;      // Tokens: exclude; Without: nothing is left; AnyOrder: a separator leads; NewKey: grows
+        uint32_t slot = 0;      // Call, Branch; Text: flags; AnyOrder: number of members
+        uint32_t first = 0;     // into the pool of kids or ranges
+        uint32_t count = 0;     // Tokens: 0 where the vocabulary has none of them
+        uint32_t list = 0;      // into the pool of lists
+        Counter bounds;         // Loop, Unroll, Count, Call, Branch
+        std::string_view text;  // Lit, Special; Measured: end
     };
 
     std::vector<Node> nodes;
@@ -139,8 +139,7 @@ template <class Callee> bool is_nullable(const Ast &ast, uint32_t at, bool need,
     case Code::CountParam: return !need || is_nullable(ast, ast.kids(n)[0], need, callee);
     case Code::Call: return callee(n.slot, n.bounds).nullable;
     case Code::Branch:
-        return ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable &&
-               is_nullable(ast, ast.first_arm(n), need, callee);
+        return ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable && is_nullable(ast, ast.first_arm(n), need, callee);
     case Code::Without: return is_nullable(ast, ast.kids(n)[0], need, callee);
     case Code::AnyOrder:
         for (uint32_t k = 0; k < n.slot; ++k)
@@ -190,16 +189,14 @@ template <class Callee> bool is_productive(const Ast &ast, uint32_t at, bool nee
         return is_productive(ast, ast.kids(n).back(), need, callee);
     }
     case Code::Without: return !n.flag && is_productive(ast, ast.kids(n)[0], need, callee);
-    case Code::Measured:
-        return fewest_chars(ast, n, [&](uint32_t kid) { return is_productive(ast, kid, need, callee); })[0] != kNone;
+    case Code::Measured: return fewest_chars(ast, n, [&](uint32_t kid) { return is_productive(ast, kid, need, callee); })[0] != kNone;
     case Code::Text: return (n.slot & kTextMayEnd) != 0 || !ast.lists(n).stops.empty();
     default: return true;
     }
 }
 
 /// The call slots that can be reached before any byte is consumed.
-template <class Callee>
-void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<uint32_t> &out) {
+template <class Callee> void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<uint32_t> &out) {
     const Ast::Node &n = ast.nodes[at];
     switch (n.op) {
     case Code::Seq:
@@ -222,8 +219,7 @@ void left_calls(const Ast &ast, uint32_t at, const Callee &callee, std::vector<u
     case Code::Call: out.push_back(n.slot); return;
     case Code::Branch:
         out.push_back(n.slot);
-        if (ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable)
-            left_calls(ast, ast.first_arm(n), callee, out);
+        if (ast.first_arm(n) != kNone && callee(n.slot, n.bounds).nullable) left_calls(ast, ast.first_arm(n), callee, out);
         return;
     default: return;
     }

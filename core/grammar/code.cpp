@@ -38,8 +38,7 @@ std::string save_program(const Program &program) {
 }
 
 Program load_program(std::string_view bytes) {
-    if (bytes.substr(0, kMagic.size()) != kMagic)
-        throw InputError("these bytes are not a grammar saved by this version of dovetail");
+    if (bytes.substr(0, kMagic.size()) != kMagic) throw InputError("these bytes are not a grammar saved by this version of dovetail");
     CodeReader in(bytes.substr(kMagic.size()));
     Program program;
     program.init = in.bounds();

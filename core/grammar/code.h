@@ -36,16 +36,32 @@
 namespace dovetail {
 
 enum class Code : uint8_t {
-    Lit = 1, Special, Chars, Bytes, Seq, Alt, Loop, Unroll, Count, CountParam, Call, Branch, Tokens, Without, Text, AnyOrder, NewKey,
+    Lit = 1,
+    Special,
+    Chars,
+    Bytes,
+    Seq,
+    Alt,
+    Loop,
+    Unroll,
+    Count,
+    CountParam,
+    Call,
+    Branch,
+    Tokens,
+    Without,
+    Text,
+    AnyOrder,
+    NewKey,
     Measured,
 };
 
 enum TextFlags : uint32_t { kTextMayEnd = 1, kTextCountsChars = 2, kTextCountsTokens = 4, kTextNeedsChars = 8, kTextNone = 16 };
 
-inline constexpr size_t kMaxDepth = 2000;          // nesting of nodes in one rule
+inline constexpr size_t kMaxDepth = 2000;           // nesting of nodes in one rule
 inline constexpr size_t kMaxCodeBytes = 64u << 20;  // one rule
 inline constexpr size_t kMaxRules = 1u << 20;
-inline constexpr size_t kMaxMembers = 4096;        // of AnyOrder
+inline constexpr size_t kMaxMembers = 4096;  // of AnyOrder
 
 struct Rule;
 struct Unit;

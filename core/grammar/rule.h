@@ -16,15 +16,15 @@ struct Unit;
 struct Rule {
     uint64_t id = 0;  // never reused within a store
     Unit *unit = nullptr;
-    std::string_view code;  // in the key of the unit
+    std::string_view code;      // in the key of the unit
     std::vector<Rule *> calls;  // by slot; kept alive by the unit
     // By whether the caller's lower bound for the CountParam is above zero.
     bool nullable[2] = {false, false};
     bool productive[2] = {true, true};
     uint32_t least_bound = 0;  // measured text: the upper bound that it needs from its callers
     bool counts_tokens = false;
-    bool keeps_set = false;   // members in any order: the counter is the set of those that were there
-    bool single_exit = true;  // free text with stops has an exit for each
+    bool keeps_set = false;          // members in any order: the counter is the set of those that were there
+    bool single_exit = true;         // free text with stops has an exit for each
     std::vector<Rule *> left_group;  // the rules that are left-recursive together with this one
     std::unique_ptr<Automaton> automaton;
 

@@ -58,8 +58,7 @@ std::vector<std::vector<uint32_t>> components(const std::vector<RuleCode> &rules
 }
 
 /// Orders a component by first call from its entry, so that equal components of two grammars get equal keys.
-void order_by_first_call(std::vector<uint32_t> &component, const std::vector<RuleCode> &rules,
-                         std::vector<uint32_t> &place) {
+void order_by_first_call(std::vector<uint32_t> &component, const std::vector<RuleCode> &rules, std::vector<uint32_t> &place) {
     const size_t size = component.size();
     for (uint32_t r : component) place[r] = kNone - 1;  // a member that has no place yet
     std::vector<uint32_t> order{component[0]};
@@ -242,8 +241,7 @@ std::string key_of(const std::vector<uint32_t> &component, const std::vector<Rul
     for (uint32_t r : component) {
         append_number(key, rules[r].code.size());
         key += rules[r].code;
-        for (uint32_t callee : rules[r].calls)
-            append_number(key, made[callee] ? made[callee]->id << 1 | 1 : uint64_t{place[callee]} << 1);
+        for (uint32_t callee : rules[r].calls) append_number(key, made[callee] ? made[callee]->id << 1 | 1 : uint64_t{place[callee]} << 1);
     }
     return key;
 }
@@ -267,7 +265,8 @@ std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &compo
 }  // namespace
 
 Store::Store(Vocab vocab, size_t cache_bytes, Shortcuts with)
-    : shortcuts(with), id_(++last_store), vocab_(std::move(vocab)), key_tokens_(vocab_), masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
+    : shortcuts(with), id_(++last_store), vocab_(std::move(vocab)), key_tokens_(vocab_),
+      masks_(std::make_unique<MaskCache>(*this, cache_bytes)) {}
 
 Store::~Store() = default;
 
@@ -350,10 +349,8 @@ std::shared_ptr<Grammar> Store::compile(Program program, std::vector<KnownRule> 
         }
         for (uint32_t r : component) units[r] = unit;
     }
-    if (made[0]->keeps_set && !(program.init == Counter{}))
-        throw InputError("members in any order are called with bounds");
-    if (!made[0]->matches(program.init))
-        throw InputError("the grammar matches nothing, not even the empty string");
+    if (made[0]->keeps_set && !(program.init == Counter{})) throw InputError("members in any order are called with bounds");
+    if (!made[0]->matches(program.init)) throw InputError("the grammar matches nothing, not even the empty string");
     if (places) {
         places->resize(rules.size());
         for (size_t i = 0; i < rules.size(); ++i)

@@ -31,8 +31,8 @@ MaskRoots::~MaskRoots() {
 }
 
 MaskCache::MaskCache(Store &store, size_t limit)
-    : store_(store), limit_(limit), shared_masks_(store.vocab(), store.shortcuts.has(Shortcut::SharedBases)),
-      runs_(store.vocab()), mask_(store.vocab().rank_words()) {}
+    : store_(store), limit_(limit), shared_masks_(store.vocab(), store.shortcuts.has(Shortcut::SharedBases)), runs_(store.vocab()),
+      mask_(store.vocab().rank_words()) {}
 
 MaskCache::~MaskCache() = default;
 
@@ -123,8 +123,7 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
     return node;
 }
 
-bool MaskCache::chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers,
-                      std::vector<MaskNode *> &out) {
+bool MaskCache::chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers, std::vector<MaskNode *> &out) {
     MaskNode *node = loop.plain_mask;
     node->used = fills_;
     out.push_back(node);
@@ -148,8 +147,7 @@ MaskNode *MaskCache::try_below(MaskNode &node, const Frame &frame) {
         return known;
     }
     if (making_.size() >= kMaxMaking) return nullptr;
-    if (std::find(making_.begin(), making_.end(), std::pair<const MaskNode *, MaskKey>{&node, key}) != making_.end())
-        return nullptr;
+    if (std::find(making_.begin(), making_.end(), std::pair<const MaskNode *, MaskKey>{&node, key}) != making_.end()) return nullptr;
     return &below(node, frame);
 }
 
@@ -222,7 +220,8 @@ void MaskCache::add_continuations_of_slices(MaskParts &parts) {
         for (const Continuation &rest : rests) {
             std::vector<Continuation::Node> &to = parts.continuation_of(rest.exit);
             for (const Continuation::Node &n : rest.nodes) {
-                auto after = std::upper_bound(spans_.begin(), spans_.end(), n.node, [](uint32_t at, const Span &s) { return at < s.first; });
+                auto after =
+                    std::upper_bound(spans_.begin(), spans_.end(), n.node, [](uint32_t at, const Span &s) { return at < s.first; });
                 if (after != spans_.begin() && n.node < std::prev(after)->last) to.push_back(n);
             }
         }
@@ -270,8 +269,7 @@ SharedMask *MaskCache::gather_many(const MaskParts &parts) {
     const Vocab &vocab = store_.vocab();
     likely_.clear();
     std::fill(mask_.begin(), mask_.end(), 0);
-    for (const Span &span : parts.ranks)
-        each_word(span, [&](uint32_t word, uint64_t bits) { mask_[word] |= bits; });
+    for (const Span &span : parts.ranks) each_word(span, [&](uint32_t word, uint64_t bits) { mask_[word] |= bits; });
     for (const MaskParts::Run &part : parts.runs) {
         const RankMask *inside = &part.run->inside;
         if (part.most < vocab.longest()) {
@@ -286,8 +284,7 @@ SharedMask *MaskCache::gather_many(const MaskParts &parts) {
     for (const MaskParts::Slice &slice : parts.slices)
         for (const MaskNode *node : parts.chains[slice.chain]) {
             add_slice(*node, {vocab.nodes()[slice.nodes.first].first, vocab.nodes()[slice.nodes.last].first});
-            if (node->base && std::find(likely_.begin(), likely_.end(), node->base) == likely_.end())
-                likely_.push_back(node->base);
+            if (node->base && std::find(likely_.begin(), likely_.end(), node->base) == likely_.end()) likely_.push_back(node->base);
         }
     return shared_masks_.find(mask_, likely_, ranks_);
 }

@@ -53,11 +53,11 @@ class MaskMap {
 /// seen so far.
 struct MaskNode {
     // What filling a known mask reads comes first.
-    SharedMask *base = nullptr;                // where the tokens are many; released when the node is dropped
+    SharedMask *base = nullptr;          // where the tokens are many; released when the node is dropped
     std::unique_ptr<uint32_t[]> tokens;  // those that differ from it, by rank, those outside the trie last
     uint32_t token_count = 0;
     uint32_t bytes = 0;
-    uint64_t used = 0;         // the fill that last looked at it
+    uint64_t used = 0;  // the fill that last looked at it
     bool continues = false;
 
     std::vector<Continuation> rest;
@@ -102,8 +102,7 @@ class MaskCache {
     /// The masks of a stack: its top in a loop state that has one, the calls of a counterpart, then its callers, innermost
     /// first.
     /// False where some cannot be made now, because making them has led here.
-    bool chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers,
-               std::vector<MaskNode *> &out);
+    bool chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers, std::vector<MaskNode *> &out);
 
   private:
     friend struct MaskRoots;

@@ -13,9 +13,7 @@ namespace {
 constexpr uint64_t kMaxWalkSteps = 40'000'000;
 constexpr uint32_t kWorthSharing = 8;  // trie nodes; fewer are walked faster than looked up
 
-[[noreturn]] void throw_too_long() {
-    throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar");
-}
+[[noreturn]] void throw_too_long() { throw LimitError("one mask takes more than 40,000,000 steps; simplify the grammar"); }
 
 }  // namespace
 
@@ -53,8 +51,7 @@ Walker::Arrival &Walker::arrive(DState *state, Counter counter) {
     return arrival_;
 }
 
-void Walker::walk_continuation(const std::vector<Continuation::Node> &from, std::span<const Config> tops,
-                               MaskParts &out) {
+void Walker::walk_continuation(const std::vector<Continuation::Node> &from, std::span<const Config> tops, MaskParts &out) {
     begin(out);
     if (has(Shortcut::ByteOnly) && tops.size() == 1 && is_byte_only(tops[0])) {
         for (const auto &[byte, node] : from) {

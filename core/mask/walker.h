@@ -104,7 +104,7 @@ class Walker {
         const Counterpart *counterpart;  // or null
         std::vector<Frame> callers;
         uint32_t index;  // kNone where they cannot be made
-        };
+    };
 
     /// The stacks before each character of a run: the last ones before all that follow, or before its end.
     struct Stages {

@@ -27,9 +27,8 @@ bool leads_to_known_suffix(const Config &c, uint8_t sample) {
 }
 
 bool same_stacks(const std::vector<Config> &a, const std::vector<Config> &b) {
-    return std::ranges::equal(a, b, [](const Config &x, const Config &y) {
-        return x.d == y.d && x.counter == y.counter && same_stack(x.parent, y.parent);
-    });
+    return std::ranges::equal(
+        a, b, [](const Config &x, const Config &y) { return x.d == y.d && x.counter == y.counter && same_stack(x.parent, y.parent); });
 }
 
 /// The characters that lead all stacks where the sample does.

@@ -169,8 +169,8 @@ size_t Matcher::validate(const uint32_t *tokens, size_t count) {
 
 void Matcher::rollback(size_t steps) {
     const std::lock_guard guard(store_.lock());
-    if (steps > this->steps()) throw MisuseError("cannot roll back " + std::to_string(steps) + " steps after " +
-                                                std::to_string(this->steps()));
+    if (steps > this->steps())
+        throw MisuseError("cannot roll back " + std::to_string(steps) + " steps after " + std::to_string(this->steps()));
     if (steps == 0) return;
     history_.resize(history_.size() - steps);
     position_.resize(position_.size() - steps);

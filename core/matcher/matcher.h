@@ -104,12 +104,12 @@ class Matcher {
     std::unique_ptr<Arena<Frame>> frames_;
     std::unique_ptr<Arena<Mark>> marks_;
     std::unique_ptr<Mover<Matcher>> mover_;
-    std::vector<Stacks> history_;      // one entry per step, the start first
-    std::vector<uint64_t> position_;   // bytes of output, likewise
-    std::unique_ptr<ObjectKeys> keys_;       // where the grammar asks about keys
-    bool replaying_ = false;           // bytes are tried: no key is asked about
-    bool met_key_ = false;             // the end of one that would be
-    uint64_t at_ = 0;                  // while bytes are being taken
+    std::vector<Stacks> history_;       // one entry per step, the start first
+    std::vector<uint64_t> position_;    // bytes of output, likewise
+    std::unique_ptr<ObjectKeys> keys_;  // where the grammar asks about keys
+    bool replaying_ = false;            // bytes are tried: no key is asked about
+    bool met_key_ = false;              // the end of one that would be
+    uint64_t at_ = 0;                   // while bytes are being taken
     bool finished_ = false;
     size_t collect_at_ = 4096;
 };

@@ -19,16 +19,13 @@ bool has(const uint32_t *mask, uint32_t token) { return mask[token / 32] >> (tok
 void clear(uint32_t *mask, uint32_t token) { mask[token / 32] &= ~(1u << (token % 32)); }
 
 bool takes_tokens(const Stacks &stacks) {
-    return std::any_of(stacks.tops.begin(), stacks.tops.end(),
-                       [](const Config &c) { return c.d->extra && !c.d->extra->tokens.empty(); });
+    return std::any_of(stacks.tops.begin(), stacks.tops.end(), [](const Config &c) { return c.d->extra && !c.d->extra->tokens.empty(); });
 }
 
 std::array<bool, 256> next_bytes(const Stacks &stacks) {
     std::array<bool, 256> found{};
     for (const Config &c : stacks.tops)
-        c.d->each_range([&](uint8_t low, uint8_t high, const DState *) {
-            std::fill(found.begin() + low, found.begin() + high + 1, true);
-        });
+        c.d->each_range([&](uint8_t low, uint8_t high, const DState *) { std::fill(found.begin() + low, found.begin() + high + 1, true); });
     return found;
 }
 

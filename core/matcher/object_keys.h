@@ -68,9 +68,7 @@ class ObjectKeys {
     bool is_behind_quote() const { return !output_.empty() && is_quote(output_.size() - 1); }
     /// A key that does not grow has ended with the last byte, and its beginnings are to be learned; its text, and where it
     /// began.
-    bool is_pending() const {
-        return now_.keys > 0 && keys_.back().is_pending && keys_.back().end + 1 == output_.size();
-    }
+    bool is_pending() const { return now_.keys > 0 && keys_.back().is_pending && keys_.back().end + 1 == output_.size(); }
     std::string pending() const { return text(keys_.back().begin, keys_.back().end); }
     size_t pending_begin() const { return keys_.back().begin; }
     void settle_pending() { keys_.back().is_pending = false; }
@@ -111,7 +109,7 @@ class ObjectKeys {
     };
     /// Where the reader is; brackets and keys are only ever added, so that their number takes it back.
     struct State {
-        size_t size = 0;  // of the output
+        size_t size = 0;        // of the output
         uint32_t open = kNone;  // the innermost bracket; none: off
         uint32_t brackets = 0, keys = 0, beginnings = 0;
         size_t string = 0;  // where the last string began, behind its quote

@@ -72,8 +72,7 @@ inline bool same_stack(const Frame *a, const Frame *b) {
 
 /// Inside a character of a text that has no tokens left: the token that reads this may go on but not end here.
 inline bool is_stuck(const Config &c) {
-    return c.d->counts_tokens && (c.counter.need & ~kTokenCounted) == 0 &&
-           (!c.d->extra || c.d->extra->exits.empty());
+    return c.d->counts_tokens && (c.counter.need & ~kTokenCounted) == 0 && (!c.d->extra || c.d->extra->exits.empty());
 }
 
 /// A set of stacks that have all read the same bytes. `complete`: one of them may end here.
@@ -126,14 +125,10 @@ template <class World> class Mover {
         Counter counter;
         const Frame *parent;
 
-        bool operator==(const Place &o) const {
-            return d == o.d && counter == o.counter && same_stack(parent, o.parent);
-        }
+        bool operator==(const Place &o) const { return d == o.d && counter == o.counter && same_stack(parent, o.parent); }
     };
     struct PlaceHash {
-        size_t operator()(const Place &p) const {
-            return mix(mix(p.d->id(), pack(p.counter)), p.parent ? p.parent->hash : 0);
-        }
+        size_t operator()(const Place &p) const { return mix(mix(p.d->id(), pack(p.counter)), p.parent ? p.parent->hash : 0); }
     };
 
     void begin() {

@@ -53,7 +53,8 @@ class MaskRows {
         } else if (PyObject_CheckBuffer(mask.ptr())) {
             if (PyObject_GetBuffer(mask.ptr(), &view_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) throw nb::python_error();
             held_ = true;
-            take(view_.buf, view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0, view_.ndim == 2 ? view_.shape[0] : 1);
+            take(view_.buf, view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0,
+                 view_.ndim == 2 ? view_.shape[0] : 1);
         } else {
             if (!nb::try_cast(mask, array_)) refuse();
             const auto ndim = static_cast<Py_ssize_t>(array_.ndim());
@@ -111,8 +112,7 @@ std::string_view view_of(nb::handle data) {
     return {bytes, static_cast<size_t>(size)};
 }
 
-std::shared_ptr<Store> make_store(const nb::sequence &tokens,
-                                  const std::vector<std::pair<std::string, uint32_t>> &special,
+std::shared_ptr<Store> make_store(const nb::sequence &tokens, const std::vector<std::pair<std::string, uint32_t>> &special,
                                   const TokenList &stops, size_t cache_bytes, uint32_t shortcuts) {
     std::vector<std::string> list;
     list.reserve(nb::len(tokens));
@@ -221,76 +221,96 @@ NB_MODULE(_core, m) {
     nb::register_exception_translator([](const std::exception_ptr &p, void *) {
         try {
             std::rethrow_exception(p);
-        } catch (const LimitError &e) {
-            raise_as("LimitError", e.what());
-        } catch (const MisuseError &e) {
+        } catch (const LimitError &e) { raise_as("LimitError", e.what()); } catch (const MisuseError &e) {
             raise_as("MatcherError", e.what());
-        } catch (const InputError &e) {
-            raise_as("GrammarError", e.what());
-        }
+        } catch (const InputError &e) { raise_as("GrammarError", e.what()); }
     });
 
     nb::class_<Store>(m, "Store", "The tokens of one tokenizer and everything that grammars over them share.")
         .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a, "shortcuts"_a = Shortcuts().bits)
-        .def("compile", [](Store &self, nb::handle rule) { return compile(rule, self); }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
-        .def("load", [](Store &self, const nb::bytes &saved) {
-            return self.compile(load_program({saved.c_str(), saved.size()}));
-        }, "saved"_a, "Compile what Grammar.save gave.")
+        .def(
+            "compile", [](Store &self, nb::handle rule) { return compile(rule, self); }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
+        .def(
+            "load", [](Store &self, const nb::bytes &saved) { return self.compile(load_program({saved.c_str(), saved.size()})); },
+            "saved"_a, "Compile what Grammar.save gave.")
         .def_prop_ro("size", [](const Store &self) { return self.vocab().size(); })
         .def_prop_ro("longest_token", [](const Store &self) { return self.vocab().longest(); })
         .def_prop_ro("vocabulary_bytes", [](const Store &self) { return self.vocab().memory(); })
         .def_prop_ro("automaton_bytes", &Store::automaton_bytes)
         .def_prop_ro("mask_bytes", &Store::mask_bytes)
-        .def("find", [](const Store &self, const std::string &text) {
-            const uint32_t id = self.vocab().find(text);
-            return id == kNone ? nb::none() : nb::object(nb::int_(id));
-        }, "text"_a, "The id of the token with this text, or None.");
+        .def(
+            "find",
+            [](const Store &self, const std::string &text) {
+                const uint32_t id = self.vocab().find(text);
+                return id == kNone ? nb::none() : nb::object(nb::int_(id));
+            },
+            "text"_a, "The id of the token with this text, or None.");
 
     nb::class_<Grammar>(m, "Grammar", "A compiled grammar; immutable and shared by threads.")
-        .def("save", [](const Grammar &self) {
-            const std::string saved = save_program(self.store->program_of(self));
-            return nb::bytes(saved.data(), saved.size());
-        }, "The grammar as bytes that Store.load takes.")
-        .def("matcher", [](std::shared_ptr<Grammar> self, TokenList stops) {
-            return std::make_unique<Matcher>(std::move(self), std::move(stops));
-        }, "stops"_a = TokenList{}, "A matcher at the start of an output, with stop tokens beside the vocabulary's.");
+        .def(
+            "save",
+            [](const Grammar &self) {
+                const std::string saved = save_program(self.store->program_of(self));
+                return nb::bytes(saved.data(), saved.size());
+            },
+            "The grammar as bytes that Store.load takes.")
+        .def(
+            "matcher",
+            [](std::shared_ptr<Grammar> self, TokenList stops) { return std::make_unique<Matcher>(std::move(self), std::move(stops)); },
+            "stops"_a = TokenList{}, "A matcher at the start of an output, with stop tokens beside the vocabulary's.");
 
     nb::class_<Matcher>(m, "Matcher", "The state of one generation.")
-        .def("fill_mask", [](Matcher &self, nb::handle mask, Py_ssize_t row) {
-            const MaskRows rows(mask, self.mask_words());
-            self.fill_mask(rows.row(row));
-        }, "mask"_a, "row"_a = 0, "Overwrite a row of `mask`: bit t is 1 when token t may come next.")
+        .def(
+            "fill_mask",
+            [](Matcher &self, nb::handle mask, Py_ssize_t row) {
+                const MaskRows rows(mask, self.mask_words());
+                self.fill_mask(rows.row(row));
+            },
+            "mask"_a, "row"_a = 0, "Overwrite a row of `mask`: bit t is 1 when token t may come next.")
         .def("accept", &Matcher::accept, "token"_a, "Take a token; False, and no change, where it may not come next.")
-        .def("accept_bytes", [](Matcher &self, nb::handle data) { return self.accept_bytes(view_of(data)); }, "data"_a,
-             "Take all of these bytes or none of them; a string counts as its UTF-8.")
-        .def("validate", [](Matcher &self, const TokenList &tokens) { return self.validate(tokens.data(), tokens.size()); },
-             "tokens"_a, "How many of these tokens could be accepted in a row; nothing changes.")
+        .def(
+            "accept_bytes", [](Matcher &self, nb::handle data) { return self.accept_bytes(view_of(data)); }, "data"_a,
+            "Take all of these bytes or none of them; a string counts as its UTF-8.")
+        .def(
+            "validate", [](Matcher &self, const TokenList &tokens) { return self.validate(tokens.data(), tokens.size()); }, "tokens"_a,
+            "How many of these tokens could be accepted in a row; nothing changes.")
         .def("rollback", &Matcher::rollback, "steps"_a, "Take back that many accepted tokens or pieces of bytes.")
         .def("reset", &Matcher::reset, "Go back to the start.")
-        .def("fork", [](const Matcher &self) { return std::make_unique<Matcher>(self); }, "An independent copy.")
-        .def("forced", [](Matcher &self) {
-            const std::string bytes = self.forced();
-            return nb::bytes(bytes.data(), bytes.size());
-        }, "The bytes that must come next, whatever the model wants.")
-        .def("events", [](const Matcher &self) {
-            nb::list marks;
-            for (const CaptureMark &m : self.captures()) marks.append(nb::make_tuple(m.open, m.name, m.at));
-            return nb::module_::import_("dovetail.engine.events").attr("tile")(marks, self.position());
-        }, "Captures as events whose spans tile the output so far.")
+        .def(
+            "fork", [](const Matcher &self) { return std::make_unique<Matcher>(self); }, "An independent copy.")
+        .def(
+            "forced",
+            [](Matcher &self) {
+                const std::string bytes = self.forced();
+                return nb::bytes(bytes.data(), bytes.size());
+            },
+            "The bytes that must come next, whatever the model wants.")
+        .def(
+            "events",
+            [](const Matcher &self) {
+                nb::list marks;
+                for (const CaptureMark &m : self.captures()) marks.append(nb::make_tuple(m.open, m.name, m.at));
+                return nb::module_::import_("dovetail.engine.events").attr("tile")(marks, self.position());
+            },
+            "Captures as events whose spans tile the output so far.")
         .def_prop_ro("is_complete", &Matcher::is_complete, "The output so far may end here.")
         .def_prop_ro("is_finished", &Matcher::is_finished, "A stop token has ended the output.")
         .def_prop_ro("steps", &Matcher::steps, "How many steps can be rolled back.")
         .def_prop_ro("position", &Matcher::position, "Bytes of output so far.")
         .def_prop_ro("mask_words", &Matcher::mask_words, "32-bit words in a mask row.");
 
-    m.def("fingerprint", [](nb::handle data) {
-        Fingerprint f;
-        f.walk(data, 0);
-        return std::pair(std::pair(f.low, f.high), f.values);
-    }, "data"_a, "A hash of JSON-like data, equal for equal data within one process, and how many values it holds.");
+    m.def(
+        "fingerprint",
+        [](nb::handle data) {
+            Fingerprint f;
+            f.walk(data, 0);
+            return std::pair(std::pair(f.low, f.high), f.values);
+        },
+        "data"_a, "A hash of JSON-like data, equal for equal data within one process, and how many values it holds.");
     m.def("has_names", &has_names, "data"_a, "names"_a,
           "Whether a dictionary inside JSON-like data has one of the names for a key, with no dictionary behind it.");
-    m.def("shortcuts", [] { return std::vector<std::string>(kShortcutNames.begin(), kShortcutNames.end()); },
-          "The shortcuts of the mask walk by name, in the order of the bits that a Store takes.");
+    m.def(
+        "shortcuts", [] { return std::vector<std::string>(kShortcutNames.begin(), kShortcutNames.end()); },
+        "The shortcuts of the mask walk by name, in the order of the bits that a Store takes.");
     m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
 }

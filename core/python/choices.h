@@ -28,8 +28,7 @@ inline Named named(nb::handle part) {
     nb::handle at = first_part(part);
     for (; is_a(at, ir().capture); at = ir().capture_body(at)) found.captures.push_back(text_of(ir().capture_name(at)));
     // Only a word in which special tokens may stand reads like a stop.
-    if (!found.captures.empty() && is_a(at, ir().lit) && ir().lit_special(at).ptr() == Py_True)
-        found.word = bytes_of(ir().lit_data(at));
+    if (!found.captures.empty() && is_a(at, ir().lit) && ir().lit_special(at).ptr() == Py_True) found.word = bytes_of(ir().lit_data(at));
     return found;
 }
 

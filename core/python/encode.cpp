@@ -25,8 +25,7 @@ void Encoder::note(const std::vector<KnownRule> &places) const {
 }
 
 uint32_t Encoder::rule(nb::handle object) {
-    if (!is_a(object, ir().rule))
-        throw InputError("a grammar is a dovetail.grammar.ir.Rule");
+    if (!is_a(object, ir().rule)) throw InputError("a grammar is a dovetail.grammar.ir.Rule");
     const auto [it, fresh] = indices_.try_emplace(object.ptr(), static_cast<uint32_t>(drafts_.size()));
     if (fresh) {
         make_room();

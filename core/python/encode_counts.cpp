@@ -111,9 +111,7 @@ void Encoder::measured(nb::handle o, Draft &d, size_t depth) {
     const Ir &names = ir();
     const nb::handle states = names.measured_states(o), high = names.measured_high(o);
     const uint64_t count = length(states);
-    const auto state_number = [&](nb::handle n) {
-        return number_of(n, count == 0 ? 0 : count - 1, "a state of measured text");
-    };
+    const auto state_number = [&](nb::handle n) { return number_of(n, count == 0 ? 0 : count - 1, "a state of measured text"); };
     const uint64_t start = state_number(names.measured_start(o));
     Draft body;
     body.init.need = static_cast<uint32_t>(number_of(names.measured_low(o), kMaxCount, "the fewest characters"));
@@ -152,8 +150,7 @@ void Encoder::check_going_on(nb::handle states) {
     };
     each(states, [&](nb::handle state) {
         bool goes_on = PyTuple_GET_ITEM(state.ptr(), 1) != Py_True;
-        each(PyTuple_GET_ITEM(state.ptr(), 0),
-             [&](nb::handle edge) { goes_on = goes_on || ends(PyTuple_GET_ITEM(edge.ptr(), 1)); });
+        each(PyTuple_GET_ITEM(state.ptr(), 0), [&](nb::handle edge) { goes_on = goes_on || ends(PyTuple_GET_ITEM(edge.ptr(), 1)); });
         if (!goes_on) throw InputError("where characters are needed, measured text goes on from where it may end");
     });
 }
@@ -182,12 +179,10 @@ void Encoder::text(nb::handle o, Draft &d, size_t depth) {
         if (stop.empty()) throw InputError("free text cannot stop at the empty string");
         w.text(stop);
     });
-    if (!max_chars.is_none())
-        body.init.left = static_cast<uint32_t>(number_of(max_chars, kMaxCount, "max_chars"));
+    if (!max_chars.is_none()) body.init.left = static_cast<uint32_t>(number_of(max_chars, kMaxCount, "max_chars"));
     if (min_chars > body.init.left) throw InputError("free text has its bounds reversed");
     body.init.need = static_cast<uint32_t>(min_chars);
-    if (!max_tokens.is_none())
-        body.init.need = static_cast<uint32_t>(number_of(max_tokens, kMaxCount, "max_tokens"));
+    if (!max_tokens.is_none()) body.init.need = static_cast<uint32_t>(number_of(max_tokens, kMaxCount, "max_tokens"));
     std::vector<std::string_view> capture_names;
     each(captures, [&](nb::handle name) { capture_names.push_back(text_of(name)); });
     branch(anonymous(std::move(body)), capture_names, d);

@@ -20,12 +20,12 @@ struct Draft {
     };
     std::string code;
     std::vector<Gap> gaps;
-    Rule *known = nullptr;        // instead of all that
-    uint32_t held = kNone;        // where it is kept alive
-    Counter init{kUnbounded, 0};  // what callers pass
-    size_t weight = 0;            // states, roughly
-    int counts = 0;               // Count nodes
-    bool loops = false;           // something before repeats without bound
+    Rule *known = nullptr;                                // instead of all that
+    uint32_t held = kNone;                                // where it is kept alive
+    Counter init{kUnbounded, 0};                          // what callers pass
+    size_t weight = 0;                                    // states, roughly
+    int counts = 0;                                       // Count nodes
+    bool loops = false;                                   // something before repeats without bound
     size_t count_at = std::string::npos, count_size = 0;  // one that callers may parametrise
     Counter count_bounds;
 
@@ -81,7 +81,7 @@ class Encoder {
 
     Store &store_;
     std::vector<std::shared_ptr<Unit>> held_;  // of known rules
-    std::deque<Draft> drafts_;  // which stay where they are
+    std::deque<Draft> drafts_;                 // which stay where they are
     std::vector<std::pair<uint32_t, nb::object>> pending_;
     std::unordered_map<PyObject *, uint32_t> indices_;
     int inside_without_ = 0;

@@ -18,8 +18,7 @@ class Field {
   public:
     Field(const nb::object &type, const char *name) {
         const nb::object descriptor = type.attr(name);
-        if (Py_TYPE(descriptor.ptr()) != &PyMemberDescr_Type)
-            throw InputError("the nodes of a grammar must be classes with slots");
+        if (Py_TYPE(descriptor.ptr()) != &PyMemberDescr_Type) throw InputError("the nodes of a grammar must be classes with slots");
         offset_ = reinterpret_cast<PyMemberDescrObject *>(descriptor.ptr())->d_member->offset;
     }
     /// The value belongs to the object, which must be of the field's class.
@@ -50,7 +49,8 @@ struct Ir {
     Field lit_data{lit, "data"}, lit_special{lit, "special"}, chars_ranges{chars, "ranges"}, bytes_ranges{bytes, "ranges"};
     Field seq_parts{seq, "parts"}, alt_parts{alt, "parts"};
     Field repeat_body{repeat, "body"}, repeat_low{repeat, "low"}, repeat_high{repeat, "high"};
-    Field rule_name{rule, "name"}, rule_body{rule, "body"}, rule_compiled{rule, "compiled"}, call_rule{call, "rule"}, capture_name{capture, "name"}, capture_body{capture, "body"};
+    Field rule_name{rule, "name"}, rule_body{rule, "body"}, rule_compiled{rule, "compiled"}, call_rule{call, "rule"},
+        capture_name{capture, "name"}, capture_body{capture, "body"};
     Field tokens_tokens{tokens, "tokens"}, tokens_exclude{tokens, "exclude"};
     Field text_excludes{text, "excludes"}, text_stops{text, "stops"}, text_after{text, "after"};
     Field text_captures{text, "captures"}, text_max_chars{text, "max_chars"}, text_max_tokens{text, "max_tokens"};
@@ -71,9 +71,7 @@ inline const Ir &ir() {
     return *names;
 }
 
-inline bool is_a(nb::handle o, const nb::object &type) {
-    return Py_TYPE(o.ptr()) == reinterpret_cast<PyTypeObject *>(type.ptr());
-}
+inline bool is_a(nb::handle o, const nb::object &type) { return Py_TYPE(o.ptr()) == reinterpret_cast<PyTypeObject *>(type.ptr()); }
 
 inline std::string_view bytes_of(nb::handle o) {
     char *data;
@@ -99,9 +97,8 @@ inline uint64_t number_of(nb::handle o, uint64_t limit, const char *what) {
 
 /// Something of C++ that an object of Python owns.
 template <class Owned> nb::object owned_by_python(Owned *made, const char *name) {
-    nb::object found = nb::steal(PyCapsule_New(made, name, [](PyObject *capsule) {
-        delete static_cast<Owned *>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
-    }));
+    nb::object found = nb::steal(PyCapsule_New(
+        made, name, [](PyObject *capsule) { delete static_cast<Owned *>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))); }));
     if (!found.is_valid()) {
         delete made;
         throw nb::python_error();

@@ -9,7 +9,7 @@ namespace dovetail {
 namespace {
 
 constexpr uint32_t kMaxTokens = 1u << 24;
-constexpr uint32_t kShortMasks = 24;  // longer tokens are so few that they are cleared one by one
+constexpr uint32_t kShortMasks = 24;     // longer tokens are so few that they are cleared one by one
 constexpr size_t kMaxTokenBytes = 4096;  // the walk keeps one set of states per byte of the longest token
 
 std::array<std::array<uint8_t, 256>, 8> make_utf8_table() {
@@ -44,11 +44,9 @@ const auto kUtf8 = make_utf8_table();
 
 uint8_t utf8_next(uint8_t state, uint8_t byte) { return kUtf8[state][byte]; }
 
-Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::string, uint32_t>> &special,
-             std::vector<uint32_t> stops)
+Vocab::Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::string, uint32_t>> &special, std::vector<uint32_t> stops)
     : tokens_(std::move(tokens)), stops_(std::move(stops)), special_(special) {
-    if (tokens_.empty() || tokens_.size() > kMaxTokens)
-        throw InputError("a vocabulary needs 1 to 16,777,216 tokens");
+    if (tokens_.empty() || tokens_.size() > kMaxTokens) throw InputError("a vocabulary needs 1 to 16,777,216 tokens");
     kind_.assign(tokens_.size(), Ordinary);
     for (size_t i = 0; i < tokens_.size(); ++i)
         if (tokens_[i].empty()) kind_[i] = Empty;
@@ -163,8 +161,8 @@ void Vocab::describe_subtrees() {
 }
 
 uint32_t Vocab::find(std::string_view text) const {
-    const auto it = std::lower_bound(special_.begin(), special_.end(), text,
-                                     [](const auto &entry, std::string_view t) { return entry.first < t; });
+    const auto it =
+        std::lower_bound(special_.begin(), special_.end(), text, [](const auto &entry, std::string_view t) { return entry.first < t; });
     if (it != special_.end() && it->first == text) return it->second;
     for (uint32_t id = 0; id < size(); ++id)
         if (tokens_[id] == text && !text.empty()) return id;

@@ -78,8 +78,7 @@ inline bool within(const CharSet &below, const TrieNode &at, const CharSet &char
 class Vocab {
   public:
     /// `tokens` are bytes by id; special and stop tokens are kept out of the trie.
-    Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::string, uint32_t>> &special,
-          std::vector<uint32_t> stops);
+    Vocab(std::vector<std::string> tokens, const std::vector<std::pair<std::string, uint32_t>> &special, std::vector<uint32_t> stops);
 
     uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
     uint32_t mask_words() const { return (size() + 31) / 32; }
