@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from dovetail.agent.arguments import powerful
 from dovetail.agent.commands import Command, CommandError, canonical, covers, host, plain_commands, simple_commands
 from dovetail.agent.patterns import matches_path, matches_text
 from dovetail.agent.settings import Settings, SettingsError, did_you_mean, dovetail_home, server_slug
@@ -379,7 +380,7 @@ class Rules:
         moved = self._moves(commands, folder)
         for words in commands:
             if not any(_named_by(rule, words, moved) for rule in allowing):
-                return Decision("ask", "", f"No allow rule covers {canonical(words)!r}.")
+                return Decision("ask", "", f"No allow rule covers {canonical(words)!r}.{_hint(words)}")
         return Decision("allow", ", ".join(rule.text for rule in allowing))
 
     def _moves(self, commands: Iterable[tuple[str, ...]], folder: object) -> bool:
@@ -432,6 +433,14 @@ def _named_by(rule: Rule, words: tuple[str, ...], moved: bool) -> bool:
     if moved and "*" not in pattern and words[0] not in ("cd", "pushd", "popd"):
         return False
     return covers(pattern, words)
+
+
+def _hint(words: tuple[str, ...]) -> str:
+    """What in a command no `*` covers, as a sentence."""
+    strong = powerful(words)
+    return (
+        f" Only a rule that spells {canonical(strong[:1])} covers it, since it can start a program." if strong else ""
+    )
 
 
 def _runs_one(pattern: str, text: str, commands: list[Command]) -> bool:
