@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 from dovetail.agent.arguments import powerful
 from dovetail.agent.commands import Command, CommandError, canonical, covers, host, plain_commands, simple_commands
 from dovetail.agent.patterns import matches_path, matches_text
+from dovetail.agent.repository import obeyed
 from dovetail.agent.settings import Settings, SettingsError, did_you_mean, dovetail_home, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
 
@@ -230,7 +231,9 @@ class Rules:
         if target is None:
             return Decision("deny", "", f"{path} leads nowhere")
         if write and any(self._is_kept(each) for each in (_normal(path), target)):
-            return Decision("deny", "", f"{path} belongs to {' or '.join(_KEPT)}, which no tool may write")
+            return Decision(
+                "deny", "", f"{path} belongs to {' or '.join(_KEPT)}, or git obeys it: no tool may write it"
+            )
         if any(target.is_relative_to(root) for root in (self.workspace, *self.outside)):
             return Decision("allow")
         if rule := self._path_rule(self.allow, tools, target, follow=False):
@@ -259,7 +262,9 @@ class Rules:
         if path.is_relative_to(dovetail_home().resolve()):
             return True
         root = next((root for root in (self.workspace, *self.outside) if path.is_relative_to(root)), Path("/"))
-        return any(part.lower() in _KEPT for part in path.relative_to(root).parts)
+        if any(part.lower() in _KEPT for part in path.relative_to(root).parts):
+            return True
+        return any(path.is_relative_to(_resolved(each) or each) for each in obeyed(root, self.home))
 
     def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
         """What deny and ask rules about these tools cover: folders, and globs that count from there."""
