@@ -312,6 +312,36 @@ def test_a_program_that_a_rule_forbids_cannot_be_run(world: World) -> None:
         assert "alpha" not in world.run(command)
 
 
+VARIABLES = [
+    ("OPENAI_API_KEY", "short", False),
+    ("GROQ_API_KEY", KEY, False),
+    ("OPENAI_API_KEY_2", KEY, False),
+    ("OPENAI_API_KEY_PROD", KEY, False),
+    ("MY_APIKEY", KEY, False),
+    ("ANTHROPIC_AUTH_TOKEN", KEY, False),
+    ("HF_TOKEN", KEY, False),
+    ("HEADERS", f"Authorization: Bearer {KEY}", False),
+    ("CONFIG", f'{{"key": "{KEY}"}}', False),
+    ("MINE", "sk-ant-api03-" + "x" * 40, False),
+    ("OTHER", "AIza" + "x" * 35, False),
+    ("URL", "https://h/?t=hf_" + "x" * 34, False),
+    ("PATH", "/usr/bin:/bin", True),
+    ("OPENAI_API_KEY_FILE", "/run/key", True),
+    ("OPENAI_BASE_URL", "http://localhost", True),
+    ("GH_TOKEN", "ghp_1", True),
+    ("KEYBOARD", "us", True),
+    ("TASK", "task-sk-x", True),
+    ("SHORTER", "what is short is a word", True),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "stays"), VARIABLES)
+def test_variables_that_hold_keys_are_left_out(name: str, value: str, stays: bool) -> None:
+    environment = {"DEEPSEEK_API_KEY": KEY, "X_API_KEY": "short", name: value}
+    assert stays == (name in without_keys(environment))
+    assert name in without_keys(environment, keep=[name])
+
+
 def rules_of(workspace: Path, home: Path, **lists: tuple[str, ...]) -> Rules:
     settings = Settings(permissions=PermissionSettings(**lists))
     return Rules.of(settings, ToolFlags(approval_mode="yolo"), workspace, home=home)

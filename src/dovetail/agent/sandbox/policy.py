@@ -19,7 +19,13 @@ from dovetail.errors import LimitError
 CREDENTIALS = (
     ".ssh .gnupg .aws .azure .kube .docker .netrc .npmrc .pypirc .git-credentials .password-store .vault-token "
     ".bash_history .zsh_history .config/gcloud .config/gh .config/git/credentials .config/op .config/containers "
-    ".local/share/keyrings .cargo/credentials.toml .gem/credentials .terraform.d"
+    ".local/share/keyrings .cargo/credentials .cargo/credentials.toml .gem/credentials .terraform.d .pgpass .my.cnf "
+    ".s3cfg .boto .config/rclone .config/hub .config/doctl .fly .mozilla .config/google-chrome .config/chromium "
+    # keys of models, as other programs for them keep them
+    ".cache/huggingface/token .huggingface/token .claude/.credentials.json .claude.json .codex/auth.json "
+    ".gemini/oauth_creds.json .qwen/oauth_creds.json .config/github-copilot .local/share/opencode/auth.json "
+    ".config/io.datasette.llm/keys.json .aider.conf.yml .config/openai .config/anthropic "
+    ".python_history .node_repl_history .psql_history .mysql_history .local/share/fish/fish_history"
 ).split()
 # What makes programs of the user, or a later run, do something else: settings, hooks, aliases and pagers of git.
 SETTINGS = ".dovetail"
