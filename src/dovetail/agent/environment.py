@@ -27,7 +27,7 @@ _SHORTEST_PART = 16
 
 
 def without_keys(environ: Mapping[str, str] | None = None, keep: Collection[str] = ()) -> dict[str, str]:
-    """The variables that hold no key of a provider, under whatever name and among whatever else; those in `keep` stay."""
+    """The variables that hold no key of a provider, under whatever name and among whatever text, and those to keep."""
     environ = os.environ if environ is None else environ
     keys = {name for name in environ if name not in keep and (_KEY.search(name) or name in _NAMED)}
     values = {environ[name] for name in keys if len(environ[name]) >= _SHORTEST_KEY}

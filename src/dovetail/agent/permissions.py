@@ -308,7 +308,7 @@ class Rules:
         if name in READ_TOOLS or name in EDIT_TOOLS:
             return self._path_matches(rule.specifier, self.workspace / _path_argument(args), follow=follow)
         if name == FETCH:
-            return _same_site(rule.specifier, str(args.get("url", "")))
+            return _same_site(rule.specifier, str(args.get("url", "")), loosely=follow)
         if name == AGENT:
             return matches_text(rule.specifier, str(args.get("subagent_type", "")))
         # What a pattern means for any other tool is not known: it forbids all of its calls and allows none.
@@ -405,7 +405,7 @@ class Rules:
     def _covers(self, rule: Rule, kind: str, what: str) -> bool:
         """Whether a rule about files or sites forbids what a command implies."""
         if kind == "fetch":
-            return rule.names(FETCH) and _same_site(rule.specifier or "", what)
+            return rule.names(FETCH) and _same_site(rule.specifier or "", what, loosely=True)
         tools = EDIT_TOOLS if kind == "write" else READ_TOOLS
         path = self.workspace / Path(what.replace("~", str(self.home), 1) if what.startswith("~/") else what)
         return any(rule.names(tool) for tool in tools) and self._path_matches(rule.specifier or "", path, follow=True)
@@ -471,12 +471,27 @@ def _same_command(pattern: str, line: str) -> bool:
     return matches_text(pattern, line) or (bare != pattern and matches_text(bare, line))
 
 
-def _same_site(pattern: str, address: str) -> bool:
+def _same_site(pattern: str, address: str, *, loosely: bool) -> bool:
+    """Whether a pattern is about an address: a domain with what is below it, or `https://host/path` with `*`.
+
+    A `*` in the host stands for part of the host only; rules that forbid also take the address as one text, `loosely`.
+    """
     name = host(address)
-    wanted = pattern.removeprefix("domain:").strip().lower()
     if pattern.startswith("domain:"):
+        wanted = pattern.removeprefix("domain:").strip().lower()
         return bool(name) and (name == wanted or name.endswith(f".{wanted}") or matches_text(wanted, name))
-    return matches_text(pattern, address)
+    if loosely and matches_text(pattern, address):
+        return True
+    scheme, mark, rest = pattern.partition("://")
+    site, slash, path = rest.partition("/") if mark else ("", "", "")
+    given_scheme, _, given = address.partition("://")
+    given_site, _, given_path = given.partition("/")
+    return (
+        matches_text(scheme.lower(), given_scheme.lower())
+        and matches_text(site.lower(), given_site.lower())
+        and not set(given_site) & set("@?#\\")
+        and matches_text(path if slash else "*" if site.endswith("*") else "", given_path)
+    )
 
 
 def _normal(path: Path) -> Path:
