@@ -281,8 +281,6 @@ if __name__ == "__main__":
     alone = sum(ended.late_s - ended.waited_s <= 2 for ended in endings) / size
     cpu_s = sum(ended.cpu_s for ended in endings) / size
     print(f"{size} runs in {time.monotonic() - began:.0f} s, {cpu_s:.2f} s of processor each")
-    print(
-        f"{share:.1%} ended within 2 s of their limit or signal, {alone:.1%} but for waiting for a processor; the latest:"
-    )
+    print(f"{share:.1%} ended within 2 s of their limit or signal, {alone:.1%} but for that waiting; the latest:")
     for ended in sorted(endings, key=lambda ended: -ended.late_s)[:5]:
         print(f"{ended.late_s:6.2f} s, of which {ended.waited_s:.2f} s waiting  seed {ended.seed}  {ended.reason}")
