@@ -15,6 +15,7 @@ from pydantic import BaseModel, field_validator
 
 import dovetail as dt
 from dovetail.agent.output import event_schema
+from dovetail.agent.types import ToolTurn
 from tests.agent.scripted import ScriptedProvider
 from tests.agent.servers import Call, Reply
 from tests.agent.warm import ROOT
@@ -41,6 +42,13 @@ class Review(BaseModel):
 class Point:
     x: int
     y: int = 0
+
+
+def answers(provider: ScriptedProvider) -> dict[str, str]:
+    """What the second request told of the calls before it, by their ids."""
+    turn = provider.requests[1].turns[-1]
+    assert isinstance(turn, ToolTurn)
+    return {result.tool_use_id: result.content for result in turn.results}
 
 
 def so(value: Any, id: str = "") -> Reply:
@@ -97,7 +105,7 @@ def test_functions_are_tools() -> None:
     dt.run("x", schema={"type": "object"}, tools=[add, shout], builtin_tools=False, provider=provider)
     assert [(2, 1)] == seen
     assert {"structured_output", "add", "shout"} == {tool.name for tool in provider.requests[0].tools}
-    told = {result.tool_use_id: result.content for result in provider.requests[1].turns[-1].results}  # type: ignore[union-attr]
+    told = answers(provider)
     assert ("3", "HI") == (told["1"], told["2"])
     assert '"a" is missing' in told["3"]
 
@@ -154,7 +162,7 @@ def test_built_in_tools_work_in_the_workspace(tmp_path: Path) -> None:
     script = [Reply(Call("glob", {"pattern": "*.py"}, "g"), Call("write_file", {"file_path": "b", "content": ""}, "w"))]
     provider = ScriptedProvider([*script, so({"files": ["a.py"]})])
     result = dt.run("List the Python files", schema={"type": "object"}, workspace=tmp_path, provider=provider)
-    told = {answer.tool_use_id: answer.content for answer in provider.requests[1].turns[-1].results}  # type: ignore[union-attr]
+    told = answers(provider)
     assert "a.py" in told["g"]
     assert "not found" in told["w"]  # writing is not offered unless the mode or a rule allows it
     assert {"files": ["a.py"]} == result.value
@@ -218,7 +226,7 @@ def test_functions_of_one_reply_run_side_by_side() -> None:
     calls = [Call("meet", {"number": number}, f"m{number}") for number in range(3)]
     provider = ScriptedProvider([Reply(*calls), so({"x": 1})])
     assert 1 == dt.run("x", schema=Point, tools=[meet], provider=provider).value.x
-    assert ["0", "1", "2"] == [result.content for result in provider.requests[1].turns[-1].results]  # type: ignore[union-attr]
+    assert ["0", "1", "2"] == list(answers(provider).values())
 
 
 def test_settings_servers_and_sessions_are_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

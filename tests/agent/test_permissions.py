@@ -393,3 +393,39 @@ def test_without_the_parser_allow_and_deny_rules_fail_closed(monkeypatch: pytest
         assert "allow" == rules().decide("run_shell_command", shell("git status"), False).verdict
     finally:
         commands._parser.cache_clear()
+
+
+SITES = [
+    # pattern, address, whether an allow rule covers it, whether a deny rule does
+    ("domain:good.com", "https://good.com/x", True, True),
+    ("domain:good.com", "https://a.good.com", True, True),
+    ("domain:good.com", "https://good.com.evil.com/", False, False),
+    ("domain:good.com", "https://good.com@evil.com/", False, False),
+    ("https://good.com/*", "https://good.com/x?y", True, True),
+    ("https://good.com/*", "https://good.com/", True, True),
+    ("https://good.com/*", "http://good.com/x", False, False),
+    ("https://good.com", "https://good.com", True, True),
+    ("https://good.com", "https://good.com/x", False, False),
+    ("https://*.good.com/*", "https://a.good.com/x", True, True),
+    ("https://*.good.com/*", "https://evil.com/?.good.com/", False, True),
+    ("https://*.good.com/*", "https://evil.com#.good.com/", False, True),
+    ("https://*.good.com/*", "https://evil.com?.good.com/", False, True),
+    ("https://*.good.com/*", "https://x@.good.com/", False, True),
+    ("https://good.com*", "https://good.com.evil.com/x", True, True),  # as it is written
+    ("https://good.com*", "https://good.com@evil.com/x", False, True),
+    ("*good.com*", "https://evil.com/good.com", False, True),
+    ("good.com", "https://good.com/", False, False),
+]
+
+
+@pytest.mark.parametrize(("pattern", "address", "allowed", "denied"), SITES)
+def test_a_star_in_a_host_stands_for_part_of_the_host(
+    tmp_path: Path, pattern: str, address: str, allowed: bool, denied: bool
+) -> None:
+    rule = f"WebFetch({pattern})"
+    for flags, verdict, expected in (
+        (ToolFlags(approval_mode="default", allowed=(rule,)), "allow", allowed),
+        (ToolFlags(approval_mode="yolo", exclude=(rule,)), "deny", denied),
+    ):
+        decision = Rules.of(Settings(), flags, tmp_path).decide("web_fetch", {"url": address}, True)
+        assert (decision.verdict == verdict) == expected

@@ -159,6 +159,15 @@ GIVES_POWER: list[tuple[dict[str, Any], str]] = [
     ({"model": {"name": "m"}}, "model.name"),
     ({"model": {"maxToolCalls": 100}}, "model.maxToolCalls"),
     ({"model": {"maxToolCalls": -1}}, "model.maxToolCalls"),
+    ({"model": {"maxToolCalls": -5}}, "model.maxToolCalls"),
+    ({"model": {"maxToolCalls": "-1"}}, "model.maxToolCalls"),
+    ({"model": {"maxSessionTurns": -2}}, "model.maxSessionTurns"),
+    ({"model": {"maxTokensTotal": -7}}, "model.maxTokensTotal"),
+    ({"model": {"maxCostUsd": -0.5}}, "model.maxCostUsd"),
+    ({"model": {"maxToolCallsPerTurn": 0}}, "model.maxToolCallsPerTurn"),
+    ({"model": {"maxToolCallsPerTurn": 5000}}, "model.maxToolCallsPerTurn"),
+    ({"model": {"maxRetries": 100}}, "model.maxRetries"),
+    ({"model": {"maxOutputTokens": 10**9}}, "model.maxOutputTokens"),
     ({"mcpServers": {"s": {"command": "x"}}}, "mcpServers"),
     ({"hooks": {"PreToolUse": [{"hooks": [{"command": "x"}]}]}}, "hooks"),
     ({"disableAllHooks": True}, "disableAllHooks"),
@@ -184,7 +193,8 @@ def test_what_gives_power_counts_only_where_the_user_trusts_the_project(
     place: tuple[Path, Path], project: dict[str, Any], name: str
 ) -> None:
     workspace, home = place
-    write(home, {"model": {"maxToolCalls": 10}, "tools": {"shellTimeoutSeconds": 60}})
+    limits = {"maxToolCalls": 10, "maxSessionTurns": 10, "maxTokensTotal": 10, "maxCostUsd": 1}
+    write(home, {"model": limits, "tools": {"shellTimeoutSeconds": 60}})
     before = load_settings(workspace, home)
     write(workspace / ".dovetail", project)
     untrusted = load_settings(workspace, home)
@@ -210,6 +220,8 @@ RESTRICTS: list[tuple[dict[str, Any], str, Any]] = [
     ({"tools": {"shellTimeoutSeconds": 5}}, "tools.shell_timeout_seconds", 5),
     ({"model": {"maxToolCalls": 3}}, "model.max_tool_calls", 3),
     ({"model": {"maxSessionTurns": 3}}, "model.max_session_turns", 3),
+    ({"model": {"maxCostUsd": 0}}, "model.max_cost_usd", 0),
+    ({"model": {"maxRetries": 1}}, "model.max_retries", 1),
     ({"mcp": {"excluded": ["s"]}}, "mcp.excluded", ("s",)),
 ]
 

@@ -88,6 +88,8 @@ class Running:
 
     def __init__(self, pid: int, files: tuple[Any, Any], status: Any) -> None:
         self.pid = pid
+        # Once it has ended: processor time with that of processes it has waited for, and how long it waited for one.
+        self.cpu_s = self.waited_s = 0.0
         self._files = files
         self._status = status
 
@@ -114,7 +116,7 @@ class Running:
             time.sleep(0.01)
 
     def finish(self) -> Finished:
-        code = self._status()
+        code, self.cpu_s, self.waited_s = self._status()
         texts = [Path(file.name).read_text() for file in self._files]
         for file in self._files:
             file.close()
@@ -158,10 +160,10 @@ class Warm:
         given.close()
         pid = int(ours.recv(64))
 
-        def status() -> int:
-            code = int(ours.recv(64))
+        def status() -> tuple[int, float, float]:
+            code, cpu_s, waited = ours.recv(64).split()
             ours.close()
-            return code
+            return int(code), float(cpu_s), float(waited)
 
         return Running(pid, files, status)
 
@@ -224,12 +226,22 @@ def serve() -> None:
 
 def _reap(children: dict[int, socket.socket]) -> None:
     for pid in list(children):
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            waited = waited_s(pid)
+            _, status, used = os.wait4(pid, 0)
             reply = children.pop(pid)
+            cpu_s = used.ru_utime + used.ru_stime
             with contextlib.suppress(BrokenPipeError):
-                reply.send(str(os.waitstatus_to_exitcode(status)).encode())
+                reply.send(f"{os.waitstatus_to_exitcode(status)} {cpu_s:.3f} {waited:.3f}".encode())
             reply.close()
+
+
+def waited_s(pid: int) -> float:
+    """How long the process has been ready to run and waited for a processor, where the kernel tells it."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def _become(order: dict[str, Any], descriptors: list[int]) -> None:

@@ -88,7 +88,7 @@ class RunOptions(TypedDict, total=False):
     max_structured_retries: int
     max_tokens_total: int
     max_cost_usd: float
-    prices: Mapping[str, Mapping[str, float]]
+    prices: Mapping[str, Mapping[str, float | Mapping[str, float]]]
     max_output_tokens: int
     temperature: float
     effort: Effort

@@ -135,7 +135,7 @@ class _Told:
             if self._file.exists():  # a pipe or a device
                 self._file.write_bytes(data)
             else:
-                write_whole(self._file, data)
+                write_whole(self._file.resolve(), data)
         except (OSError, ToolError) as error:
             return f"{self._file}: {getattr(error, 'strerror', None) or error}"
         return ""
@@ -206,8 +206,6 @@ class _Assembly:
         if flags.mcp_config is not None:
             servers = {**self.settings.mcp_servers, **read_mcp_config(flags.mcp_config)}
             self.settings = self.settings.model_copy(update={"mcp_servers": servers})
-        if flags.add_dir:
-            self.settings = _with_folders(self.settings, launch, flags.add_dir)
         if flags.add_dir:
             self.settings = _with_folders(self.settings, launch, flags.add_dir)
         self.form: Format = flags.output_format or self.settings.output.format

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from dovetail.agent.arguments import powerful
 from dovetail.errors import LimitError
 
 if TYPE_CHECKING:
@@ -36,12 +38,14 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 # Commands that run the command in their arguments, with the number of plain arguments before it.
 _WRAPPERS = dict.fromkeys(
     "sudo doas env nohup nice ionice setsid stdbuf command builtin exec xargs busybox time strace ltrace unshare watch "
-    "parallel fakeroot systemd-run".split(),
+    "parallel fakeroot systemd-run nsenter bwrap firejail setpriv prlimit numactl pkexec runuser chronic unbuffer "
+    "rlwrap valgrind perf hyperfine entr xvfb-run eatmydata dbus-run-session".split(),
     0,
 ) | dict.fromkeys("timeout chroot flock taskset chrt".split(), 1)
 # Options that take a text for the shell, by command; "" is the first plain argument.
 _SCRIPTED = {
-    "eval": "", "trap": "", "env": "-S", "flock": "-c", "su": "-c", "script": "-c", "watch": "", "parallel": "",
+    "eval": "", "trap": "", "env": "-S", "flock": "-c", "su": "-c", "runuser": "-c", "script": "-c", "watch": "",
+    "parallel": "", "hyperfine": "",
 }  # fmt: skip
 # Builtins that can be made to run what stands in their arguments in ways not worth following.
 _OPAQUE = frozenset("mapfile readarray compgen complete bind enable hash alias".split())
@@ -54,26 +58,6 @@ _READERS = frozenset(
 )
 _WRITERS = frozenset("tee rm rmdir unlink shred touch mkdir mv cp ln install truncate chmod chown dd rsync".split())
 _FETCHERS = frozenset("curl wget http https aria2c".split())
-# Arguments with which a program runs another one or writes a file that they name: `*` in an allow rule leaves them out.
-_POWERFUL: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern)
-    for name, pattern in {
-        "git": r"-c|-C.*|-O.*|-x|--(config|exec|git-dir|work-tree|namespace|upload-pack|receive-pack|extcmd|open-files|"
-        r"ext-diff|textconv|output|template|tool|super-prefix).*|ext::.*|config|bisect|submodule|filter-branch|"
-        r"difftool|mergetool|daemon|instaweb|web--browse|hook|remote-.*|upload-.*|receive-.*|shell",
-        "find": r"-(exec|execdir|ok|okdir|delete|fprint.*|fls)",
-        "fd": r"-[xX].*|--exec.*",
-        "rg": r"--pre(=.*)?|--hostname-bin.*",
-        "sort": r"--compress-prog.*|-o.*|--output.*",
-        "tar": r"-I.*|--(to-command|checkpoint-action|use-compress|rsh-command|info-script|new-volume).*|-F.*",
-        "rsync": r"-e.*|--rsh.*|--rsync-path.*",
-        "tree": r"-o.*",
-        "less": r"\+.*|-[oO].*|--log-file.*",
-        "man": r"-P.*|--pager.*|-H.*|--html.*",
-    }.items()
-}
-# Subcommands of git to which `-c` means no setting.
-_NO_SETTING = frozenset("switch branch commit diff log show".split())
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _ANSI_C = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 
@@ -235,7 +219,7 @@ def covers(pattern: str, words: Sequence[str]) -> bool:
     """Whether the pattern of an allow rule names a simple command: `git status` exactly, `git *` with any arguments.
 
     A `*` stands for part of a program's name or for arguments, never for a folder of programs, and not for arguments
-    that are known to start other programs.
+    that are known to start other programs or to write files: those the pattern has to spell.
     """
     wanted = _normal_pattern(pattern)
     program, _, _ = wanted.partition(" ")
@@ -245,10 +229,27 @@ def covers(pattern: str, words: Sequence[str]) -> bool:
     line = canonical(words)
     if "*" not in wanted:
         return line == wanted
-    if _gives_power(words) and not _gives_power(wanted.replace("*", " ").split()):
-        return False
     takes = re.compile(re.escape(wanted).replace(r"\*", ".*"), re.DOTALL)
-    return takes.fullmatch(line) is not None or line == wanted.removesuffix(" *")
+    if takes.fullmatch(line) is None and line != wanted.removesuffix(" *"):
+        return False
+    return _is_spelled(wanted, tuple(words))
+
+
+def _is_spelled(wanted: str, words: tuple[str, ...]) -> bool:
+    """Whether the pattern itself has every word that gives power, and the name of every command in the arguments."""
+    spelled = shlex.split(wanted) if any(quote in wanted for quote in "'\"") else wanted.split()
+    prefix = next((at for at, word in enumerate(spelled) if "*" in word), len(spelled))
+    try:
+        inner = list(Command("", words).inner())
+    except CommandError:
+        return False
+    if any(len(words) - len(each) >= prefix for each in inner):
+        return False
+    for each in (words, *inner):
+        needed = each[1:] if any(True for _ in _scripts(each)) else powerful(each)
+        if Counter(needed) - Counter(spelled):
+            return False
+    return True
 
 
 def _normal_pattern(pattern: str) -> str:
@@ -262,21 +263,6 @@ def _normal_pattern(pattern: str) -> str:
 def canonical(words: Sequence[str]) -> str:
     """The words with one space between them, those in quotes that hold a space or a quote themselves."""
     return " ".join(shlex.quote(word) if not word or re.search(r"[\s'\"]", word) else word for word in words)
-
-
-def _gives_power(words: Sequence[str]) -> bool:
-    """Whether the arguments are known to make the program run another one, or write where they say."""
-    if not words:
-        return False
-    name, rest = words[0].rpartition("/")[2], list(words[1:])
-    if name in _WRAPPERS or name in _SCRIPTED:
-        return bool(rest)
-    if name in _EVALUATING and any(mark in word for word in rest for mark in ("$(", "`")):
-        return True
-    powerful = _POWERFUL.get(name)
-    if name == "git" and rest and rest[0] in _NO_SETTING:
-        rest = [word for word in rest if word != "-c"]
-    return powerful is not None and any(powerful.fullmatch(word) for word in rest)
 
 
 def simple_commands(text: str) -> list[Command]:

@@ -9,24 +9,34 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 # Keys that providers and their SDKs read, by the endings that they share and by name.
-_KEY = re.compile(r"(?:^|_)(?:API_?KEYS?|API_?TOKEN|AUTH_TOKEN|ADMIN_KEY|WEBHOOK_SECRET)$", re.IGNORECASE)
+_KEY = re.compile(
+    r"(?:^|_)(?:API_?KEYS?|API_?TOKENS?|AUTH_TOKEN|ADMIN_KEY|WEBHOOK_SECRET)(?:_(?!FILE|PATH|NAME|ID|URL)[A-Z0-9]{1,12})?\d*$",
+    re.IGNORECASE,
+)
 _NAMED = frozenset(
     "HF_TOKEN HUGGING_FACE_HUB_TOKEN HUGGINGFACE_TOKEN AZURE_OPENAI_AD_TOKEN AWS_BEARER_TOKEN_BEDROCK".split()
 )
 # The interpreter itself: the name of a virtual environment may lie in a workspace, where commands can replace it.
 PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
+# Keys that show what they are, whatever the name of their variable.
+_SHAPE = re.compile(r"\b(?:sk-[\w-]{20,}|AIza[\w-]{35}|hf_[A-Za-z0-9]{30,}|gsk_\w{30,}|xai-\w{30,})")
 # A value that is shorter than this is no key, but a word that other variables may hold too.
 _SHORTEST_KEY = 8
+# One that is shorter than this may be part of another value by chance.
+_SHORTEST_PART = 16
 
 
 def without_keys(environ: Mapping[str, str] | None = None, keep: Collection[str] = ()) -> dict[str, str]:
-    """The variables that hold no key of a provider, under whatever name; those in `keep` stay."""
+    """The variables that hold no key of a provider, under whatever name and among whatever text, and those to keep."""
     environ = os.environ if environ is None else environ
     keys = {name for name in environ if name not in keep and (_KEY.search(name) or name in _NAMED)}
     values = {environ[name] for name in keys if len(environ[name]) >= _SHORTEST_KEY}
-    return {
-        name: value for name, value in environ.items() if name in keep or (name not in keys and value not in values)
-    }
+
+    def is_clean(name: str, value: str) -> bool:
+        holds = any(key == value or (key in value and len(key) >= _SHORTEST_PART) for key in values)
+        return not (name in keys or holds or _SHAPE.search(value))
+
+    return {name: value for name, value in environ.items() if name in keep or is_clean(name, value)}
 
 
 def program_outside(name: str, folders: Iterable[Path]) -> str:

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from dovetail.agent.arguments import powerful
 from dovetail.agent.commands import Command, CommandError, canonical, covers, host, plain_commands, simple_commands
 from dovetail.agent.patterns import matches_path, matches_text
+from dovetail.agent.repository import obeyed
 from dovetail.agent.settings import Settings, SettingsError, did_you_mean, dovetail_home, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
 
@@ -229,7 +231,9 @@ class Rules:
         if target is None:
             return Decision("deny", "", f"{path} leads nowhere")
         if write and any(self._is_kept(each) for each in (_normal(path), target)):
-            return Decision("deny", "", f"{path} belongs to {' or '.join(_KEPT)}, which no tool may write")
+            return Decision(
+                "deny", "", f"{path} belongs to {' or '.join(_KEPT)}, or git obeys it: no tool may write it"
+            )
         if any(target.is_relative_to(root) for root in (self.workspace, *self.outside)):
             return Decision("allow")
         if rule := self._path_rule(self.allow, tools, target, follow=False):
@@ -258,7 +262,9 @@ class Rules:
         if path.is_relative_to(dovetail_home().resolve()):
             return True
         root = next((root for root in (self.workspace, *self.outside) if path.is_relative_to(root)), Path("/"))
-        return any(part.lower() in _KEPT for part in path.relative_to(root).parts)
+        if any(part.lower() in _KEPT for part in path.relative_to(root).parts):
+            return True
+        return any(path.is_relative_to(_resolved(each) or each) for each in obeyed(root, self.home))
 
     def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
         """What deny and ask rules about these tools cover: folders, and globs that count from there."""
@@ -302,7 +308,7 @@ class Rules:
         if name in READ_TOOLS or name in EDIT_TOOLS:
             return self._path_matches(rule.specifier, self.workspace / _path_argument(args), follow=follow)
         if name == FETCH:
-            return _same_site(rule.specifier, str(args.get("url", "")))
+            return _same_site(rule.specifier, str(args.get("url", "")), loosely=follow)
         if name == AGENT:
             return matches_text(rule.specifier, str(args.get("subagent_type", "")))
         # What a pattern means for any other tool is not known: it forbids all of its calls and allows none.
@@ -379,7 +385,7 @@ class Rules:
         moved = self._moves(commands, folder)
         for words in commands:
             if not any(_named_by(rule, words, moved) for rule in allowing):
-                return Decision("ask", "", f"No allow rule covers {canonical(words)!r}.")
+                return Decision("ask", "", f"No allow rule covers {canonical(words)!r}.{_hint(words)}")
         return Decision("allow", ", ".join(rule.text for rule in allowing))
 
     def _moves(self, commands: Iterable[tuple[str, ...]], folder: object) -> bool:
@@ -399,7 +405,7 @@ class Rules:
     def _covers(self, rule: Rule, kind: str, what: str) -> bool:
         """Whether a rule about files or sites forbids what a command implies."""
         if kind == "fetch":
-            return rule.names(FETCH) and _same_site(rule.specifier or "", what)
+            return rule.names(FETCH) and _same_site(rule.specifier or "", what, loosely=True)
         tools = EDIT_TOOLS if kind == "write" else READ_TOOLS
         path = self.workspace / Path(what.replace("~", str(self.home), 1) if what.startswith("~/") else what)
         return any(rule.names(tool) for tool in tools) and self._path_matches(rule.specifier or "", path, follow=True)
@@ -434,6 +440,14 @@ def _named_by(rule: Rule, words: tuple[str, ...], moved: bool) -> bool:
     return covers(pattern, words)
 
 
+def _hint(words: tuple[str, ...]) -> str:
+    """What in a command no `*` covers, as a sentence."""
+    strong = powerful(words)
+    return (
+        f" Only a rule that spells {canonical(strong[:1])} covers it, since it can start a program." if strong else ""
+    )
+
+
 def _runs_one(pattern: str, text: str, commands: list[Command]) -> bool:
     lines = {text.strip()}
     for command in commands:
@@ -457,12 +471,27 @@ def _same_command(pattern: str, line: str) -> bool:
     return matches_text(pattern, line) or (bare != pattern and matches_text(bare, line))
 
 
-def _same_site(pattern: str, address: str) -> bool:
+def _same_site(pattern: str, address: str, *, loosely: bool) -> bool:
+    """Whether a pattern is about an address: a domain with what is below it, or `https://host/path` with `*`.
+
+    A `*` in the host stands for part of the host only; rules that forbid also take the address as one text, `loosely`.
+    """
     name = host(address)
-    wanted = pattern.removeprefix("domain:").strip().lower()
     if pattern.startswith("domain:"):
+        wanted = pattern.removeprefix("domain:").strip().lower()
         return bool(name) and (name == wanted or name.endswith(f".{wanted}") or matches_text(wanted, name))
-    return matches_text(pattern, address)
+    if loosely and matches_text(pattern, address):
+        return True
+    scheme, mark, rest = pattern.partition("://")
+    site, slash, path = rest.partition("/") if mark else ("", "", "")
+    given_scheme, _, given = address.partition("://")
+    given_site, _, given_path = given.partition("/")
+    return (
+        matches_text(scheme.lower(), given_scheme.lower())
+        and matches_text(site.lower(), given_site.lower())
+        and not set(given_site) & set("@?#\\")
+        and matches_text(path if slash else "*" if site.endswith("*") else "", given_path)
+    )
 
 
 def _normal(path: Path) -> Path:

@@ -94,7 +94,7 @@ class ModelSettings(_Model):
     timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
     max_retries: int = Field(default=5, ge=0, le=100)
     fallback: str = ""
-    prices: dict[str, dict[str, float]] = Field(default_factory=dict)
+    prices: dict[str, dict[str, float | dict[str, float]]] = Field(default_factory=dict)
 
 
 class LoopSettings(_Model):

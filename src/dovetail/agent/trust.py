@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dovetail.agent.types import LoopLimits, ToolLimits
+
 # Lists that only forbid: entries of the project are added to the user's.
 _FORBIDDING = ("permissions.deny", "permissions.ask", "tools.exclude", "tools.disabled", "mcp.excluded")
 # Values that may only get stricter, the loosest first.
@@ -24,9 +26,18 @@ _DEFAULTS = {
     "tools.sandboxNetwork": False,
     "tools.webFetch": False,
 }
-# Limits, of which the lower one counts; -1 is none.
-_LIMIT = "model.max"
-_UNLIMITED = -1
+# Limits, of which the lower one counts, with what holds where the user says nothing; None is none.
+_LIMITS: Mapping[str, float | None] = {
+    "model.maxSessionTurns": None,
+    "model.maxWallTimeSeconds": None,
+    "model.maxToolCalls": None,
+    "model.maxToolCallsPerTurn": LoopLimits().calls,
+    "model.maxTokensTotal": None,
+    "model.maxCostUsd": None,
+    "model.maxRetries": 5,
+    "tools.shellTimeoutSeconds": ToolLimits().timeout_s,
+}
+_NONE_AT_ZERO = "model.maxToolCallsPerTurn"
 
 Object = Mapping[str, Any]
 
@@ -58,7 +69,7 @@ def _restriction(name: str) -> Callable[[str, Any, Any], Any] | None:
         return _added
     if name in _STEPS:
         return _stricter
-    return _lower if name.startswith(_LIMIT) or name == "tools.shellTimeoutSeconds" else None
+    return _lower if name in _LIMITS else None
 
 
 def _added(_name: str, before: Any, value: Any) -> Any:
@@ -72,9 +83,15 @@ def _stricter(name: str, before: Any, value: Any) -> Any:
     return value if value in steps and before in steps and steps.index(value) >= steps.index(before) else None
 
 
-def _lower(_name: str, before: Any, value: Any) -> Any:
-    return value if _limit(value) <= _limit(before) else None
+def _lower(name: str, before: Any, value: Any) -> Any:
+    """The value where it is a limit no higher than the one before, else None."""
+    default = _LIMITS[name]
+    known = (math.inf if default is None else default) if before is None else _limit(name, before)
+    return value if _limit(name, value) <= known and _limit(name, value) < math.inf else None
 
 
-def _limit(value: Any) -> float:
-    return math.inf if value in (None, _UNLIMITED) else float(value)
+def _limit(name: str, value: Any) -> float:
+    """The limit as a number, infinite where it is none: below zero, however it is written."""
+    number = float(value)
+    is_one = number > 0 if name == _NONE_AT_ZERO else number >= 0  # no limit either where it is no number
+    return number if is_one else math.inf

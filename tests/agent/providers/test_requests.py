@@ -26,6 +26,7 @@ from dovetail.agent.types import (
     Usage,
     UserTurn,
 )
+from dovetail.errors import InputError
 from tests.agent.providers.conftest import SERVICES, ask, connected, read
 from tests.agent.servers import Reply, ScriptedServer
 from tests.agent.servers.openai_wire import _not_strict
@@ -177,9 +178,35 @@ def test_the_longest_name_that_fits_tells_the_prices() -> None:
     ]
     for name in ("mystery", "gpt-5.9", "claude-new", "gpt-5-other"):  # what nobody knows is not guessed
         assert catalog.find(name).usd is None
-    assert (32_000, 400_000) == (catalog.find("claude-new").output, catalog.find("gpt-5.9").context)
+    assert (32_000, 272_000) == (catalog.find("claude-new").output, catalog.find("gpt-5.9").context)
     prices = Prices(input=10, output=100, cached=1, written=20)
     assert 1 + 1 + 20 + 10 == round(prices.cost(Usage(2_100_000, 100_000, 1_000_000, 1_000_000)), 6)
+
+
+def test_a_long_request_costs_what_long_requests_cost() -> None:
+    long = {"above": 200_000, "input": 4, "cached": 0.4, "output": 18}
+    (row,) = rows_of({"own": {"input": 2, "cached": 0.2, "output": 12, "long": long}}, "here")
+    assert row.usd is not None
+    for usage, dollars in (
+        (Usage(200_000, 1_000_000), 0.4 + 12),
+        (Usage(300_000, 1_000_000, 100_000), 0.8 + 0.04 + 18),
+    ):
+        assert dollars == round(row.usd.cost(usage), 6)
+    shipped = Catalog().find("gemini-2.5-pro").usd
+    assert shipped is not None
+    assert shipped.long is not None
+    assert shipped.long.above == 200_000
+
+
+def test_prices_that_are_none_are_refused_with_their_place() -> None:
+    for prices, place in (
+        ({"input": -1, "output": 1}, "/own/input"),
+        ({"input": 1, "output": 1, "long": {"above": 0, "input": 1, "output": 1}}, "/own/long/above"),
+        ({"input": 1, "output": 1, "long": {"input": 1, "output": 1}}, "/own/long/above"),
+    ):
+        with pytest.raises(InputError) as raised:
+            rows_of({"own": prices}, "--prices")
+        assert place in str(raised.value)
 
 
 # Which provider.

@@ -293,6 +293,278 @@ unshare -Urn sh -c 'ip link set lo up; exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && e
 nsenter -t 1 -n bash -c 'exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && echo ESC''APED
 """
 
+# Arguments by which programs that a rule allows with `*` start another one, or write a file.
+ARGUMENTS = r"""
+git rebase -x./pwn HEAD~1
+git rebase -ix ./pwn HEAD~1
+git rebase --exe=./pwn HEAD~1
+git clone -u ./pwn . x
+git clone -u./pwn . x
+git clone -ccore.sshCommand=./pwn host:x y
+git clone --conf core.sshCommand=./pwn host:x y
+git fetch --upload-p ./pwn .
+git fetch --upl=./pwn .
+git ls-remote --exec=./pwn .
+git ls-remote --exe=./pwn .
+git push --rec=./pwn .
+git archive --remote=. --exe=./pwn HEAD
+git archive -o pwned HEAD
+git archive -opwned HEAD
+git diff --outpu=pwned
+git diff --ext-d
+git log --textc -p
+git grep -nO./pwn alpha
+git grep --open=./pwn alpha
+git grep --op=./pwn alpha
+git merge-index ./pwn -a
+git format-patch -o pwned HEAD~1
+git bundle create pwned HEAD
+git p4 sync
+git send-email --sendmail-cmd=./pwn a.txt
+git send-email --smtp-server=./pwn a.txt
+git for-each-repo --config=x status
+git imap-send
+git checkout-index --prefix=../pwned -a
+git xyz
+git credential fill
+git maintenance register --config-file=pwned
+git --exec-path=. pwn
+git --no-pager -c core.pager=./pwn log
+git --git-dir evil status
+sed -n 1e./pwn a.txt
+sed "1e ./pwn" a.txt
+sed s/a/b/e a.txt
+sed s/a/b/w./pwned a.txt
+sed -n "w pwned" a.txt
+sed -i s/a/b/ a.txt
+sed -f evil a.txt
+sed --expression=1e./pwn a.txt
+sed "s/.*/.\/pwn/e" a.txt
+awk "BEGIN{system(\"./pwn\")}"
+awk 'BEGIN { print "x" > "pwned" }'
+awk 'BEGIN { "./pwn" | getline }'
+gawk -f evil a.txt
+gawk --load x
+gawk -i inplace 1 a.txt
+sort -ro pwned a.txt
+sort -nopwned a.txt
+sort --ou=pwned a.txt
+sort --compress-p=./pwn a.txt
+sort --comp=./pwn a.txt
+tar cIf ./pwn x.tar a.txt
+tar -cIf ./pwn x.tar a.txt
+tar cf x.tar --use-com=./pwn a.txt
+tar cf x.tar a.txt --checkpoint=1 --checkpoint-a=exec=./pwn
+tar xf x.tar --to-com=./pwn
+tar cFf ./pwn x.tar a.txt
+tar cf host:x a.txt --rsh-c=./pwn
+find . -fls pwned
+find . -files0-from a.txt -delete
+fd -Hx ./pwn
+fd a -X ./pwn
+fd --exec-b ./pwn
+rg --pre ./pwn a
+rg --pre=./pwn a
+rg -z a --hostname-bin ./pwn
+uniq a.txt pwned
+xxd a.txt pwned
+tree -o pwned
+tree --output=pwned
+shuf -o pwned a.txt
+file -C -m pwned
+printf -v PATH evil
+printf -v PATH %s evil && git status
+printf -vPATH evil
+printf -v x '%b' 'b[\x24(./pwn)]'
+test -v 'x[a]'
+test -v "x[a]"
+[ -v 'x[a]' ]
+test -R x
+unset PATH
+export PATH=.
+export -f x
+read PATH
+let a
+let 'a[b]'
+declare PATH=.
+hash -p ./pwn git
+jobs -x ./pwn
+fc -e ./pwn
+fc -s
+wait -p 'x[a]'
+getopts a 'x[a]'
+shopt -s expand_aliases
+history -w pwned
+command ./pwn
+command -p ./pwn
+make SHELL=./pwn
+make -f evil
+make -Cevil
+make --eval='x:=$(shell ./pwn)'
+make -E '$(shell ./pwn)'
+make "CC=./pwn"
+make --mak=evil
+npm run test --script-shell=./pwn
+npm test --prefix evil
+npm --prefix=evil test
+npm exec ./pwn
+npm x ./pwn
+npm config set script-shell ./pwn
+npm run test --node-options=--require=./pwn
+pnpm -C evil test
+pnpm --dir evil test
+yarn --cwd evil test
+go test -exec ./pwn ./...
+go build -toolexec=./pwn
+go vet -vettool=./pwn
+go test -toolexec ./pwn
+cargo test --config 'target."cfg(all())".runner="./pwn"'
+cargo --config x.toml test
+curl -o pwned http://x
+curl -sopwned http://x
+curl -K evil
+curl --output pwned http://x
+curl -O http://x/pwned
+wget -O pwned http://x
+wget --use-askpass=./pwn http://x
+wget -e use_askpass=./pwn http://x
+ssh -o ProxyCommand=./pwn host
+ssh -oProxyCommand=./pwn host
+scp -S ./pwn a host:b
+rsync -e ./pwn a host:b
+rsync -ave ./pwn a host:b
+rsync --rsh=./pwn a host:b
+zip x.zip a.txt -T -TT ./pwn
+zip x.zip a.txt --unzip-command ./pwn
+ruff check --output-file=pwned .
+ruff check -o pwned .
+mypy --python-executable ./pwn a.py
+mypy --install-types --non-interactive x
+less +!./pwn a.txt
+less -opwned a.txt
+less --log-f=pwned a.txt
+less -so pwned a.txt
+man -P ./pwn ls
+man --pager=./pwn ls
+man -H./pwn ls
+man --page=./pwn ls
+gcc -wrapper ./pwn a.c
+gcc -B. a.c
+gcc -fplugin=./pwn a.c
+cmake -P evil
+cmake -E env ./pwn
+ctags --options=evil
+openssl enc -in a.txt -out pwned
+cpio -o --rsh-command=./pwn
+cpio -oO pwned
+flock a.txt ./pwn
+split --filter=./pwn a.txt
+split --filt=./pwn a.txt
+env --split=./pwn
+env -iS ./pwn
+env -C evil ./check
+env --chd=evil ./check
+nice ./pwn
+sudo -u x ./pwn
+xargs -a a.txt ./pwn
+flock a.txt -c ./pwn
+eslint --rulesdir=x --plugin ./pwn .
+jest --runner ./pwn
+jest --testEnvironment x --test-runner=./pwn
+git clone 'ext::sh -c ./pwn' x
+git fetch 'ext::sh -c ./pwn'
+sed '/alpha/{s/a/b/e}' a.txt
+sed -n '$!{1e./pwn; }' a.txt
+sed 's/[/]x/e;./pwn/' a.txt
+sed 'y/a/b/;e' a.txt
+awk '{ print | "./pwn" }' a.txt
+awk '{ f = "sys" "tem"; @f("./pwn") }' a.txt
+awk -f evil a.txt
+printf -v a '%b' 'b[\x24(./pwn)]' && test -v 'x[a]'
+"""
+
+# Arguments of the same programs that do neither.
+ORDINARY = r"""
+cd -P evil && ls -la
+jq -n input
+git -p log
+head -c 5 a.txt
+git log --oneline -5
+git --no-pager log -p
+git diff --stat HEAD~1
+git commit -m 'x'
+git add -u
+git push -u origin main
+git cherry-pick -x HEAD
+git checkout -b topic
+git switch -c topic
+git show HEAD:a.txt
+git stash
+git branch -a
+git status --porcelain -uno
+git log --format=%h -O a.txt
+git clean -fdx
+git log -G alpha -S beta
+git commit -c HEAD
+git diff -U5 -w
+git rev-parse --show-toplevel
+git ls-files -o --exclude-standard
+git log --grep=fix -i --since=1.week
+git blame -L 1,5 a.txt
+sed -n 1,5p a.txt
+sed 's/a/b/g' a.txt
+sed -E 's/(a)(b)/\2\1/' a.txt
+sed -n '/alpha/p' a.txt
+sed -e 's,a,b,' -e '$d' a.txt
+awk '{ print $1 }' a.txt
+awk -F: '{ s += $2 } END { print s }' a.txt
+awk 'NR == 3' a.txt
+sort -k2,2 -rn a.txt
+sort -u a.txt
+tar czf x.tgz src
+tar xzf x.tgz
+tar tvf x.tgz
+find . -name '*.py' -type f
+rg -n --hidden foo
+uniq -c a.txt
+tree -L 2
+make test
+make -j4 test
+make -k
+npm run build
+npm test -- --watch=false
+npm ci --ignore-scripts
+go test ./... -run TestX -v
+cargo test --release -- --nocapture
+curl -s http://localhost/x
+ruff check src --fix
+ruff format src
+pytest -q -x -k name tests
+mypy src
+diff -u a.txt b.txt
+xxd a.txt
+test -f a.txt
+printf '[%s]\n' x
+printf '%s\n' x
+date +%s
+ls --color=never -la
+echo 'a[b]'
+jq '.a[0]' a.json
+cargo build --features exec
+pytest --no-header -rA
+rg --no-config x
+sed -n '/a/,/b/{s/x/y/;p;}' a.txt
+sed '$!N;P;D' a.txt
+awk '$3 == 5 || $1 > 3' a.txt
+awk -F, -v n=3 'NR > n' a.txt
+git grep 'std::vector'
+git diff --text
+date -Iseconds
+sort -t, -k1,1 a.txt
+split -l 10 a.txt
+cargo build --no-default-features
+"""
+
 
 def commands(text: str) -> list[str]:
     """The commands of a list, a line each."""

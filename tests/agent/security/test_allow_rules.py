@@ -1,6 +1,7 @@
 """Without a sandbox, allow rules alone run nothing that they do not name.
 
-Each command would run `./pwn`, which leaves a mark, or leave one itself. What the rules let through is run for real.
+Each command would run `./pwn`, which leaves a mark, or leave one itself. What the rules let through is run for real: in
+a sandbox that was seen to hold, in which the test's own folder can be changed, so that a hole does no harm.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.agent.permissions import Rules, ToolFlags
-from dovetail.agent.settings import Settings
-from tests.agent.security.attacks import commands
+from dovetail.agent.sandbox import open_sandbox
+from dovetail.agent.settings import ContextSettings, Settings
+from tests.agent.security.attacks import ARGUMENTS, ORDINARY, commands
 
 ALLOWED = (
     "Bash(git status)",
@@ -302,21 +304,50 @@ def workspace(template: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(template, tmp_path / "work"))
 
 
-def ran(workspace: Path, command: str, folder: str | None = None) -> str | None:
+def verdict(workspace: Path, command: str, allowed: tuple[str, ...], folder: str | None = None) -> str:
+    """What the rules say to a command."""
+    rules = Rules.of(Settings(), ToolFlags(approval_mode="default", allowed=allowed), workspace, home=workspace.parent)
+    return rules.decide(
+        "run_shell_command", {"command": command} | ({"directory": folder} if folder else {}), False
+    ).verdict
+
+
+def ran(workspace: Path, command: str, folder: str | None = None, allowed: tuple[str, ...] = ALLOWED) -> str | None:
     """What the command says where the rules let it run, None where they do not."""
-    rules = Rules.of(Settings(), ToolFlags(approval_mode="default", allowed=ALLOWED), workspace, home=workspace.parent)
-    args = {"command": command} | ({"directory": folder} if folder else {})
-    if rules.decide("run_shell_command", args, False).verdict != "allow":
+    if verdict(workspace, command, allowed, folder) != "allow":
         return None
-    done = subprocess.run(
-        ["/bin/bash", "-c", command],
-        cwd=workspace / (folder or "."),
-        env={"PATH": os.environ["PATH"], "HOME": str(workspace.parent), "GIT_PAGER": "cat", "TERM": "dumb"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-    )
-    return done.stdout.decode("utf-8", "replace")
+    return in_the_open(workspace, command, folder)
+
+
+def in_the_open(workspace: Path, command: str, folder: str | None = None) -> str:
+    """What a command says that may change everything of this test, and nothing else."""
+    base = workspace.parent
+    settings = Settings(context=ContextSettings(include_directories=(str(base),)))
+    rules = Rules.of(settings, ToolFlags(approval_mode="yolo"), workspace / "nowhere", home=base / "home")
+    (workspace / "nowhere").mkdir(exist_ok=True)
+    sandbox, _ = open_sandbox("required", rules)
+    canary = base.parent / f"canary-{os.getpid()}"
+
+    def run(text: str) -> str:
+        with sandbox.confined(["/bin/bash", "-c", text], workspace / (folder or ".")) as launch:
+            done = subprocess.run(
+                launch.words,
+                cwd=workspace / (folder or "."),
+                env={"PATH": os.environ["PATH"], "HOME": str(base), "GIT_PAGER": "cat", **launch.variables},
+                pass_fds=launch.descriptors,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=60,
+            )
+        return done.stdout.decode("utf-8", "replace")
+
+    try:
+        assert "alive" in run(f"touch '{canary}'; echo alive")
+        assert not canary.exists()
+        return run(command)
+    finally:
+        sandbox.close()
 
 
 def marks(workspace: Path) -> list[Path]:
@@ -343,11 +374,86 @@ def test_what_a_rule_names_runs(workspace: Path, command: str) -> None:
     assert not marks(workspace)
 
 
-def test_the_tricks_work_where_everything_is_allowed(workspace: Path) -> None:
-    """The mark is left by tricks that run."""
-    tricks = ("git status; ./pwn", "echo $(./pwn)", "git -c alias.z='!./pwn' z", "find . -name a.txt -exec ./pwn {} +")
-    for command in (*tricks, LONG_TRICKS[0]):
-        environment = {"PATH": os.environ["PATH"], "HOME": str(workspace.parent)}
-        subprocess.run(["/bin/bash", "-c", command], cwd=workspace, env=environment, capture_output=True, timeout=60)
-        assert marks(workspace)
-        (workspace.parent / "pwned").unlink()
+WIDE = tuple(
+    f"Bash({name} *)"
+    for name in "git sed awk gawk rg fd find sort uniq tar xxd less man make npm pnpm yarn go cargo curl wget ssh scp "
+    "rsync zip test [ printf echo cat read unset export let declare hash jobs fc cd ls head env xargs timeout tree "
+    "diff file ruff pytest mypy jq split csplit shuf gcc cmake ctags cpio wait getopts shopt history command openssl "
+    "date sudo nice flock eslint jest".split()
+)
+
+
+@pytest.mark.parametrize("command", commands(ARGUMENTS))
+def test_a_star_covers_no_argument_that_starts_a_program_or_names_a_file_to_write(
+    workspace: Path, command: str
+) -> None:
+    ran(workspace, command, allowed=WIDE)
+    assert not marks(workspace)
+    assert verdict(workspace, command, WIDE) != "allow"
+
+
+@pytest.mark.parametrize("command", commands(ORDINARY))
+def test_a_star_covers_ordinary_arguments(workspace: Path, command: str) -> None:
+    assert "allow" == verdict(workspace, command, WIDE)
+
+
+# What a rule spells, it covers, and not once more than it spells it.
+SPELLED = [
+    ("find . -exec grep *", "find . -exec grep x a.txt ;", True),
+    ("find . -exec grep *", "find . -exec grep x a.txt ; -exec ./pwn ;", False),
+    ("find . -exec *", "find . -exec ./pwn ;", False),
+    ("git -c color.ui=never *", "git -c color.ui=never log", True),
+    ("git -c color.ui=never *", "git -c color.ui=never -c alias.z=!./pwn z", False),
+    ("git -C sub *", "git -C sub status", True),
+    ("git -C sub *", "git -C sub -C .. status", False),
+    ("git *", "git -c color.ui=never log", False),
+    ("git config --get *", "git config --get user.name", True),
+    ("sort -o out *", "sort -o out a.txt", True),
+    ("sort -o out *", "sort -o out a.txt -o pwned", False),
+    ("timeout 60 pytest *", "timeout 60 pytest -x", True),
+    ("timeout 60 *", "timeout 60 ./pwn", False),
+    ("timeout *", "timeout 60 pytest", False),
+    ("sudo env X=1 make *", "sudo env X=1 make test", True),
+    ("sudo env X=1 make *", "sudo env X=1 make SHELL=./pwn", False),
+    ("xargs -n 1 git *", "xargs -n 1 git log", True),
+    ("xargs -n 1 git *", "xargs -n 1 git -c alias.z=!./pwn z", False),
+    ("make CC=gcc *", "make CC=gcc test", True),
+    ("make CC=gcc *", "make CC=./pwn test", False),
+    ("sed -i s/a/b/ *", "sed -i s/a/b/ a.txt", True),
+    ("sed -i s/a/b/ *", "sed -i s/a/b/ -e 1e./pwn a.txt", False),
+]
+
+
+@pytest.mark.parametrize(("pattern", "command", "covered"), SPELLED)
+def test_a_rule_covers_the_power_that_it_spells(workspace: Path, pattern: str, command: str, covered: bool) -> None:
+    quoted = command.replace(" ;", " ';'").replace("alias.z=!./pwn", "'alias.z=!./pwn'")
+    assert (verdict(workspace, quoted, (f"Bash({pattern})",)) == "allow") == covered
+
+
+# The mark is left by tricks that run.
+REAL = [
+    "git status; ./pwn",
+    "echo $(./pwn)",
+    "git -c alias.z='!./pwn' z",
+    "find . -name a.txt -exec ./pwn {} +",
+    LONG_TRICKS[0],
+    "printf -v PATH evil:/usr/bin:/bin; git status",
+    r"printf -v a '%b' 'b[\x24(./pwn)]'; test -v 'x[a]'",
+    "git -c color.ui=never -c alias.z='!./pwn' z",
+    "git grep -nO./pwn alpha",
+    "git log --output=pwned",
+    "git fetch --upload-p=./pwn .",
+    "sed -n 1e./pwn a.txt",
+    "awk 'BEGIN { system(\"./pwn\") }'",
+    "tar cIf ./pwn x.tar a.txt",
+    "sort -nro $HOME/pwned a.txt",
+    "uniq a.txt $HOME/pwned",
+    "split --filter=./pwn a.txt",
+    "env --split=./pwn",
+]
+
+
+@pytest.mark.parametrize("command", REAL)
+def test_the_tricks_work_where_everything_is_allowed(workspace: Path, command: str) -> None:
+    in_the_open(workspace, command)
+    assert marks(workspace)

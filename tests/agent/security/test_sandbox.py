@@ -17,7 +17,7 @@ from dovetail.agent.environment import program_outside, without_keys
 from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.sandbox import Bubblewrap, Landlock, NoSandbox, Sandbox, SandboxError, open_sandbox
 from dovetail.agent.sandbox.landlock import landlock_problem
-from dovetail.agent.settings import PermissionSettings, Settings
+from dovetail.agent.settings import ContextSettings, PermissionSettings, Settings
 from dovetail.errors import LimitError
 from tests.agent.security.attacks import ATTRIBUTES, KEYS, NETWORK, READS, WRITES, commands
 
@@ -312,9 +312,130 @@ def test_a_program_that_a_rule_forbids_cannot_be_run(world: World) -> None:
         assert "alpha" not in world.run(command)
 
 
+VARIABLES = [
+    ("OPENAI_API_KEY", "short", False),
+    ("GROQ_API_KEY", KEY, False),
+    ("OPENAI_API_KEY_2", KEY, False),
+    ("OPENAI_API_KEY_PROD", KEY, False),
+    ("MY_APIKEY", KEY, False),
+    ("ANTHROPIC_AUTH_TOKEN", KEY, False),
+    ("HF_TOKEN", KEY, False),
+    ("HEADERS", f"Authorization: Bearer {KEY}", False),
+    ("CONFIG", f'{{"key": "{KEY}"}}', False),
+    ("MINE", "sk-ant-api03-" + "x" * 40, False),
+    ("OTHER", "AIza" + "x" * 35, False),
+    ("URL", "https://h/?t=hf_" + "x" * 34, False),
+    ("PATH", "/usr/bin:/bin", True),
+    ("OPENAI_API_KEY_FILE", "/run/key", True),
+    ("OPENAI_BASE_URL", "http://localhost", True),
+    ("GH_TOKEN", "ghp_1", True),
+    ("KEYBOARD", "us", True),
+    ("TASK", "task-sk-x", True),
+    ("SHORTER", "what is short is a word", True),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "stays"), VARIABLES)
+def test_variables_that_hold_keys_are_left_out(name: str, value: str, stays: bool) -> None:
+    environment = {"DEEPSEEK_API_KEY": KEY, "X_API_KEY": "short", name: value}
+    assert stays == (name in without_keys(environment))
+    assert name in without_keys(environment, keep=[name])
+
+
 def rules_of(workspace: Path, home: Path, **lists: tuple[str, ...]) -> Rules:
     settings = Settings(permissions=PermissionSettings(**lists))
     return Rules.of(settings, ToolFlags(approval_mode="yolo"), workspace, home=home)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if _works(kind)])
+@pytest.mark.parametrize("denied", ["conf/deep/key", "conf/deep", "conf/*/k*"])
+def test_what_is_hidden_cannot_be_taken_where_no_rule_finds_it(tmp_path: Path, kind: str, denied: str) -> None:
+    work = tmp_path / "work"
+    (work / "conf/deep").mkdir(parents=True)
+    (work / "conf/deep/key").write_text(SECRET)
+    sandbox = KINDS[kind](rules_of(work, tmp_path, deny=(f"Read({denied})",)), False)
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    for command in (
+        "mv conf new",
+        "mv conf/deep conf/new",
+        "mv conf/deep/key new",
+        "cp -rl conf new",
+        "ln -s conf new",
+    ):
+        world.run(command)
+        assert SECRET not in world.run("cat new new/key new/deep/key conf/new/key; grep -r SECRET-7 .")
+    sandbox.close()
+    assert SECRET == (work / "conf/deep/key").read_text()
+
+
+OBEYED = [
+    ("core.hooksPath", ".githooks", ".githooks/pre-commit"),
+    ("core.hooksPath", "tools/hooks", "tools/hooks/pre-commit"),
+    ("core.hooksPath", ".husky/_", ".husky/pre-commit"),
+    ("include.path", "../.gitconfig", ".gitconfig"),
+    ("includeIf.gitdir:/.path", "../sub/more", "sub/more"),
+]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if _works(kind)])
+@pytest.mark.parametrize(("key", "value", "file"), OBEYED)
+def test_what_the_settings_of_git_name_is_not_written(
+    tmp_path: Path, kind: str, key: str, value: str, file: str
+) -> None:
+    work = tmp_path / "work"
+    (work / file).parent.mkdir(parents=True)
+    (work / "tools/x").mkdir(parents=True, exist_ok=True)
+    (work / file).write_text("# mine\n")
+    if value.endswith("_"):
+        (work / value).mkdir()
+    subprocess.run(["git", "init", "-q", "--template=", str(work)], check=True)
+    (work / ".git/hooks").mkdir()
+    subprocess.run(["git", "-C", str(work), "config", key, value], check=True)
+    rules = rules_of(work, tmp_path)
+    assert "deny" == rules.decide("write_file", {"file_path": file}, False).verdict
+    assert "allow" == rules.decide("write_file", {"file_path": "tools/x/y"}, False).verdict
+    sandbox = KINDS[kind](rules, False)
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    folder = file.partition("/")[0]
+    for command in (
+        f"echo x > {file}",
+        f"rm {file}; echo x > {file}",
+        f"mv {folder} z; cp -r z {folder}; echo x > {file}",
+    ):
+        world.run(command)
+        assert "# mine\n" == (work / file).read_text()
+    assert "done" in world.run("echo x > tools/x/y && echo done")
+    sandbox.close()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if _works(kind)])
+def test_a_folder_beside_the_workspace_is_protected_like_it(tmp_path: Path, kind: str) -> None:
+    work, beside, plain = tmp_path / "work", tmp_path / "beside", tmp_path / "plain"
+    for folder in (work, beside / "sub", plain / "sub"):
+        folder.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "--template=", str(beside)], check=True)
+    (beside / ".git/hooks").mkdir()
+    settings = Settings(context=ContextSettings(include_directories=(str(beside), str(plain))))
+    rules = Rules.of(settings, ToolFlags(approval_mode="yolo"), work, home=tmp_path)
+    sandbox = KINDS[kind](rules, False)
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    before = (beside / ".git/config").read_text()
+    for command in (
+        "echo x > ../beside/.git/hooks/pre-commit",
+        "git -C ../beside config core.pager x",
+        "mkdir -p ../beside/.dovetail && echo {} > ../beside/.dovetail/settings.json",
+        "echo x > ../beside/.git/commondir",
+        "mkdir -p ../plain/.git/hooks && echo x > ../plain/.git/hooks/pre-commit",
+        "echo {} > ../plain/.dovetail/settings.json",
+    ):
+        world.run(command)
+    assert "done" in world.run("echo x > ../beside/sub/y && echo x > ../plain/sub/y && echo done")
+    sandbox.close()
+    assert before == (beside / ".git/config").read_text()
+    assert not list((beside / ".git/hooks").iterdir())
+    assert not (beside / ".git/commondir").exists()
+    assert [plain / "sub"] == list(plain.iterdir())
+    assert not (beside / ".dovetail").exists()
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if _works(kind)])

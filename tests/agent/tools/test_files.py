@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dovetail.agent.permissions import Rule, Rules
 from dovetail.agent.tools.files import MAX_LINE, _change, _read_lines
+from dovetail.agent.tools.text import open_regular, write_whole
 from dovetail.agent.types import ToolError, ToolLimits
 from tests.agent.tools.conftest import Call, context_in
 
@@ -228,3 +229,26 @@ def test_an_allow_rule_opens_a_folder_outside(call: Call, tmp_path: Path) -> Non
 def test_names_that_no_file_can_have_are_refused(call: Call, name: str) -> None:
     with pytest.raises(ToolError, match="empty or holds a zero byte"):
         call("read_file", file_path=name)
+
+
+@pytest.mark.parametrize("name", ["sub", "a/sub"])
+def test_a_folder_that_became_a_link_after_it_was_permitted_is_not_followed(tmp_path: Path, name: str) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "work" / name
+    outside.mkdir()
+    (outside / "file").write_text("secret")
+    inside.parent.mkdir(parents=True)
+    inside.symlink_to(outside)
+    with pytest.raises(ToolError, match="file cannot be read"):
+        open_regular(inside / "file")
+    for target in ("file", "new", "new/deep"):
+        with pytest.raises(ToolError, match="cannot be written"):
+            write_whole(inside / target, b"mine")
+    assert {"file": "secret"} == {path.name: path.read_text() for path in outside.iterdir()}
+
+
+def test_a_file_that_became_a_link_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("secret")
+    (tmp_path / "link").symlink_to("outside")
+    with pytest.raises(ToolError, match="no regular file"):
+        write_whole(tmp_path / "link", b"mine")
+    assert "secret" == (tmp_path / "outside").read_text()

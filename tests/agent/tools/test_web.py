@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ipaddress
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.agent.permissions import Rule, Rules
-from dovetail.agent.tools.web import html_text
+from dovetail.agent.tools.web import _is_public, html_text
 from dovetail.agent.types import ToolError, ToolLimits
 from tests.agent.tools.conftest import Call, context_in
 
@@ -108,3 +109,24 @@ def test_nobody_there_is_told(call: Call, tmp_path: Path) -> None:
 
 def test_broken_html_is_read_as_far_as_it_goes() -> None:
     assert "a\nb" == html_text("<p>a</script><div>b<style>c")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:a00:1::1", "169.254.169.254", "224.0.0.1"],
+)
+def test_an_address_that_leads_into_the_own_network_is_none_of_the_public(address: str) -> None:
+    assert not _is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
+def test_an_address_of_the_internet_is_public(address: str) -> None:
+    assert _is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("url", [" https://good.com/", "https://good.com\t.evil.com/", "https://g\u3002good.com/"])
+def test_an_address_that_two_readers_take_for_different_sites_is_not_fetched(
+    call: Call, tmp_path: Path, url: str
+) -> None:
+    with pytest.raises(ToolError):
+        call("web_fetch", allowed(tmp_path, "WebFetch(domain:good.com)"), url=url)

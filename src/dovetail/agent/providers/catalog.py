@@ -19,7 +19,7 @@ _PER = 1_000_000
 _VERSION = re.compile(r"([-@](\d{4}-\d{2}-\d{2}|\d{8}|latest|\d{3}))?")
 
 
-class Prices(BaseModel):
+class Rates(BaseModel):
     """US dollars for a million tokens; what the cache gives or takes costs as much as other input unless told."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +36,24 @@ class Prices(BaseModel):
         plain = max(0, usage.input_tokens - usage.cached_tokens - usage.cache_written_tokens)
         dollars = plain * self.input + usage.cached_tokens * cached + usage.cache_written_tokens * written
         return (dollars + usage.output_tokens * self.output) / _PER
+
+
+class LongRates(Rates):
+    """What a call costs whose input has more than `above` tokens: all of it, not only what is beyond."""
+
+    above: int = Field(gt=0)
+
+
+class Prices(Rates):
+    """The rates of a model, and those of its long requests where they differ."""
+
+    long: LongRates | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """What one call costs, in dollars."""
+        if self.long is not None and usage.input_tokens > self.long.above:
+            return self.long.cost(usage)
+        return super().cost(usage)
 
 
 class Known(BaseModel):
@@ -63,12 +81,12 @@ class Catalog:
     """Rows by names; of several that fit, whole names tell before beginnings, then the longest, then the user's."""
 
     def __init__(self, rows: Iterable[Known] = ()) -> None:
-        self._rows = [*rows, *_shipped()]
+        self.rows = [*rows, *_shipped()]
 
     def find(self, model: str) -> Known:
         """What is known about a model; an empty row where that is nothing."""
         name = model.rpartition("/")[2]
-        fitting = [row for row in self._rows if row.means(name) or row.means(model)]
+        fitting = [row for row in self.rows if row.means(name) or row.means(model)]
         return max(fitting, key=lambda row: (not row.name.endswith("*"), len(row.name)), default=Known(name=model))
 
 
@@ -85,11 +103,15 @@ def read_rows(text: str, place: str = "--prices") -> list[Known]:
 
 def rows_of(table: Mapping[str, Any], place: str) -> list[Known]:
     """The rows of a table of prices by the names of models."""
-    try:
-        return [Known(name=name, usd=Prices.model_validate(prices)) for name, prices in table.items()]
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        raise InputError(f"{first['msg']}", f"{place} /{'/'.join(map(str, first['loc']))}", _FIX) from None
+    rows: list[Known] = []
+    for name, prices in table.items():
+        try:
+            rows.append(Known(name=name, usd=Prices.model_validate(prices)))
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            where = "/".join(map(str, (name, *first["loc"])))
+            raise InputError(f"{first['msg']}", f"{place} /{where}", _FIX) from None
+    return rows
 
 
 @cache

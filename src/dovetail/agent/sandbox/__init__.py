@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ class NoSandbox:
         """Nothing is to be removed."""
 
 
-class _System:
+class _System(ABC):
     """What the sandboxes of the operating system share: the policy, and a folder for temporary files."""
 
     name = ""
@@ -102,12 +103,12 @@ class _System:
     @contextmanager
     def confined(self, words: Sequence[str], folder: Path) -> Iterator[Launch]:
         """The command under the policy of this moment."""
-        workspace = self._rules.workspace
-        for place in placeholders(workspace):
+        roots = writable_folders(self._rules)
+        for place in placeholders(roots):
             if os.access(place.parent, os.W_OK):
                 place.mkdir(exist_ok=True)
                 self._made.append(place)
-        unwanted = [path for name in UNWANTED if not os.path.lexists(path := workspace / name)]
+        unwanted = [path for root in roots for name in UNWANTED if not os.path.lexists(path := root / name)]
         try:
             with self.launch(policy_of(self._rules, network=self.network), tuple(words), folder) as launch:
                 yield launch
@@ -116,9 +117,9 @@ class _System:
                 if os.path.lexists(path) and not path.is_dir():
                     path.unlink()
 
+    @abstractmethod
     def launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> AbstractContextManager[Launch]:
         """How to start the command under a policy."""
-        raise NotImplementedError
 
 
 class Bubblewrap(_System):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dovetail.agent.patterns import matches_path, matches_text
 from dovetail.agent.permissions import EDIT_TOOLS, READ_TOOLS, Rules
+from dovetail.agent.repository import obeyed
 from dovetail.agent.settings import dovetail_home
 from dovetail.errors import LimitError
 
@@ -18,7 +19,13 @@ from dovetail.errors import LimitError
 CREDENTIALS = (
     ".ssh .gnupg .aws .azure .kube .docker .netrc .npmrc .pypirc .git-credentials .password-store .vault-token "
     ".bash_history .zsh_history .config/gcloud .config/gh .config/git/credentials .config/op .config/containers "
-    ".local/share/keyrings .cargo/credentials.toml .gem/credentials .terraform.d"
+    ".local/share/keyrings .cargo/credentials .cargo/credentials.toml .gem/credentials .terraform.d .pgpass .my.cnf "
+    ".s3cfg .boto .config/rclone .config/hub .config/doctl .fly .mozilla .config/google-chrome .config/chromium "
+    # keys of models, as other programs for them keep them
+    ".cache/huggingface/token .huggingface/token .claude/.credentials.json .claude.json .codex/auth.json "
+    ".gemini/oauth_creds.json .qwen/oauth_creds.json .config/github-copilot .local/share/opencode/auth.json "
+    ".config/io.datasette.llm/keys.json .aider.conf.yml .config/openai .config/anthropic "
+    ".python_history .node_repl_history .psql_history .mysql_history .local/share/fish/fish_history"
 ).split()
 # What makes programs of the user, or a later run, do something else: settings, hooks, aliases and pagers of git.
 SETTINGS = ".dovetail"
@@ -48,16 +55,18 @@ class Policy:
 def policy_of(rules: Rules, *, network: bool = False) -> Policy:
     """The policy that the rules imply now; LimitError where there is too much to search or to hide."""
     writable = writable_folders(rules)
-    for name in _protected(rules.workspace):
-        if (rules.workspace / name).is_symlink():  # nothing can lie over a link and keep it from being replaced
+    own = [(root, name) for root in writable for name in _protected(root)]
+    for root, name in own:
+        if (root / name).is_symlink():  # nothing can lie over a link and keep it from being replaced
             raise LimitError(
-                f"{name} is a symbolic link, which the sandbox cannot protect", str(rules.workspace), "make it a folder"
+                f"{name} is a symbolic link, which the sandbox cannot protect", str(root), "make it a folder"
             )
     forbidden = [path for path in _credentials(rules) if not _holds_any(path, writable)]
     forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in _covered(*pattern)]
     hidden = _outermost([*_existing(forbidden), *_programs(rules)])
-    kept = [rules.workspace / name for name in _protected(rules.workspace)]
-    kept += [path for pattern in _GIT_DEEPER for path in _covered(rules.workspace, pattern)]
+    kept = [root / name for root, name in own]
+    kept += [path for root in writable for pattern in _GIT_DEEPER for path in _covered(root, pattern)]
+    kept += [path for root in writable for path in obeyed(root, rules.home) if path.resolve() != root]
     kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in _covered(*pattern)]
     kept += [dovetail_home()]
     protected = [path for path in _existing(kept) if any(path.is_relative_to(root) for root in writable)]
@@ -77,30 +86,31 @@ def writable_folders(rules: Rules) -> tuple[Path, ...]:
 
 
 def protecting(policy: Policy) -> list[Path]:
-    """The protected paths and the folders above them, outermost first.
+    """The protected paths and the folders above them and above what is hidden, outermost first.
 
-    A folder that is a mount cannot be moved away to make room for another one of its name.
+    A folder that is a mount cannot be moved away, neither to make room for another one of its name nor to take what is
+    hidden to a place where no rule finds it.
     """
-    found: set[Path] = set()
-    for path in policy.protected:
-        for each in (path, *path.parents):
-            if each in policy.writable:
-                break
-            found.add(each)
+    found = set(policy.protected)
+    for path in (*policy.protected, *policy.hidden):
+        above = list(takewhile(lambda each: each not in policy.writable, path.parents))
+        if len(above) < len(path.parents):  # a folder that can be changed is above it
+            found |= {*above}
     return sorted(found)
 
 
-def placeholders(workspace: Path) -> Iterator[Path]:
+def placeholders(roots: Iterable[Path]) -> Iterator[Path]:
     """Folders that have to exist, because only what exists can be protected."""
-    for name in _protected(workspace):
-        path = workspace / name
-        if path.suffix == "" and path.name != "config" and not os.path.lexists(path):
-            yield path
+    for root in roots:
+        for name in _protected(root):
+            path = root / name
+            if path.suffix == "" and path.name != "config" and not os.path.lexists(path):
+                yield path
 
 
-def _protected(workspace: Path) -> tuple[str, ...]:
+def _protected(root: Path) -> tuple[str, ...]:
     """What may never be written: of a repository its hooks and settings, of anything else called .git all of it."""
-    repository = (workspace / ".git/config").is_file()
+    repository = (root / ".git/config").is_file()
     return (SETTINGS, *_GIT) if repository else (SETTINGS, ".git")
 
 

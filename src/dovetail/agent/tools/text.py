@@ -6,6 +6,8 @@ import codecs
 import os
 import stat
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +17,8 @@ from dovetail.agent.types import ToolError
 
 MAX_EDITED_BYTES = 64 << 20
 _SNIFFED = 8192
+# How a folder on the way to a file is opened: where the system can, without a right to read it.
+_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -54,10 +58,40 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read; anything else (a folder, a pipe, a device) is a ToolError and never waits."""
+@contextmanager
+def _folder(path: Path, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of the folder, reached without following any link.
+
+    The path was resolved when it was permitted. A command that runs beside may have put a link into it since, and what
+    it leads to was not permitted.
+    """
+    descriptor = os.open(path.anchor, _WAY)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        for name in path.parts[1:]:
+            try:
+                below = os.open(name, _WAY, dir_fd=descriptor)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=descriptor)
+                below = os.open(name, _WAY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to read; anything else (a folder, a pipe, a device) is a ToolError and never waits.
+
+    Links are not followed, neither at the end of the path nor on the way.
+    """
+    try:
+        with _folder(path.parent) as folder:
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(path.name or ".", flags, dir_fd=folder)
     except OSError as error:
         raise ToolError(f"{path.name} cannot be read: {why(error)}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -85,19 +119,32 @@ def newline_of(text: str) -> str:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put the bytes in place at once: whoever reads the file sees the old or the new one, never a part."""
+    """Put the bytes in place at once: whoever reads the file sees the old or the new one, never a part.
+
+    Links are not followed, neither at the end of the path nor on the way.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise ToolError(f"{path.name} is a folder")
-        beside = path.parent / f".{path.name[:80]}.{uuid.uuid4().hex}"
-        try:
-            with open(beside, "xb") as file:
-                file.write(data)
-            if path.exists():
-                beside.chmod(stat.S_IMODE(path.stat().st_mode))
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with _folder(path.parent, make=True) as folder:
+            before = _status(path.name, folder)
+            if before is not None and not stat.S_ISREG(before.st_mode):
+                raise ToolError(f"{path.name} is {'a folder' if stat.S_ISDIR(before.st_mode) else 'no regular file'}")
+            beside = f".{path.name[:80]}.{uuid.uuid4().hex}"
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(beside, flags, 0o666, dir_fd=folder), "wb") as file:
+                    file.write(data)
+                    if before is not None:
+                        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+                os.replace(beside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(beside, dir_fd=folder)
     except OSError as error:
         raise ToolError(f"{path.name} cannot be written: {why(error)}") from error
+
+
+def _status(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None

@@ -19,6 +19,7 @@ from dovetail.agent.types import ToolError, ToolOutput
 TIMEOUT_S = 30.0
 MAX_BYTES = 4 << 20
 MAX_REDIRECTS = 5
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _SILENT = frozenset(("script", "style", "noscript", "template", "svg", "head"))
 _BREAKS = frozenset("p div br li tr h1 h2 h3 h4 h5 h6 section article header footer table ul ol pre".split())
 
@@ -36,6 +37,8 @@ async def _fetch(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
             httpx2.AsyncClient(follow_redirects=False, headers={"User-Agent": "dovetail"}) as client,
         ):
             for _ in range(MAX_REDIRECTS):
+                if httpx2.URL(address).host != host(address):
+                    raise ToolError(f"it is not certain which site {address} means")
                 await _check(address, context)
                 async with client.stream("GET", address) as response:
                     if not response.is_redirect:
@@ -61,8 +64,17 @@ async def _check(address: str, context: ToolContext) -> None:
         return
     loop = asyncio.get_running_loop()
     for entry in await loop.getaddrinfo(host(address), None, type=socket.SOCK_STREAM):
-        if not ipaddress.ip_address(entry[4][0]).is_global:
+        if not _is_public(ipaddress.ip_address(entry[4][0])):
             raise ToolError(f"{host(address)} is an address inside the own network; allow it by a rule to fetch it")
+
+
+def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether the address leads out of the own network, also the one that it wraps for a gateway."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.sixtofour or (ipaddress.IPv4Address(address.packed[12:]) if address in _NAT64 else None)
+        if inner is not None:
+            return _is_public(inner)
+    return address.is_global and not address.is_multicast
 
 
 async def _page(response: Any, address: str, limit: int) -> ToolOutput:
