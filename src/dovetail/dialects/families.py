@@ -166,6 +166,12 @@ _PLUGIN_CALLS = ToolCalls(
 )
 _FUNCTION_CALL = ToolCalls(JsonCall(), call_begin="<function_call> ", trigger="<function_call>")
 _GIGACHAT_CALL = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
+# Tokens that say what a message holds, or who speaks; inside a text they say nothing.
+_INKLING_MARKS = tuple(
+    (f"<|{name}|>", "")
+    for name in """content_text message_user message_system message_tool content_image content_audio_input audio_end
+    content_xml""".split()
+)
 _ARGUMENT_LINES = TaggedCall((NAME, "\n", ARGUMENTS), "glm_4_5_xml", after="\n")
 
 QWEN_3 = Dialect(
@@ -308,7 +314,6 @@ FAMILIES = (
                 call_begin='<function name="',
                 call_end="</function>",
                 separator="\n",
-                spacing="\n",
                 named=True,
             ),
         ),
@@ -424,7 +429,11 @@ FAMILIES = (
     # Kimi.
     Dialect(
         "kimi",
-        (_KIMI_CALLS, _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS)))),
+        (
+            _KIMI_CALLS,
+            _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS))),
+            _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, _KIMI_ARGUMENTS, ARGUMENTS)), id_pattern=""),
+        ),
         replace(_THINK, ends_at_calls=True, others=(("◁think▷", "◁/think▷"),)),
         turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
         special_tokens=(
@@ -633,7 +642,12 @@ FAMILIES = (
             ),
         ),
         Reasoning("<|content_thinking|>", "<|end_message|>", "model"),
-        Content(("<|content_text|>",), ("<|end_message|>",), notes=("<|content_text|>",)),
+        Content(
+            ("<|content_text|>",),
+            ("<|end_message|>",),
+            notes=("<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>"),
+            marks=_INKLING_MARKS,
+        ),
         Turn("<|message_model|>", "<|content_model_end_sampling|>", between="<|message_model|>"),
         special_tokens=(
             "<|message_model|>",

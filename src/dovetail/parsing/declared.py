@@ -16,7 +16,7 @@ _STRING = frozenset(("string",))
 # The names of types that people write for those of JSON Schema, and what they mean.
 _ALIASES = {"integer": "number", "int": "number", "float": "number", "double": "number", "long": "number"}
 _ALIASES |= {"bool": "boolean", "dict": "object", "map": "object", "list": "array", "tuple": "array"}
-_ALIASES |= {"str": "string", "text": "string", "none": "null"}
+_ALIASES |= {"str": "string", "text": "string", "varchar": "string", "char": "string", "none": "null"}
 _ALIASES |= {kind: kind for kind in KINDS}
 _COMPOSITE = frozenset(("object", "array"))
 _BRACKETS = ("{", "[")

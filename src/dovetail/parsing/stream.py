@@ -51,6 +51,7 @@ class StreamParser:
         prompt: str | None = None,
         in_reasoning: bool | None = None,
         inline_reasoning: bool = False,
+        calls_are_text: bool = False,
         answer: Format | None = None,
         vocabulary: Vocabulary | None = None,
         level: Level = "text",
@@ -62,7 +63,7 @@ class StreamParser:
         self._special = _special_tokens(vocabulary, level)
         self._tokens = None if vocabulary is None else Tokens(vocabulary, frozenset(self._special))
         marks = plan(layout, tuple(self._special.values()), tools is not None)
-        task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
+        task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat), calls_are_text)
         self._tape = Tape(marks.ends_of_turn)
         self._teller = Teller(self._tape)
         said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
