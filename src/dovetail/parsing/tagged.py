@@ -53,10 +53,13 @@ class Tags:
         middles = sorted({tuple(middle) for middle in layout.middle.values()}, key=lambda middle: -len(middle[0]))
         self.kinds = [_kinds_with(layout, middle) for middle in middles]
         choices = b"|".join(b"(" + _spaced(middle) + b")" for middle in middles)
-        key = b"(" + b"(?!/)" * bool(layout.tail) + b"(?:(?!" + either(self.begin[0]) + rb")[^\n]){0,512}?)"
-        self.head = re.compile(key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
         words = b" ".join(part.encode() for part in middles[0]).split()
-        self.orphan = re.compile(key + either(words[0])) if len(middles) == 1 < len(words) else None
+        # Where a key has an end of its own, one that stands before another member's begin has no value.
+        has_end = len(middles) == 1 < len(words)
+        letter = b"(?:(?!" + either(self.begin[0]) + rb")[^\n])" if has_end else rb"[^\n]"
+        key = b"(" + b"(?!/)" * bool(layout.tail) + letter + b"{0,512}?)"
+        self.orphan = re.compile(key + either(words[0])) if has_end else None
+        self.head = re.compile(key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
         self.item_head = re.compile(rb"()\s*(?:" + choices + b")")
         self.stops = Stops([(pad, layout.stop.encode())], either)
 
@@ -146,7 +149,8 @@ class _Reader:
         """Leave out a key without a value, behind which the next member or one of the ends comes."""
         tape = self.tape
         tape.look = tape.at
-        yield from phrase(tape, self.tags.begin)
+        if not (yield from phrase(tape, self.tags.begin)):
+            return False
         found = pattern.match(tape.data, tape.look)  # as much as a head may take has come already
         if found is None:
             return False
