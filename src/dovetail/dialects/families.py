@@ -285,7 +285,7 @@ FAMILIES = (
     Dialect(
         "ling_3",
         (ToolCalls(TaggedCall((NAME, ARGUMENTS), "glm_xml"), "<tool_call>", "</tool_call>", separator="\n"),),
-        replace(_THINK, bare_end=True),
+        replace(_THINK, bare_end=True, ends_at_calls=True),
         turn=Turn("<role>ASSISTANT</role>", "<|role_end|>"),
         special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS),
     ),
@@ -293,11 +293,12 @@ FAMILIES = (
         "dots",
         (
             ToolCalls(
-                TaggedCall((NAME, '">', ARGUMENTS), "minimax_xml"),
+                TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
                 call_begin='<invoke name="',
-                call_end="</invoke>",
-                begin="<dots_function_call>",
+                call_end="</invoke>\n",
+                begin="<dots_function_call>\n",
                 end="</dots_function_call>",
+                trigger="<dots_function_call>",
                 named=True,
             ),
             _tolerated(ToolCalls(JsonCall(), "<dots_function_call>", "</dots_function_call>", named=True)),
@@ -325,11 +326,12 @@ FAMILIES = (
         "step_3",
         (
             ToolCalls(
-                TaggedCall((NAME, '">', ARGUMENTS), _STEP_PARAMETERS),
+                TaggedCall((NAME, '">\n', ARGUMENTS), _STEP_PARAMETERS, after="\n"),
                 call_begin='<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="',
-                call_end="</steptml:invoke><｜tool_call_end｜>",
-                begin="<｜tool_calls_begin｜>",
+                call_end="</steptml:invoke><｜tool_call_end｜>\n",
+                begin="<｜tool_calls_begin｜>\n",
                 end="<｜tool_calls_end｜>",
+                trigger="<｜tool_calls_begin｜>",
             ),
         ),
         replace(_THINK_OPENED, pad="\n", after="\n"),
