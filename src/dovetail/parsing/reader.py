@@ -371,8 +371,11 @@ class Reader:
         here = self.tape.base + self.tape.at + offset
         reasoning = self.plan.reasoning
         assert reasoning is not None
-        is_text = self.plan.calls_are_text and (yield from self._call_as_text(offset, reasoning.ends_at_calls))
-        if is_text or (yield from self._next_block(offset)):
+        if self.plan.calls_are_text and (yield from self._call_as_text(offset, reasoning.ends_at_calls)):
+            self.tape.look = self.tape.at + offset
+            self.teller.enter("")
+            self.teller.markup()
+        elif (yield from self._next_block(offset)):
             self.teller.enter("")
             self.tape.look = self.tape.at
         elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)) or (
