@@ -474,6 +474,24 @@ REPAIRS = [
         '{"a": "x"}',
         ["style"],
     ),
+    # Markers with space between them, without brackets, of an older spelling, in a fence, or left out.
+    ("internlm_2", '<|action_start|> <|plugin|>\n{"name": "g", "arguments": {}}<|action_end|>', "{}", []),
+    ("lfm2", '<|tool_call_start|>f(a="x")<|tool_call_end|>', '{"a": "x"}', []),
+    (
+        "kimi",
+        "<|tool_call_section_begin|><|tool_call_begin|>functions.g:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+        "<|tool_call_section_end|>",
+        "{}",
+        [],
+    ),
+    ("xlam", '```\n[{"name": "g", "arguments": {}}]\n```', "{}", []),
+    (
+        "hy_v3",
+        "<tool_calls><tool_call>f<arg_key>a</arg_key><arg_value>x</arg_value></tool_call></tool_calls>",
+        '{"a": "x"}',
+        [],
+    ),
+    ("llama", '{"type": "function", "name": "f", "parameters": {"a": "x"}}', '{"a": "x"}', []),
     # Names with a namespace that no tool has.
     ("qwen_3", '<tool_call>\n{"name": "tools.g", "arguments": {}}\n</tool_call>', "{}", ["unknown_tool"]),
     ("inkling", '<|content_invoke_tool_json|>{"name":"g","arguments":{}}<|end_message|>', "{}", []),

@@ -157,6 +157,7 @@ _LISTED = (
     _tolerated(_wrapped(_BARE_ARRAY, "[TOOL_CALLS]", "")),
     _tolerated(_wrapped(_BARE_ARRAY, "<tool_call>", "</tool_call>")),
     _tolerated(_wrapped(_BARE_ARRAY, "```json\n", "\n```")),
+    _tolerated(_wrapped(_BARE_ARRAY, "```\n", "\n```")),
 )
 _FUNCTION_GEMMA = replace(GEMMA, quotes=("<escape>",), sorted_keys=False)
 _MINICPM_PARAMETERS = Layout('<param name="', dict.fromkeys(KINDS, ('">',)), "</param>")
@@ -164,6 +165,7 @@ _STEP_PARAMETERS = Layout('<steptml:parameter name="', dict.fromkeys(KINDS, ('">
 _PLUGIN_CALLS = ToolCalls(
     JsonCall(), call_begin="<|action_start|><|plugin|>\n", call_end="<|action_end|>", trigger="<|action_start|>"
 )
+_SPACED_PLUGIN_CALLS = _tolerated(_PLUGIN_CALLS, call_begin="<|action_start|> <|plugin|>\n")
 _FUNCTION_CALL = ToolCalls(JsonCall(), call_begin="<function_call> ", trigger="<function_call>")
 _GIGACHAT_CALL = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
 # Tokens that say what a message holds, or who speaks; inside a text they say nothing.
@@ -173,6 +175,15 @@ _INKLING_MARKS = tuple(
     content_xml""".split()
 )
 _ARGUMENT_LINES = TaggedCall((NAME, "\n", ARGUMENTS), "glm_4_5_xml", after="\n")
+
+_HY_CALLS = ToolCalls(
+    TaggedCall((NAME, "<tool_sep>\n", ARGUMENTS), "glm_4_5_xml", after="\n"),
+    call_begin="<tool_call>",
+    call_end="</tool_call>\n",
+    begin="<tool_calls>\n",
+    end="</tool_calls>",
+    trigger="<tool_calls>",
+)
 
 QWEN_3 = Dialect(
     "qwen_3",
@@ -226,13 +237,13 @@ FAMILIES = (
     # InternLM and Jamba.
     Dialect(
         "internlm_2",
-        (_PLUGIN_CALLS,),
+        (_PLUGIN_CALLS, _SPACED_PLUGIN_CALLS),
         turn=_CHATML,
         special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>"),
     ),
     Dialect(
         "intern_s1",
-        (_PLUGIN_CALLS,),
+        (_PLUGIN_CALLS, _SPACED_PLUGIN_CALLS),
         _THINK,
         turn=_CHATML,
         special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>", *_THINK_TOKENS),
@@ -260,16 +271,7 @@ FAMILIES = (
     ),
     Dialect(
         "hy_v3",
-        (
-            ToolCalls(
-                TaggedCall((NAME, "<tool_sep>\n", ARGUMENTS), "glm_4_5_xml", after="\n"),
-                call_begin="<tool_call>",
-                call_end="</tool_call>\n",
-                begin="<tool_calls>\n",
-                end="</tool_calls>",
-                trigger="<tool_calls>",
-            ),
-        ),
+        (_HY_CALLS, _tolerated(_HY_CALLS, call=TaggedCall((NAME, ARGUMENTS), "glm_4_5_xml"))),
         replace(_THINK_OPENED, opened_by="either"),
         turn=Turn("<｜hy_Assistant｜>", "<｜hy_place▁holder▁no▁2｜>"),
         special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS, "<tool_calls>", "</tool_calls>", "<tool_sep>"),
@@ -435,6 +437,7 @@ FAMILIES = (
             _KIMI_CALLS,
             _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS))),
             _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, _KIMI_ARGUMENTS, ARGUMENTS)), id_pattern=""),
+            _tolerated(_KIMI_CALLS, begin="<|tool_call_section_begin|>", end="<|tool_call_section_end|>"),
         ),
         replace(_THINK, ends_at_calls=True, others=(("◁think▷", "◁/think▷"),)),
         turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
@@ -729,6 +732,7 @@ FAMILIES = (
             ),
             _tolerated(_wrapped(_JSON_ARRAY, "<|tool_call_start|>", "<|tool_call_end|>")),
             _tolerated(ToolCalls(JsonCall(), "<|tool_call_start|>", "<|tool_call_end|>")),
+            _tolerated(replace(_PYTHON_LIST, named=False, begin="<|tool_call_start|>", end="<|tool_call_end|>")),
         ),
         _THINK,
         turn=_CHATML,

@@ -288,12 +288,12 @@ class _Reader:
         while True:
             seen = tape.data[tape.look : tape.look + MAX_NAME + len(last)].translate(PLAIN)
             between, found, _ = seen.partition(last)
-            if len(between) > MAX_NAME or _NO_HEAD.search(between):
+            if _NO_HEAD.search(between):
                 return False
             if found:
                 tape.look += len(between) + len(last)
                 return True
-            if tape.final:
+            if tape.final or len(seen) == MAX_NAME + len(last):
                 return False
             yield
 
@@ -482,7 +482,8 @@ class _JsonObject:
         if key == self.inside and self.inside:
             return (yield from self._object())
         if field is None and not self.reader.sure:
-            return False  # some other JSON
+            # Some other JSON, unless it says itself that it is a call.
+            return key == "type" and (yield from json_text.string(self.tape)) == "function"
         return (yield from json_text.value(self.tape, self.reader.way.closers))
 
     def _has_arguments(self) -> bool:
