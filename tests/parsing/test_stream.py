@@ -492,6 +492,9 @@ REPAIRS = [
         [],
     ),
     ("llama", '{"type": "function", "name": "f", "parameters": {"a": "x"}}', '{"a": "x"}', []),
+    # No name at all, where the arguments tell it.
+    ("ministral", '[TOOL_CALLS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),
+    ("mistral", '[TOOL_CALLS][ARGS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),
     # Names with a namespace that no tool has.
     ("qwen_3", '<tool_call>\n{"name": "tools.g", "arguments": {}}\n</tool_call>', "{}", ["unknown_tool"]),
     ("inkling", '<|content_invoke_tool_json|>{"name":"g","arguments":{}}<|end_message|>', "{}", []),

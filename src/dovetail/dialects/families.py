@@ -151,6 +151,9 @@ _MINISTRAL_CALLS = ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin
 _MISTRAL_SLIPS = (
     _tolerated(_MINISTRAL_CALLS, call=TaggedCall((NAME, ARGUMENTS))),
     _tolerated(_MINISTRAL_CALLS, call=JsonCall()),
+    # Without a name, which the arguments may tell.
+    _tolerated(_MINISTRAL_CALLS, call=TaggedCall((ARGUMENTS,))),
+    _tolerated(_MINISTRAL_CALLS, call=TaggedCall(("[ARGS]", ARGUMENTS))),
 )
 
 _LISTED = (

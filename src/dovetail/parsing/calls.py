@@ -215,34 +215,45 @@ class _Reader:
 
     def _headed(self, head: Head) -> Steps[bool]:
         """Fields and text up to the arguments, and the arguments in their style."""
-        said: dict[Field, str] = {}
-        for place, part in enumerate(head.parts):
-            if isinstance(part, Field):
-                before = head.parts[place - 1] if place else self.way.call_begin
-                said[part] = yield from self._field(before, head.parts[place + 1 : place + 2])
-                if not said[part]:
-                    return False
-            elif not (yield from self._between(part, place > 0)):
-                return False
-        if isinstance(head.parts[-1], Field) and not (yield from self._arguments_come(head)):
+        said = yield from self._fields(head)
+        if said is None:
             return False
-        if head.style is None and said[NAME].isdecimal() and not head.bare:
-            said[ID], said[NAME] = said[NAME], (yield from self._counted(said[NAME]))
+        name = written = said.get(NAME, "")
+        if head.style is None and not head.bare and (written.isdecimal() or not written):
+            name, said[ID] = (yield from self._told_by_arguments(written)), written
         if isinstance(head.style, tagged.Tags):
-            said[NAME] = head.style.key(said[NAME].encode())
-        if not self.opens(said[NAME], said.get(ID, "")):
+            name = written = head.style.key(written.encode())
+        if not name or not self.opens(name, said.get(ID, "")):
             return False
+        if name != written:
+            self.teller.diagnose("unknown_tool", f"the call names no tool; its arguments are those of {name!r}")
         if head.bare:
             self.none()
         else:
             yield from self.arguments(head.style, head.after)
         return True
 
-    def _counted(self, number: str) -> Steps[str]:
-        """The tool of a call that has a number for a name: the only one, or the only one with these arguments."""
+    def _fields(self, head: Head) -> Steps[dict[Field, str] | None]:
+        """What the head of a call says up to its arguments; None where something else comes."""
+        said: dict[Field, str] = {}
+        for place, part in enumerate(head.parts):
+            if isinstance(part, Field):
+                before = head.parts[place - 1] if place else self.way.call_begin
+                said[part] = yield from self._field(before, head.parts[place + 1 : place + 2])
+                if not said[part]:
+                    return None
+            elif not (yield from self._between(part, place > 0)):
+                return None
+        is_marked = bool(head.parts) and isinstance(head.parts[-1], tuple)
+        return said if is_marked or (yield from self._arguments_come(head)) else None
+
+    def _told_by_arguments(self, number: str) -> Steps[str]:
+        """The tool of a call without a name, or with a number for one: the only one that has these arguments."""
         tools, tape = self.plan.tools or {}, self.tape
-        if len(tools) <= 1 or number in tools:
-            return number if number in tools else next(iter(tools), number)
+        if number in tools or not tools:
+            return number
+        if number and len(tools) == 1:
+            return next(iter(tools))
         offset = tape.look - tape.at
         yield from space(tape)
         start = tape.look - tape.at
