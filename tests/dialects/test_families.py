@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.messages import Message, ToolCall
+from dovetail.parsing.plan import plan
 from tests.dialects.requests_data import TOOLS
 
 NAMES = dt.dialects.names()
@@ -98,6 +100,15 @@ def rendered(template: str, dialect: dt.Dialect, message: Message) -> str:
     if not dialect.turn.between:  # there the mark of the end is the last one of the output
         turn = turn.split(dialect.turn.end)[0]
     return turn.split(END)[0].removesuffix("<|tool_response>")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_marker_is_complete_before_one_that_holds_it_inside(name: str) -> None:
+    """A reader that has half of the longer marker would take the shorter one, and with other chunks it would not."""
+    marks = plan(dt.dialects.get(name), (), True)
+    for stops in (marks.openers, marks.reasoning_stops, marks.content_stops):
+        for outer, inner in itertools.permutations(stops.markers, 2):
+            assert inner not in outer[1:-1] or outer.endswith(inner), (outer, inner)
 
 
 def test_a_row_can_be_varied() -> None:

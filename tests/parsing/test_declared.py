@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -93,3 +95,17 @@ def test_keys_that_are_not_declared_follow_the_schema_for_others() -> None:
 def test_a_hostile_schema_is_looked_at_only_so_far() -> None:
     wide: dict[str, Any] = {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}
     assert Declared(wide, wide).kinds == KINDS
+
+
+def test_odd_literals_of_a_model_warn_nobody() -> None:
+    code = """
+import dovetail as dt
+tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "object"}}}}}]
+for value in (r"{'k': '\\C'}", "{'k': 1or 2}"):
+    parameter = f"<parameter=a>\\n{value}\\n</parameter>"
+    output = f"<tool_call>\\n<function=f>\\n{parameter}\\n</function>\\n</tool_call>"
+    print(dt.dialects.get("qwen_3_coder").parse(output, tools).tool_calls[0].arguments)
+"""
+    ran = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
+    assert "" == ran.stderr
+    assert ['{"a": {"k": "\\\\C"}}', '{"a": "{\'k\': 1or 2}"}'] == ran.stdout.splitlines()

@@ -454,6 +454,50 @@ REPAIRS = [
     ),
     ("gemma_4", "<|tool_call>call:f{a:12}<tool_call|>", '{"a": "12"}', ["type"]),
     ("llama", '<|python_tag|>{"name": "g", "parameters": {}}; {"name": "g", "parameters": {}}', "{}", []),
+    # A key without a value is left out; one that holds all of the arguments is taken away.
+    (
+        "poolside_v1",
+        "<tool_call>f\n<arg_key>a</arg_key><arg_key>n</arg_key>\n<arg_value>3</arg_value>\n</tool_call>",
+        '{"n": 3}',
+        ["parameter"],
+    ),
+    ("glm_4_7", "<tool_call>f<arg_key>a</arg_key></tool_call>", "{}", ["parameter"]),
+    (
+        "minicpm_5",
+        """<function name="f"><param name="properties">{'a': 'x', 'n': 7}</param></function>""",
+        '{"a": "x", "n": 7}',
+        ["style", "quotes"],
+    ),
+    (
+        "qwen_3_coder",
+        '<tool_call>\n<function=f>\n<parameter=arguments>\n{"a": "x"}\n</parameter>\n</function>\n</tool_call>',
+        '{"a": "x"}',
+        ["style"],
+    ),
+    # Markers with space between them, without brackets, of an older spelling, in a fence, or left out.
+    ("internlm_2", '<|action_start|> <|plugin|>\n{"name": "g", "arguments": {}}<|action_end|>', "{}", []),
+    ("lfm2", '<|tool_call_start|>f(a="x")<|tool_call_end|>', '{"a": "x"}', []),
+    (
+        "kimi",
+        "<|tool_call_section_begin|><|tool_call_begin|>functions.g:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+        "<|tool_call_section_end|>",
+        "{}",
+        [],
+    ),
+    ("xlam", '```\n[{"name": "g", "arguments": {}}]\n```', "{}", []),
+    (
+        "hy_v3",
+        "<tool_calls><tool_call>f<arg_key>a</arg_key><arg_value>x</arg_value></tool_call></tool_calls>",
+        '{"a": "x"}',
+        [],
+    ),
+    ("llama", '{"type": "function", "name": "f", "parameters": {"a": "x"}}', '{"a": "x"}', []),
+    # No name at all, where the arguments tell it.
+    ("ministral", '[TOOL_CALLS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),
+    ("mistral", '[TOOL_CALLS][ARGS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),
+    # Names with a namespace that no tool has.
+    ("qwen_3", '<tool_call>\n{"name": "tools.g", "arguments": {}}\n</tool_call>', "{}", ["unknown_tool"]),
+    ("inkling", '<|content_invoke_tool_json|>{"name":"g","arguments":{}}<|end_message|>', "{}", []),
     (
         "minicpm_5",
         '<function name="f"><param name="a"><![CDATA[<b> & ]] ]]></param></function>',
@@ -489,6 +533,56 @@ def test_where_no_tool_may_be_called_calls_are_text() -> None:
     assert (f"Look: {CALL}", "", []) == shape(message)
 
 
+def test_where_there_is_no_tool_calls_are_text_and_end_reasoning() -> None:
+    message = read("qwen_3", f"<think>\nHm.\n{CALL}", tools=[])
+    assert (CALL, "Hm.", []) == shape(message)
+    half = "<|tool_calls_section_begin|><|tool_call_begin|>functions.f"
+    assert (half, "Hm.", []) == shape(read("kimi", f"<think>Hm.{half}", tools=[]))
+    closed = f"<think>\n{CALL}\n</think>\n\nYes."
+    assert ("Yes.", CALL, []) == shape(read("qwen_3", closed, tools=[]))
+
+
+def test_a_name_in_quotes_may_hold_any_other_sign() -> None:
+    for name in ("a<b", "a{b}", "a b", "a.b"):
+        call = f'<function name="{name}"><param name="a">x</param></function>'
+        assert [name] == [call.name for call in read("minicpm_5", call, tools=[tool(name)]).tool_calls]
+        call = f'<|open|>call tool="{name}" index="1"<|sep|><|close|>call<|sep|>'
+        message = read("kimi_k3", f"<|open|>tools<|sep|>{call}<|close|>tools<|sep|>")
+        assert [name] == [call.name for call in message.tool_calls]
+
+
+NUMBERED = "<|tool_calls_section_begin|><|tool_call_begin|>3<|tool_call_argument_begin|>{}<|tool_call_end|>"
+GUESSES = [
+    ([tool("f")], "{}", "f"),
+    (TOOLS, '{"n": 1}', "f"),
+    (TOOLS, '{"x": 1}', "3"),
+    ([*TOOLS, tool("h", n={"type": "integer"})], '{"n": 1}', "3"),
+    ([*TOOLS, tool("h", n={"type": "integer"})], '{"n": 1, "a": ""}', "f"),
+    (TOOLS, '{"n": ', "3"),
+]
+
+
+@pytest.mark.parametrize(("tools", "arguments", "name"), GUESSES)
+def test_a_number_is_the_name_of_the_only_tool_that_can_be_meant(tools: Any, arguments: str, name: str) -> None:
+    message = read("kimi", NUMBERED.replace("{}", arguments), tools=tools)
+    assert [(name, arguments.startswith("{") and arguments.endswith("}"))] == [
+        (call.name, call.complete) for call in message.tool_calls
+    ]
+    assert "" == message.content
+
+
+def test_a_header_may_lack_its_role() -> None:
+    output = "<|start|><|channel|>analysis<|message|>so<|end|><|start|><|channel|>final<|message|>yes"
+    message = read("harmony", output, prompt=None)
+    assert ("yes", "so") == (message.content, message.reasoning)
+    assert {"header"} == {remark.code for remark in message.diagnostics}
+
+
+def test_tokens_that_say_what_a_message_holds_are_no_text() -> None:
+    message = read("inkling", "<|content_invoke_tool_text|>see <|content_text|>this<|message_user|><|end_message|>")
+    assert "see this" == message.content
+
+
 def test_citations_are_no_text() -> None:
     message = read("command_r7b", "<|START_RESPONSE|>It is <co>warm</co: 0:[1]> now.<|END_RESPONSE|>")
     assert "It is warm now." == message.content
@@ -503,6 +597,7 @@ STARTS = [
     ("qwen_3", "yes<|im_end|>", "yes", "", 0),
     ("minimax", "so", "", "so", 0),
     ("ministral", "yes", "yes", "", 0),
+    ("deepseek_v4", 'So.\n<｜DSML｜invoke name="g">\n</｜DSML｜invoke>', "So.", "", 1),
     ("granite", "Here is my thought process: so Here is my response: yes", " yes", " so ", 0),
 ]
 

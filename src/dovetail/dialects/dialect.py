@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.dialects.making import Level, Options, make_format
@@ -124,7 +124,8 @@ class Dialect:
 
         It starts in the state that `prompt` leaves, or inside a block of reasoning or outside as `in_reasoning` says.
         Without either the output itself tells: where prompts of the family may have opened the block, nothing is told
-        before a marker comes, unless `reasoning` is off. With the `tool_choice` "none" calls are text. Where `strict`,
+        before a marker comes, unless `reasoning` is off. With the `tool_choice` "none", and with no tool in
+        `tools`, calls are text. Where `strict`,
         output that the format of the request refuses, or that would leave a diagnostic, is a ParseError. Token ids need
         a `vocabulary`; at the level "token" markers that are special tokens are matched by id only.
         """
@@ -137,12 +138,14 @@ class Dialect:
             matcher = compile(made.format, vocabulary or byte_vocabulary()).matcher()
         if prompt is None and reasoning in (False, "disabled"):
             prompt = ""
+        declared = parameters(tools)
         return StreamParser(
-            replace(self, calls=()) if tool_choice == "none" else self,
-            parameters(tools),
+            self,
+            declared,
             prompt=prompt,
             in_reasoning=in_reasoning,
             inline_reasoning=inline_reasoning,
+            calls_are_text=tool_choice == "none" or declared == {},
             answer=answer,
             vocabulary=vocabulary,
             level=level,

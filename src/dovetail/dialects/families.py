@@ -151,12 +151,16 @@ _MINISTRAL_CALLS = ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin
 _MISTRAL_SLIPS = (
     _tolerated(_MINISTRAL_CALLS, call=TaggedCall((NAME, ARGUMENTS))),
     _tolerated(_MINISTRAL_CALLS, call=JsonCall()),
+    # Without a name, which the arguments may tell.
+    _tolerated(_MINISTRAL_CALLS, call=TaggedCall((ARGUMENTS,))),
+    _tolerated(_MINISTRAL_CALLS, call=TaggedCall(("[ARGS]", ARGUMENTS))),
 )
 
 _LISTED = (
     _tolerated(_wrapped(_BARE_ARRAY, "[TOOL_CALLS]", "")),
     _tolerated(_wrapped(_BARE_ARRAY, "<tool_call>", "</tool_call>")),
     _tolerated(_wrapped(_BARE_ARRAY, "```json\n", "\n```")),
+    _tolerated(_wrapped(_BARE_ARRAY, "```\n", "\n```")),
 )
 _FUNCTION_GEMMA = replace(GEMMA, quotes=("<escape>",), sorted_keys=False)
 _MINICPM_PARAMETERS = Layout('<param name="', dict.fromkeys(KINDS, ('">',)), "</param>")
@@ -164,9 +168,25 @@ _STEP_PARAMETERS = Layout('<steptml:parameter name="', dict.fromkeys(KINDS, ('">
 _PLUGIN_CALLS = ToolCalls(
     JsonCall(), call_begin="<|action_start|><|plugin|>\n", call_end="<|action_end|>", trigger="<|action_start|>"
 )
+_SPACED_PLUGIN_CALLS = _tolerated(_PLUGIN_CALLS, call_begin="<|action_start|> <|plugin|>\n")
 _FUNCTION_CALL = ToolCalls(JsonCall(), call_begin="<function_call> ", trigger="<function_call>")
 _GIGACHAT_CALL = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
+# Tokens that say what a message holds, or who speaks; inside a text they say nothing.
+_INKLING_MARKS = tuple(
+    (f"<|{name}|>", "")
+    for name in """content_text message_user message_system message_tool content_image content_audio_input audio_end
+    content_xml""".split()
+)
 _ARGUMENT_LINES = TaggedCall((NAME, "\n", ARGUMENTS), "glm_4_5_xml", after="\n")
+
+_HY_CALLS = ToolCalls(
+    TaggedCall((NAME, "<tool_sep>\n", ARGUMENTS), "glm_4_5_xml", after="\n"),
+    call_begin="<tool_call>",
+    call_end="</tool_call>\n",
+    begin="<tool_calls>\n",
+    end="</tool_calls>",
+    trigger="<tool_calls>",
+)
 
 QWEN_3 = Dialect(
     "qwen_3",
@@ -220,13 +240,13 @@ FAMILIES = (
     # InternLM and Jamba.
     Dialect(
         "internlm_2",
-        (_PLUGIN_CALLS,),
+        (_PLUGIN_CALLS, _SPACED_PLUGIN_CALLS),
         turn=_CHATML,
         special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>"),
     ),
     Dialect(
         "intern_s1",
-        (_PLUGIN_CALLS,),
+        (_PLUGIN_CALLS, _SPACED_PLUGIN_CALLS),
         _THINK,
         turn=_CHATML,
         special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>", *_THINK_TOKENS),
@@ -254,16 +274,7 @@ FAMILIES = (
     ),
     Dialect(
         "hy_v3",
-        (
-            ToolCalls(
-                TaggedCall((NAME, "<tool_sep>\n", ARGUMENTS), "glm_4_5_xml", after="\n"),
-                call_begin="<tool_call>",
-                call_end="</tool_call>\n",
-                begin="<tool_calls>\n",
-                end="</tool_calls>",
-                trigger="<tool_calls>",
-            ),
-        ),
+        (_HY_CALLS, _tolerated(_HY_CALLS, call=TaggedCall((NAME, ARGUMENTS), "glm_4_5_xml"))),
         replace(_THINK_OPENED, opened_by="either"),
         turn=Turn("<｜hy_Assistant｜>", "<｜hy_place▁holder▁no▁2｜>"),
         special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS, "<tool_calls>", "</tool_calls>", "<tool_sep>"),
@@ -279,7 +290,7 @@ FAMILIES = (
     Dialect(
         "ling_3",
         (ToolCalls(TaggedCall((NAME, ARGUMENTS), "glm_xml"), "<tool_call>", "</tool_call>", separator="\n"),),
-        replace(_THINK, bare_end=True),
+        replace(_THINK, bare_end=True, ends_at_calls=True),
         turn=Turn("<role>ASSISTANT</role>", "<|role_end|>"),
         special_tokens=(*_THINK_TOKENS, *_TOOL_CALL_TOKENS),
     ),
@@ -287,11 +298,12 @@ FAMILIES = (
         "dots",
         (
             ToolCalls(
-                TaggedCall((NAME, '">', ARGUMENTS), "minimax_xml"),
+                TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
                 call_begin='<invoke name="',
-                call_end="</invoke>",
-                begin="<dots_function_call>",
+                call_end="</invoke>\n",
+                begin="<dots_function_call>\n",
                 end="</dots_function_call>",
+                trigger="<dots_function_call>",
                 named=True,
             ),
             _tolerated(ToolCalls(JsonCall(), "<dots_function_call>", "</dots_function_call>", named=True)),
@@ -308,7 +320,6 @@ FAMILIES = (
                 call_begin='<function name="',
                 call_end="</function>",
                 separator="\n",
-                spacing="\n",
                 named=True,
             ),
         ),
@@ -320,11 +331,12 @@ FAMILIES = (
         "step_3",
         (
             ToolCalls(
-                TaggedCall((NAME, '">', ARGUMENTS), _STEP_PARAMETERS),
+                TaggedCall((NAME, '">\n', ARGUMENTS), _STEP_PARAMETERS, after="\n"),
                 call_begin='<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="',
-                call_end="</steptml:invoke><｜tool_call_end｜>",
-                begin="<｜tool_calls_begin｜>",
+                call_end="</steptml:invoke><｜tool_call_end｜>\n",
+                begin="<｜tool_calls_begin｜>\n",
                 end="<｜tool_calls_end｜>",
+                trigger="<｜tool_calls_begin｜>",
             ),
         ),
         replace(_THINK_OPENED, pad="\n", after="\n"),
@@ -424,7 +436,12 @@ FAMILIES = (
     # Kimi.
     Dialect(
         "kimi",
-        (_KIMI_CALLS, _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS)))),
+        (
+            _KIMI_CALLS,
+            _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, ":", ID, _KIMI_ARGUMENTS, ARGUMENTS))),
+            _tolerated(_KIMI_CALLS, call=TaggedCall((NAME, _KIMI_ARGUMENTS, ARGUMENTS)), id_pattern=""),
+            _tolerated(_KIMI_CALLS, begin="<|tool_call_section_begin|>", end="<|tool_call_section_end|>"),
+        ),
         replace(_THINK, ends_at_calls=True, others=(("◁think▷", "◁/think▷"),)),
         turn=Turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>"),
         special_tokens=(
@@ -633,7 +650,12 @@ FAMILIES = (
             ),
         ),
         Reasoning("<|content_thinking|>", "<|end_message|>", "model"),
-        Content(("<|content_text|>",), ("<|end_message|>",), notes=("<|content_text|>",)),
+        Content(
+            ("<|content_text|>",),
+            ("<|end_message|>",),
+            notes=("<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>"),
+            marks=_INKLING_MARKS,
+        ),
         Turn("<|message_model|>", "<|content_model_end_sampling|>", between="<|message_model|>"),
         special_tokens=(
             "<|message_model|>",
@@ -713,6 +735,7 @@ FAMILIES = (
             ),
             _tolerated(_wrapped(_JSON_ARRAY, "<|tool_call_start|>", "<|tool_call_end|>")),
             _tolerated(ToolCalls(JsonCall(), "<|tool_call_start|>", "<|tool_call_end|>")),
+            _tolerated(replace(_PYTHON_LIST, named=False, begin="<|tool_call_start|>", end="<|tool_call_end|>")),
         ),
         _THINK,
         turn=_CHATML,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from dovetail.messages import from_json
 from dovetail.parsing import json_arguments, json_text, literals, quoted, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
@@ -17,9 +18,10 @@ from dovetail.parsing.texts import look_for
 MAX_NAME = 256  # bytes
 
 _NAME = re.compile(rb"[^\s<>{}()\[\]\"'|," + SIGN_CLASS + b"]*+")
+_QUOTED_NAME = re.compile(rb'[^"\n' + SIGN_CLASS + b"]*+")
 _INSIDE_NAMES = frozenset(b"_-.")  # beside letters and digits
 _NO_HEAD = re.compile(rb"[\n{}]")
-_ALIASES = {"arguments": "parameters", "parameters": "arguments"}
+_ARGUMENT_KEYS = frozenset(("arguments", "parameters", "args"))  # any of them for any other
 _JSON_STARTS = frozenset(b'{["-0123456789tfn')
 _BRACE = 0x7B
 
@@ -98,8 +100,10 @@ def _close_section(teller: Teller, way: Way) -> Steps[None]:
 
 
 @lru_cache(maxsize=256)
-def _name_before(sign: bytes) -> re.Pattern[bytes]:
-    """A name that ends at a sign, which only names without it can have behind them."""
+def _name_between(opening: bytes, sign: bytes) -> re.Pattern[bytes]:
+    """A name that ends at a sign, which only names without it can have behind them; in quotes it holds all others."""
+    if opening == sign == b'"':
+        return _QUOTED_NAME
     if not sign or sign.isalnum() or sign[0] in _INSIDE_NAMES:
         return _NAME
     signs = b":=" if sign == b":" else re.escape(sign)
@@ -185,15 +189,25 @@ class _Reader:
 
     def may_be(self, name: str) -> bool:
         """Whether a name that alone tells a call from prose is that of a tool, as far as the tools are known."""
-        return self.sure or self.plan.tools is None or name in self.plan.tools
+        return self.sure or self.plan.tools is None or self._meant(name) in self.plan.tools
+
+    def _meant(self, name: str) -> str:
+        """The tool that is called by a name: one that no tool has may have a namespace before it."""
+        tools = self.plan.tools
+        if tools is None or name in tools:
+            return name
+        inner = name.rpartition(".")[2]
+        return inner if inner in tools else name
 
     def opens(self, name: str, id: str) -> bool:
         """Open a call of this name, unless only the name could tell it from prose and no tool has it."""
-        known = self.plan.tools is None or name in self.plan.tools
+        meant = self._meant(name)
+        known = self.plan.tools is None or meant in self.plan.tools
         if not known and not self.sure:
             return False
-        if not known:
-            self.teller.diagnose("unknown_tool", f"there is no tool {name!r}")
+        if not known or meant != name:
+            self.teller.diagnose("unknown_tool", f"there is no tool {name!r}" + f"; {meant!r} is taken" * known)
+        name = meant
         if self.way.broken:
             self.teller.diagnose("section", f"the call is not opened by {self.way.broken}")
         self.teller.open_call(name, self.way.id_template.format(id=id, name=name) if id else "")
@@ -201,25 +215,53 @@ class _Reader:
 
     def _headed(self, head: Head) -> Steps[bool]:
         """Fields and text up to the arguments, and the arguments in their style."""
-        said: dict[Field, str] = {}
-        for place, part in enumerate(head.parts):
-            if isinstance(part, Field):
-                said[part] = yield from self._field(head.parts[place + 1 : place + 2])
-                if not said[part]:
-                    return False
-            elif not (yield from self._between(part, place > 0)):
-                return False
-        if isinstance(head.parts[-1], Field) and not (yield from self._arguments_come(head)):
+        said = yield from self._fields(head)
+        if said is None:
             return False
+        name = written = said.get(NAME, "")
+        if head.style is None and not head.bare and (written.isdecimal() or not written):
+            name, said[ID] = (yield from self._told_by_arguments(written)), written
         if isinstance(head.style, tagged.Tags):
-            said[NAME] = head.style.key(said[NAME].encode())
-        if not self.opens(said[NAME], said.get(ID, "")):
+            name = written = head.style.key(written.encode())
+        if not name or not self.opens(name, said.get(ID, "")):
             return False
+        if name != written:
+            self.teller.diagnose("unknown_tool", f"the call names no tool; its arguments are those of {name!r}")
         if head.bare:
             self.none()
         else:
             yield from self.arguments(head.style, head.after)
         return True
+
+    def _fields(self, head: Head) -> Steps[dict[Field, str] | None]:
+        """What the head of a call says up to its arguments; None where something else comes."""
+        said: dict[Field, str] = {}
+        for place, part in enumerate(head.parts):
+            if isinstance(part, Field):
+                before = head.parts[place - 1] if place else self.way.call_begin
+                said[part] = yield from self._field(before, head.parts[place + 1 : place + 2])
+                if not said[part]:
+                    return None
+            elif not (yield from self._between(part, place > 0)):
+                return None
+        is_marked = bool(head.parts) and isinstance(head.parts[-1], tuple)
+        return said if is_marked or (yield from self._arguments_come(head)) else None
+
+    def _told_by_arguments(self, number: str) -> Steps[str]:
+        """The tool of a call without a name, or with a number for one: the only one that has these arguments."""
+        tools, tape = self.plan.tools or {}, self.tape
+        if number in tools or not tools:
+            return number
+        if number and len(tools) == 1:
+            return next(iter(tools))
+        offset = tape.look - tape.at
+        yield from space(tape)
+        start = tape.look - tape.at
+        closed = yield from json_text.value(tape)
+        keys = _keys(tape.data[tape.at + start : tape.look]) if closed else frozenset()
+        tape.look = tape.at + offset
+        fitting = [name for name in tools if keys and keys <= self.plan.declared(name).keys]
+        return fitting[0] if len(fitting) == 1 else number
 
     def none(self) -> None:
         """The open call has no arguments."""
@@ -228,11 +270,12 @@ class _Reader:
         self.teller.json("{}")
         call.whole = True
 
-    def _field(self, following: tuple[Phrase | Field, ...]) -> Steps[str]:
-        """A name or an id, up to what follows it."""
+    def _field(self, before: Phrase | Field, following: tuple[Phrase | Field, ...]) -> Steps[str]:
+        """A name or an id, between what stands before it and what follows it."""
+        opening = before[-1][-1:] if isinstance(before, tuple) and before else b""
         phrase = following[0] if following and isinstance(following[0], tuple) else ()
         yield from space(self.tape)
-        found = yield from run(self.tape, _name_before(phrase[0][:1] if phrase else b""), MAX_NAME)
+        found = yield from run(self.tape, _name_between(opening, phrase[0][:1] if phrase else b""), MAX_NAME)
         return found.decode("utf-8", "replace")
 
     def _arguments_come(self, head: Head) -> Steps[bool]:
@@ -256,12 +299,12 @@ class _Reader:
         while True:
             seen = tape.data[tape.look : tape.look + MAX_NAME + len(last)].translate(PLAIN)
             between, found, _ = seen.partition(last)
-            if len(between) > MAX_NAME or _NO_HEAD.search(between):
+            if _NO_HEAD.search(between):
                 return False
             if found:
                 tape.look += len(between) + len(last)
                 return True
-            if tape.final:
+            if tape.final or len(seen) == MAX_NAME + len(last):
                 return False
             yield
 
@@ -438,8 +481,8 @@ class _JsonObject:
 
     def _member(self, key: str) -> Steps[bool]:
         field = self.fields.get(key)
-        if field is None and _ALIASES.get(key) in self.fields:
-            field = self.fields[_ALIASES[key]]
+        if field is None and key in _ARGUMENT_KEYS and not _ARGUMENT_KEYS.isdisjoint(self.fields):
+            field = ARGUMENTS
         if field is NAME and not self.name:
             self.name = (yield from json_text.string(self.tape)) or ""
             return bool(self.name) and (self._open() if self.reader.sure else self.reader.may_be(self.name))
@@ -450,7 +493,8 @@ class _JsonObject:
         if key == self.inside and self.inside:
             return (yield from self._object())
         if field is None and not self.reader.sure:
-            return False  # some other JSON
+            # Some other JSON, unless it says itself that it is a call.
+            return key == "type" and (yield from json_text.string(self.tape)) == "function"
         return (yield from json_text.value(self.tape, self.reader.way.closers))
 
     def _has_arguments(self) -> bool:
@@ -498,6 +542,15 @@ class _JsonObject:
             tape.look = look
             teller.markup()
         return True
+
+
+def _keys(written: bytearray) -> frozenset[str]:
+    """The keys of an object in JSON; none where that is something else."""
+    try:
+        value = from_json(written.translate(PLAIN).decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(value) if isinstance(value, dict) else frozenset()
 
 
 def _shown(words: Phrase) -> str:

@@ -48,11 +48,13 @@ class Channels:
         while True:
             seen = bytes(tape.data[tape.look : tape.look + MAX_HEADER + len(self._ending)].translate(PLAIN))
             text, found, _ = seen.partition(self._ending)
-            if _NO_HEADER.search(text) or len(text) > MAX_HEADER:
+            if _NO_HEADER.search(text):
                 return None
             if found:
                 tape.look += len(text) + len(self._ending)
                 return self._read(text)
+            if len(seen) == MAX_HEADER + len(self._ending):
+                return None
             if tape.final:
                 tape.starved = True
                 return None

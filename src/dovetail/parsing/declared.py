@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,13 +17,18 @@ _STRING = frozenset(("string",))
 # The names of types that people write for those of JSON Schema, and what they mean.
 _ALIASES = {"integer": "number", "int": "number", "float": "number", "double": "number", "long": "number"}
 _ALIASES |= {"bool": "boolean", "dict": "object", "map": "object", "list": "array", "tuple": "array"}
-_ALIASES |= {"str": "string", "text": "string", "none": "null"}
+_ALIASES |= {"str": "string", "text": "string", "varchar": "string", "char": "string", "none": "null"}
 _ALIASES |= {kind: kind for kind in KINDS}
 _COMPOSITE = frozenset(("object", "array"))
 _BRACKETS = ("{", "[")
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _TELLING = frozenset(("type", "enum", "const", "properties", "items", "prefixItems", "additionalProperties"))
 _MAX_NODES = 200  # that are looked at for one argument
+
+# What a model writes is no program whose author wants to hear of odd escapes; the filter holds for this name only.
+_SOURCE = "<arguments of a call>"
+warnings.filterwarnings("ignore", category=SyntaxWarning, module=re.escape(_SOURCE))
+warnings.filterwarnings("ignore", category=DeprecationWarning, module=re.escape(_SOURCE))
 
 _ZEROS = re.compile(r"([+-]?)0*+([0-9].*)", re.DOTALL)
 WORDS = {"True": "true", "False": "false", "None": "null", "TRUE": "true", "FALSE": "false", "NULL": "null"}
@@ -190,7 +196,7 @@ class _JsonWords(ast.NodeTransformer):
 def _evaluated(text: str) -> tuple[Any, bool]:
     """The value of a Python literal that JSON could carry."""
     try:
-        value = ast.literal_eval(_JsonWords().visit(ast.parse(text.lstrip(" \t"), mode="eval")))
+        value = ast.literal_eval(_JsonWords().visit(ast.parse(text.lstrip(" \t"), _SOURCE, mode="eval")))
         to_json(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None, False

@@ -106,6 +106,7 @@ class Plan:
         self.content_ends = tuple(_words(end) for end in self.content.ends if end.strip())
         self.content_pads = tuple(begin[len(begin.rstrip()) :] for begin in begins)  # white space behind each
         self.between = _words(turn.between)
+        self.between_without_role = _words(turn.between[: turn.between.rfind(">") + 1])
         self.closing = _words(turn.closing)
         self.turn_ends = tuple(_ends_of(turn))
         self.ends_of_turn = TurnEnds(words[0] for words in self.turn_ends)
@@ -131,14 +132,18 @@ class Plan:
         self.tools: Mapping[str, Any] | None = None
         self.inline_reasoning = False
         self.json_answer = False
+        self.calls_are_text = False
         self._declared: dict[str, Declared] = {}
 
-    def for_request(self, tools: Mapping[str, Any] | None, inline_reasoning: bool, json_answer: bool) -> Plan:
+    def for_request(
+        self, tools: Mapping[str, Any] | None, inline_reasoning: bool, json_answer: bool, calls_are_text: bool = False
+    ) -> Plan:
         """The same markers for one request."""
         made = copy(self)
         made.tools = tools
         made.inline_reasoning = inline_reasoning
         made.json_answer = json_answer
+        made.calls_are_text = calls_are_text
         made._declared = {}
         return made
 
@@ -150,7 +155,7 @@ class Plan:
         stray_ends = () if self.content.optional else self.content_ends
         blocks = (*self.reasoning_starts, *self.reasoning_ends, *self.content_begins, *stray_ends)
         if self.channels:
-            blocks += ((self.channels.start,),)
+            blocks += ((self.channels.start,), self.between_without_role)
         rest = (*blocks, self.between, self.closing)
         found += [("", words[0]) for words in rest if words]
         return found + [(_lead(layout.turn.end), words[0]) for words in self.turn_ends]

@@ -84,7 +84,9 @@ class Reader:
         if not (yield from begins_call(self.teller, plan)):
             return None
         self.tape.look = self.tape.at
-        return self._presumed() and self.tape.after_space() < self.tape.at + offset
+        # A call that could not end reasoning would be lost there.
+        can_end = self.plan.reasoning_stops.find.match(self.tape.data, self.tape.at + offset) is not None
+        return self._presumed() and can_end and self.tape.after_space() < self.tape.at + offset
 
     def _presumed(self) -> bool:
         """Whether output that does not tell is reasoning."""
@@ -190,6 +192,10 @@ class Reader:
                 self._over = words in plan.turn_ends
                 self.teller.markup()
                 return True
+        if plan.channels and (yield from self._header_follows(offset, plan.channels)):
+            self.teller.diagnose("header", "the role is missing in this header")
+            self.teller.markup()
+            return True
         if (yield from self._any_at(offset, plan.reasoning_ends)):
             if plan.reasoning and not plan.reasoning.bare_end:
                 self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
@@ -201,6 +207,15 @@ class Reader:
             self.teller.markup()
             return True
         return False
+
+    def _header_follows(self, offset: int, channels: Channels) -> Steps[bool]:
+        """Look at the beginning of a header whose role is missing, so that its channel comes next."""
+        if not (yield from self._at(offset, self.plan.between_without_role)):
+            return False
+        size = self.tape.look - self.tape.at
+        found = yield from phrase(self.tape, (channels.start,))
+        self.tape.look = self.tape.at + size
+        return found
 
     def _half_header(self, offset: int) -> Steps[bool]:
         """The header of a block that the output ends in."""
@@ -219,15 +234,22 @@ class Reader:
     def _half_call(self, offset: int) -> Steps[bool]:
         """A call of which nothing but its beginning has come before the output ended."""
         tape = self.tape
+        if self.plan.calls_are_text or not (yield from self._ends_in_a_call(offset)):
+            return False
+        self.teller.diagnose("cut_off", "the output ends before the name of the call does")
+        tape.look = len(tape.data)
+        self.teller.markup()
+        return True
+
+    def _ends_in_a_call(self, offset: int) -> Steps[bool]:
+        """Whether the output ends before the head of a call that begins here does."""
+        tape = self.tape
         if not tape.final:
             return False
         for way in self.plan.ways:
             tape.starved = False
             tape.look = tape.at + offset
             if way.trigger and (yield from phrase(tape, way.trigger)) and (yield from self._runs_out(offset)):
-                self.teller.diagnose("cut_off", "the output ends before the name of the call does")
-                tape.look = len(tape.data)
-                self.teller.markup()
                 return True
         return False
 
@@ -245,7 +267,8 @@ class Reader:
         start, end = self.tape.base + self.tape.at + offset, self.tape.base + self.tape.look
         match header.kind:
             case "call":
-                if not (yield from call_to(self.teller, self.plan, self.plan.ways[header.way], header.name)):
+                way = self.plan.ways[header.way]
+                if self.plan.calls_are_text or not (yield from call_to(self.teller, self.plan, way, header.name)):
                     return False
             case "reasoning":
                 self._reasoning_markup()
@@ -270,6 +293,8 @@ class Reader:
         return False
 
     def _calls(self, offset: int) -> Steps[bool]:
+        if self.plan.calls_are_text:
+            return False
         for way in self.plan.ways:
             self.tape.look = self.tape.at + offset
             if (yield from calls(self.teller, self.plan, way)):
@@ -346,7 +371,11 @@ class Reader:
         here = self.tape.base + self.tape.at + offset
         reasoning = self.plan.reasoning
         assert reasoning is not None
-        if (yield from self._next_block(offset)):
+        if self.plan.calls_are_text and (yield from self._call_as_text(offset, reasoning.ends_at_calls)):
+            self.tape.look = self.tape.at + offset
+            self.teller.enter("")
+            self.teller.markup()
+        elif (yield from self._next_block(offset)):
             self.teller.enter("")
             self.tape.look = self.tape.at
         elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)) or (
@@ -365,12 +394,18 @@ class Reader:
 
     def _calls_too_early(self, offset: int, at_once: bool) -> Steps[bool]:
         """Tell calls inside a block that is open, unless the block is closed later: then they are its text."""
+        return (yield from self._call_ends_block(offset, at_once)) and (yield from self._calls(offset))
+
+    def _call_ends_block(self, offset: int, at_once: bool) -> Steps[bool]:
+        """Whether a call comes next that ends the open block."""
         self.tape.look = self.tape.at + offset
         if not (yield from begins_call(self.teller, self.plan)):
             return False
-        if not at_once and (yield from self._is_closed_later(offset)):
-            return False
-        return (yield from self._calls(offset))
+        return at_once or not (yield from self._is_closed_later(offset))
+
+    def _call_as_text(self, offset: int, at_once: bool) -> Steps[bool]:
+        """Whether a call, or half of one, ends the open block, though calls are the text of the content."""
+        return (yield from self._call_ends_block(offset, at_once)) or (yield from self._ends_in_a_call(offset))
 
     def _is_closed_later(self, offset: int) -> Steps[bool]:
         """Whether the end of the open block comes before the end of the turn."""

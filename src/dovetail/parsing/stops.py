@@ -34,9 +34,8 @@ class Stops:
         self._window = max(map(len, starts), default=1) - 1
         prefixes = {start[:i] for start in starts for i in range(1, len(start))}
         self._tail = re.compile(b"(?:" + _any(prefixes, spell) + rb")\Z")
-        firsts = "".join(sorted({start.decode("utf-8", "replace")[0] for start in starts}))
-        # A chunk of text without any of these characters holds no part of a marker.
-        self.quick = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
+        # A chunk of text in which this finds nothing holds no part of a marker.
+        self.quick = re.compile(_beginnings({start.decode("utf-8", "replace")[:2] for start in starts}))
 
     def held(self, data: bytearray, start: int) -> int:
         """Where the start of a marker may stand at the end of `data`, or its length."""
@@ -85,6 +84,19 @@ def marker_size(found: re.Match[bytes]) -> int:
     """How long a marker is without the space before it."""
     assert found.lastindex is not None
     return found.end() - found.start(found.lastindex)
+
+
+def _beginnings(pairs: set[str]) -> str:
+    """A pattern for the first two characters of a marker, or for the first one at the end."""
+    seconds: dict[str, set[str]] = {}
+    for pair in pairs:
+        seconds.setdefault(pair[0], set()).add(pair[1:])
+    alone = [first for first, behind in seconds.items() if "" in behind]
+    ways = [f"[{re.escape(''.join(sorted(alone)))}]"] if alone else []
+    for first, behind in sorted(seconds.items()):
+        if first not in alone:
+            ways.append(f"{re.escape(first)}(?:[{re.escape(''.join(sorted(behind)))}]|\\Z)")
+    return "|".join(ways) or "(?!)"
 
 
 def _any(words: Iterable[bytes], spell: Callable[[bytes], bytes] = re.escape) -> bytes:

@@ -21,6 +21,7 @@ from dovetail.parsing.tokens import Tokens, as_text
 
 Level = Literal["text", "token"]
 Chunk = str | bytes | bytearray | Sequence[int]
+_BYTES = (bytes, bytearray)  # a union would be made anew for each token
 
 
 class StreamParser:
@@ -36,6 +37,7 @@ class StreamParser:
         "_reader",
         "_reading",
         "_special",
+        "_take",
         "_tape",
         "_teller",
         "_tokens",
@@ -51,6 +53,7 @@ class StreamParser:
         prompt: str | None = None,
         in_reasoning: bool | None = None,
         inline_reasoning: bool = False,
+        calls_are_text: bool = False,
         answer: Format | None = None,
         vocabulary: Vocabulary | None = None,
         level: Level = "text",
@@ -61,8 +64,9 @@ class StreamParser:
         self.initial_events: list[Event] = []  # what the prompt has already said, at offsets below 0
         self._special = _special_tokens(vocabulary, level)
         self._tokens = None if vocabulary is None else Tokens(vocabulary, frozenset(self._special))
+        self._take = self._tokens.take if self._tokens and matcher is None else None
         marks = plan(layout, tuple(self._special.values()), tools is not None)
-        task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat))
+        task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat), calls_are_text)
         self._tape = Tape(marks.ends_of_turn)
         self._teller = Teller(self._tape)
         said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
@@ -85,7 +89,9 @@ class StreamParser:
                 return teller.straight(chunk)
             self._tape.data += chunk.encode("utf-8", "replace")
         else:
-            data, text = self._taken(chunk)
+            # Engines ask for each token: those that no matcher looks at are taken without a detour.
+            take = None if isinstance(chunk, _BYTES) else self._take
+            data, text = self._taken(chunk) if take is None else take(chunk)
             if text and teller.passes is not None and teller.passes(text) is None:
                 return teller.straight(text)
             self._tape.data += data
@@ -162,7 +168,7 @@ class StreamParser:
 
     def _taken(self, chunk: bytes | bytearray | Sequence[int]) -> tuple[bytes, str]:
         """A chunk as it stands on the tape, and as text where it may pass without a look."""
-        if isinstance(chunk, bytes | bytearray):
+        if isinstance(chunk, _BYTES):
             data = bytes(chunk)
             if self._matcher is not None:
                 self._check(data)
@@ -171,7 +177,7 @@ class StreamParser:
             raise InputError("token ids need a vocabulary", "", "pass vocabulary= to the parser, or feed text")
         if self._matcher is not None:
             self._check_tokens(chunk, self._matcher)
-        return self._tokens.chunk(chunk)
+        return self._tokens.take(chunk)
 
     def _check_tokens(self, chunk: Sequence[int], matcher: Matcher) -> None:
         assert self._tokens is not None

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from dovetail.layouts.styles import Layout, layout_of
 from dovetail.messages import to_json
-from dovetail.parsing import json_text
+from dovetail.parsing import json_arguments, json_text
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.signs import PLAIN, either
 from dovetail.parsing.stops import Stops, marker_size
@@ -28,6 +28,8 @@ _IN_QUOTES = {
     0x27: re.compile(rb"[^'\\]*+(?:\\.[^'\\]*+)*", re.DOTALL),
     0x22: re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*', re.DOTALL),
 }
+_WRAPPERS = frozenset(("arguments", "parameters", "properties"))  # keys under which models put all arguments
+_BRACE = 0x7B
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 _CDATA = b"<![CDATA["
@@ -39,7 +41,7 @@ Phrase = tuple[bytes, ...]
 class Tags:
     """The markup of one style, ready to be searched for."""
 
-    __slots__ = ("begin", "cdata", "head", "item", "item_head", "kinds", "layout", "pad", "python", "stops")
+    __slots__ = ("begin", "cdata", "head", "item", "item_head", "kinds", "layout", "orphan", "pad", "python", "stops")
 
     def __init__(self, layout: Layout, pad: str, cdata: bool) -> None:
         self.layout = layout
@@ -51,7 +53,12 @@ class Tags:
         middles = sorted({tuple(middle) for middle in layout.middle.values()}, key=lambda middle: -len(middle[0]))
         self.kinds = [_kinds_with(layout, middle) for middle in middles]
         choices = b"|".join(b"(" + _spaced(middle) + b")" for middle in middles)
-        key = rb"((?!/)[^\n]{0,512}?)" if layout.tail else rb"([^\n]{0,512}?)"
+        words = b" ".join(part.encode() for part in middles[0]).split()
+        # Where a key has an end of its own, one that stands before another member's begin has no value.
+        has_end = len(middles) == 1 < len(words)
+        letter = b"(?:(?!" + either(self.begin[0]) + rb")[^\n])" if has_end else rb"[^\n]"
+        key = b"(" + b"(?!/)" * bool(layout.tail) + letter + b"{0,512}?)"
+        self.orphan = re.compile(key + either(words[0])) if has_end else None
         self.head = re.compile(key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
         self.item_head = re.compile(rb"()\s*(?:" + choices + b")")
         self.stops = Stops([(pad, layout.stop.encode())], either)
@@ -121,9 +128,13 @@ class _Reader:
         keys: set[str] = set()
         while not (yield from self._at_end(ends)):
             head = yield from self._head(self.tags.begin, self.tags.head)
+            if head is None and self.tags.orphan and (yield from self._orphan(self.tags.orphan, ends)):
+                continue
             if head is None:
                 return self._no_member(before)
             key, kinds = head
+            if not (depth or keys) and (yield from self._wraps(key, declared)):
+                return (yield from self._unwrapped(declared))
             keys.add(key)
             teller.json(f"{before}{to_json(key)}: ")
             before = ", "
@@ -133,6 +144,47 @@ class _Reader:
         tape.look = tape.at
         teller.json("{}" if before == "{" else "}")
         return True
+
+    def _orphan(self, pattern: re.Pattern[bytes], ends: tuple[Phrase, ...]) -> Steps[bool]:
+        """Leave out a key without a value, behind which the next member or one of the ends comes."""
+        tape = self.tape
+        tape.look = tape.at
+        if not (yield from phrase(tape, self.tags.begin)):
+            return False
+        found = pattern.match(tape.data, tape.look)  # as much as a head may take has come already
+        if found is None:
+            return False
+        tape.look = found.end()
+        size = tape.look - tape.at
+        is_orphan = (yield from one_of(tape, (self.tags.begin, *ends))) >= 0
+        tape.look = tape.at + size
+        if is_orphan:
+            self.teller.diagnose("parameter", f"{self.tags.key(found[1])!r} has no value")
+            self.teller.markup()
+        return is_orphan
+
+    def _wraps(self, key: str, declared: Declared) -> Steps[bool]:
+        """Whether an object that holds all of the arguments comes next, under a key that the tool does not have."""
+        if key not in _WRAPPERS or not declared.keys or key in declared.keys:
+            return False
+        tape = self.tape
+        offset = tape.look - tape.at
+        found = (yield from peek_behind_space(tape)) == _BRACE
+        tape.look = tape.at + offset
+        return found
+
+    def _unwrapped(self, declared: Declared) -> Steps[bool]:
+        """The arguments as an object, and the end of the value that it is."""
+        teller, tape = self.teller, self.tape
+        teller.diagnose("style", "the arguments are one object, not marked up")
+        yield from peek_behind_space(tape)
+        teller.markup()
+        ends = json_text.ends((*self.tags.stops.markers, *self.after[:1]))
+        closed = yield from json_arguments.arguments(teller, declared, ends)
+        if (yield from phrase(tape, self.tags.stops.markers[:1])):
+            teller.markup()
+        tape.look = tape.at
+        return closed
 
     def _at_end(self, ends: tuple[Phrase, ...]) -> Steps[bool]:
         self.tape.starved = False
