@@ -36,7 +36,7 @@ Pieces = tuple[str | Field, ...]
 # and indentation. A single blank between words is text.
 _GAP = re.compile(r"\A\s+|\s+\Z|\s*\n\s*|(?<=[>\]}|｜])\s+(?=[<\[{|])|[ \t]{2,}")
 _MARKER = re.compile(r"[<\[｜|]\S*[>\]｜|]")
-_SPACE = f.RegexFormat(pattern=r"[ \t\r\n]{0,16}")  # in place of a gap: models write less than indented files do
+_SPACE = f.RegexFormat(pattern=r"[ \t\r\n]{0,32}")  # in place of a gap: models write less than indented files do
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ class Tags:
         self.kinds = [_kinds_with(layout, middle) for middle in middles]
         choices = b"|".join(b"(" + _spaced(middle) + b")" for middle in middles)
         key = rb"((?!/)[^\n]{0,512}?)" if layout.tail else rb"([^\n]{0,512}?)"
-        self.head = re.compile(key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
+        lead = rb"\s*" if layout.begin[-1:].isspace() else b""
+        self.head = re.compile(lead + key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
         self.item_head = re.compile(rb"()\s*(?:" + choices + b")")
         self.stops = Stops([(pad, layout.stop.encode())], either)
 

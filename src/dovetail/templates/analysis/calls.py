@@ -161,7 +161,7 @@ class _Calls:
             found = find_arguments(self._turn, cores.parts, layout.end)
             if found is None:
                 return None
-            tagged = TaggedCall(found.parts, found.style, found.pad, found.after)
+            tagged = TaggedCall(found.parts, found.style, found.pad, found.after, cdata=found.cdata)
             call, begin, end = _call(tagged, layout.begin, found.rest)
         ids = self._ids(call, begin, cores.first_index)
         return self._assembled(call, begin, end, layout, ids)

@@ -136,7 +136,8 @@ class Prober:
     bos_token: str = ""
     eos_token: str = ""
     lenient: bool = False
-    takes_tools: bool = True  # some templates fail on tools; then nothing is offered
+    takes_tools: bool = True  # some templates fail on tools
+    no_tools: Any = None  # what is then offered: nothing, or a list without any where a template goes over it
     view: View = PLAIN_VIEW
     refusals: dict[str, str] = field(default_factory=dict)  # what Transformers refuses, and why
     _spent_s: float = 0.0
@@ -146,7 +147,7 @@ class Prober:
 
     def render(self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
-        tools = tools if self.takes_tools else None
+        tools = tools if self.takes_tools else self.no_tools
         messages = list(map(_in_parts, messages)) if self.view.parts else messages
         settings = (*settings, ("documents", [])) if self.view.documents else settings
         key = json.dumps([messages, tools, prompt, list(settings)])
@@ -162,7 +163,7 @@ class Prober:
     def refusal(self, messages: list[Wire]) -> str:
         """Why Transformers refuses a conversation, or nothing where it takes it."""
         self.render(messages)
-        return self.refusals.get(json.dumps([messages, TOOLS if self.takes_tools else None, False, []]), "")
+        return self.refusals.get(json.dumps([messages, TOOLS if self.takes_tools else self.no_tools, False, []]), "")
 
     def _render(self, key: str, messages: list[Wire], tools: Any, prompt: bool, settings: Wire) -> str | None:
         if self._strict is None:
