@@ -202,7 +202,8 @@ def test_strings_may_stand_between_the_markers_of_character_data() -> None:
 
 # A last turn goes on behind what the prompt has written, and turns of history have nothing of that.
 PREFILLED = (
-    "{% for m in messages %}{% if m.role == 'assistant' and loop.last %}<|assistant|>\n<think>\n{{ m.content }}<|end|>\n"
+    "{% for m in messages %}{% if m.role == 'assistant' and loop.last %}<|assistant|>\n<think>\n{{ m.content }}"
+    "<|end|>\n"
     "{% else %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
 )
@@ -235,3 +236,13 @@ def test_a_turn_in_which_the_end_of_the_sequence_stands_is_not_generated_to_its_
     )
     assert "failed" == dt.check(source, "", "</s>")["constraint"].status
     assert "stop at <|end|> too" in dt.check(CDATA + "{{ '' and eos_token }}", "", "</s>")["constraint"].detail
+
+
+def test_calls_that_are_written_as_they_come_are_allowed_in_the_orders_of_clients() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}<calls>{{ m.tool_calls | tojson }}"
+        "</calls>{% endif %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    made = dt.analyze(source).format(TOOLS, "required").format
+    for head in ('"id": "a1", "type": "function"', '"type": "function", "id": "a1"'):
+        assert dt.accepts(made, f'<calls>[{{{head}, "function": {{"name": "look", "arguments": {{}}}}}}]</calls>')

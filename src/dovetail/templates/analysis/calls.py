@@ -58,6 +58,7 @@ class FoundCalls:
     first_id: int
     indented: bool  # the arguments are JSON over several lines
     block: tuple[str, str]  # the markers around content that calls follow, where other content has none
+    reordered: CallLayout | None  # the call as other clients pass it, where its fields are written as they come
     evidence: tuple[str, str, str]  # what was varied, and the two renders
 
     def notes(self) -> list[str]:
@@ -226,6 +227,7 @@ class _Calls:
             first_id=ids.first,
             indented=self._indented(),
             block=self.block,
+            reordered=self._reordered(call),
             evidence=("one call or two", self.one, self.two or self.one),
         )
 
@@ -243,6 +245,22 @@ class _Calls:
             return _Ids(position, r"\d{1,18}", _id_template(call, call_begin), first)
         short = self.prober.turn(assistant(calls=(replace(FIRST, id="q"),), shape=self.shape))
         return _Ids(position, _ID_PATTERN if short else _SHORT_PATTERN)
+
+    def _reordered(self, call: CallLayout) -> JsonCall | None:
+        """The call with its type before its id, where the template writes whatever order it is passed."""
+        fields = list(call.fields) if isinstance(call, JsonCall) else []
+        place = next((at for at, (_, value) in enumerate(fields[1:], 1) if fields[at - 1][1] is ID), 0)
+        if not isinstance(call, JsonCall) or not place or not isinstance(fields[place][1], str):
+            return None
+        message = assistant(calls=(FIRST,), shape=self.shape)
+        message["tool_calls"] = [{"type": wire["type"], **wire} for wire in message["tool_calls"]]
+        turn = self.prober.turn(message) or ""
+        fields[place - 1 : place + 1] = reversed(fields[place - 1 : place + 1])
+        return (
+            replace(call, fields=tuple(fields))
+            if 0 <= turn.find(f'"{fields[place - 1][0]}"') < turn.find(IDS[0])
+            else None
+        )
 
     def _indented(self) -> bool:
         found = find_spelling(self.one, dict(FIRST.arguments))

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from dovetail.errors import LimitError, TemplateError
-from dovetail.templates.analysis.diff import shared_end
+from dovetail.templates.analysis.diff import shared_end, user_header
 from dovetail.templates.render import ChatTemplate
 
 Wire = dict[str, Any]
@@ -195,4 +195,4 @@ class Prober:
         text = self.render([user(), message, user(OTHER_USER)], tools, False, settings) or ""
         before, _, behind = text.partition(USER)
         turn, found, _ = behind.partition(OTHER_USER)
-        return turn[: len(turn) - len(shared_end(before, turn))] if found else None
+        return turn[: len(turn) - len(user_header(shared_end(before, turn)))] if found else None
