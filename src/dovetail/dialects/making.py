@@ -91,7 +91,11 @@ class _Maker:
             return self._channels()
         parts = [self._reasoning(), self._body(), *self._literal(self.dialect.turn.closing)]
         whole = _sequence([part for part in parts if part is not None])
-        return _behind(whole, self.dialect.turn.opened) if self.dialect.turn.opened else whole
+        if not self.dialect.turn.opened:
+            return whole
+        behind = _behind(whole, self.dialect.turn.opened)
+        # Not every prompt opens the block, and some models open it again.
+        return _either([behind, whole]) if self.dialect.optional_space else behind
 
     def _reasoning(self) -> f.Format | None:
         block, mode = self.dialect.reasoning, self.request.reasoning

@@ -106,6 +106,7 @@ class Plan:
         self.content_ends = tuple(_words(end) for end in self.content.ends if end.strip())
         self.content_pads = tuple(begin[len(begin.rstrip()) :] for begin in begins)  # white space behind each
         self.between = _words(turn.between)
+        self.opened = _words(turn.opened)
         self.closing = _words(turn.closing)
         self.turn_ends = tuple(_ends_of(turn))
         self.ends_of_turn = TurnEnds(words[0] for words in self.turn_ends)

@@ -94,6 +94,7 @@ def _views(facts: Source) -> Iterator[View]:
     yield PLAIN_VIEW
     yield View(whole_header=True)
     yield View(later=True)
+    yield View(block_marker=True)
     yield View(prompt_header=True)
     if "documents" in facts.names:
         yield View(documents=True)

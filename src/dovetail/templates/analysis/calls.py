@@ -180,7 +180,9 @@ class _Calls:
             section = shared_end(opened, behind).lstrip()
             spacing = behind[: len(behind) - len(section)]
         lead = opened[: len(opened) - len(section)]
-        return _Opening(section, _trailing(lead), _trailing(spacing), self._carries_content(both))
+        header = self.frame.start.strip()
+        spacing = spacing if header and header in spacing else _trailing(spacing)
+        return _Opening(section, _trailing(lead), spacing, self._carries_content(both))
 
     def _without_blocks(self, opened: str) -> str:
         """What opens the calls, without empty blocks of reasoning and content before it."""
@@ -203,7 +205,7 @@ class _Calls:
         # What stands behind calls without a section, and is not how other turns end, ends turns with calls.
         other_end = end if not section.strip() and markers(end) else ""
         header = self.frame.start.strip()
-        if header and header in separator:
+        if header and header in separator and self.reasoning.between:
             joint, separator = separator.partition(header)[0], ""
         return FoundCalls(
             call=call,

@@ -146,6 +146,8 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
     prompts = {setting: turns[setting].removeprefix(user_ends[setting]) for setting in settings}
     bodies = _bodies(prober, shape, user_ends)
     start = _start(prober, [text for text in prompts.values() if text], bodies)
+    if prober.view.block_marker and len(markers(start)) > 1 and start.endswith(markers(start)[-1]):
+        start = start.removesuffix(markers(start)[-1])
     if not start.strip() and not any(text.strip() for text in prompts.values()):
         user_ends, start = _split_header(user_ends)
     in_prompts = any(text.startswith(start) for text in prompts.values())  # or else it is behind what prompts write

@@ -64,6 +64,7 @@ class View:
     documents: bool = False  # an empty list of documents is passed
     whole_header: bool = False  # what all turns begin with is their header, also beyond that of the user's turn
     prompt_header: bool = False  # all that the prompt writes is the header, also what history leaves out
+    block_marker: bool = False  # the last marker of the header begins each block of the turn
 
 
 PLAIN_VIEW = View()

@@ -170,9 +170,11 @@ class Verifier:
         return self.frame.body(turn, settings) if turn is not None and _carried(turn, probe) else None
 
     def _header_in(self, body: str) -> bool:
+        """Whether a second turn begins in a body, and not another block of the same one."""
         turn = self.dialect.turn
         start = turn.start.strip()
-        return bool(start) and start in body and start != turn.end.strip() and not turn.between
+        joined = any(start in way.separator + way.spacing for way in self.dialect.calls) or bool(turn.between)
+        return bool(start) and start in body and start != turn.end.strip() and not joined
 
     def _without_end(self, body: str, probe: Probe) -> str:
         turn = self.dialect.turn
