@@ -36,7 +36,7 @@ Pieces = tuple[str | Field, ...]
 # and indentation. A single blank between words is text.
 _GAP = re.compile(r"\A\s+|\s+\Z|\s*\n\s*|(?<=[>\]}|｜])\s+(?=[<\[{|])|[ \t]{2,}")
 _MARKER = re.compile(r"[<\[｜|]\S*[>\]｜|]")
-_SPACE = f.RegexFormat(pattern=r"[ \t\r\n]{0,16}")  # in place of a gap: models write less than indented files do
+_SPACE = f.RegexFormat(pattern=r"[ \t\r\n]{0,32}")  # in place of a gap: models write less than indented files do
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,11 @@ class _Maker:
             return self._channels()
         parts = [self._reasoning(), self._body(), *self._literal(self.dialect.turn.closing)]
         whole = _sequence([part for part in parts if part is not None])
-        return _behind(whole, self.dialect.turn.opened) if self.dialect.turn.opened else whole
+        if not self.dialect.turn.opened:
+            return whole
+        behind = _behind(whole, self.dialect.turn.opened)
+        # Not every prompt opens the block, and some models open it again.
+        return _either([behind, whole]) if self.dialect.optional_space else behind
 
     def _reasoning(self) -> f.Format | None:
         block, mode = self.dialect.reasoning, self.request.reasoning
@@ -153,7 +157,7 @@ class _Maker:
     def _content_block(self, content: Content, answer: f.Format | None, opened: bool = False) -> f.Format:
         ways = []
         for begin in content.begins[:1] if opened else content.begins:
-            opener = [] if opened else self._beside_answer(begin)
+            opener = [] if opened else self._marker(begin) if self.answer is None else self._exactly(begin)
             ways.append(_sequence([*opener, self._inside(answer, content.ends)]))
         return _either(ways)
 
@@ -188,7 +192,8 @@ class _Maker:
             before.append(_sequence([*self._literal(reasoning.start), inside]))
         blocks = self._call_blocks(one=not self._several())
         calls = [
-            self._run(block) if way.runs else self._block(block) for way, block in zip(self.ways, blocks, strict=True)
+            _sequence([*self._space(), self._run(block) if way.runs else self._block(block)])
+            for way, block in zip(self.ways, blocks, strict=True)
         ]
         last = list(calls)
         if self.request.choice == "auto":
@@ -216,11 +221,11 @@ class _Maker:
             if self._several() and block.separator is not None:
                 gap = _optional(self._literal(block.separator))
                 one = _sequence([one, f.StarFormat(content=_sequence([*gap, one]))])
-            ways.append(_sequence([*self._lead(block), one, *self._trail()]))
+            ways.append(_sequence([*self._lead(block), one, *self._space()]))
         return _either(ways)
 
-    def _trail(self) -> list[f.Format]:
-        """White space behind the last call, where no text may follow."""
+    def _space(self) -> list[f.Format]:
+        """White space beside a block where no text stands, if the dialect has it so."""
         return [_SPACE] if self.dialect.optional_space else []
 
     def _calls_in_text(self, at_least_one: bool) -> f.Format:
@@ -451,12 +456,14 @@ def _object(call: JsonCall) -> Pieces:
     fields, inside = call.fields, call.inside
     begin, comma, colon, end = call.spelling
     inner = [(key, value) for key, value in fields if value in (NAME, ARGUMENTS)]
+    inner_begin, inner_comma, inner_end = _indented(begin, comma, end) if inside else (begin, comma, end)
     pieces: list[str | Field] = []
     text = begin
     for index, (key, value) in enumerate(fields):
-        text += comma if index else ""
+        if index:
+            text += inner_comma if (key, value) in inner[1:] else comma
         if inside and (key, value) == inner[0]:
-            text += f'"{inside}"{colon}{begin}'
+            text += f'"{inside}"{colon}{inner_begin}'
         text += f'"{key}"{colon}'
         if isinstance(value, str):
             text += json.dumps(value)
@@ -467,8 +474,16 @@ def _object(call: JsonCall) -> Pieces:
             pieces += [text + '"', value]
             text = '"'
         if inside and (key, value) == inner[-1]:
-            text += end
+            text += inner_end
     return (*pieces, text + end)
+
+
+def _indented(begin: str, comma: str, end: str) -> tuple[str, str, str]:
+    """The spelling of an object inside of another one: over several lines it stands further to the right."""
+    step = len(begin.rpartition("\n")[2]) - len(end.rpartition("\n")[2].rstrip("}"))
+    if "\n" not in begin or "\n" not in end:
+        return begin, comma, end
+    return begin + " " * step, comma + " " * step, end[:-1] + " " * step + end[-1:]
 
 
 def _split(pieces: Pieces) -> tuple[str, Pieces, str]:

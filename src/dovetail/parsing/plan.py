@@ -107,6 +107,7 @@ class Plan:
         self.content_pads = tuple(begin[len(begin.rstrip()) :] for begin in begins)  # white space behind each
         self.between = _words(turn.between)
         self.between_without_role = _words(turn.between[: turn.between.rfind(">") + 1])
+        self.opened = _words(turn.opened)
         self.closing = _words(turn.closing)
         self.turn_ends = tuple(_ends_of(turn))
         self.ends_of_turn = TurnEnds(words[0] for words in self.turn_ends)

@@ -38,6 +38,8 @@ class Reader:
             self.in_reasoning = in_reasoning = yield from self._starts_inside()
         if in_reasoning:
             yield from self._reasoning()
+        elif self.plan.opened:
+            yield from self._opened_again()
         blank = True
         while not self._over:
             size = (yield from self._behind_space()) if blank else -1
@@ -47,6 +49,14 @@ class Reader:
                 return
             blank = yield from self._block(size)
         yield from self._rest()
+
+    def _opened_again(self) -> Steps[None]:
+        """Tell what the prompt has written of the first block, where the model writes it again."""
+        tape, opened = self.tape, self.plan.opened
+        again = yield from phrase(tape, (*opened, *opened))
+        tape.look = tape.at
+        if again and (yield from phrase(tape, opened)):
+            self.teller.markup()
 
     def _starts_inside(self) -> Steps[bool]:
         """Whether the output begins inside a block of reasoning that the prompt has opened.

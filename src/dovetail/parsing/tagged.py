@@ -59,7 +59,8 @@ class Tags:
         letter = b"(?:(?!" + either(self.begin[0]) + rb")[^\n])" if has_end else rb"[^\n]"
         key = b"(" + b"(?!/)" * bool(layout.tail) + letter + b"{0,512}?)"
         self.orphan = re.compile(key + either(words[0])) if has_end else None
-        self.head = re.compile(key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
+        lead = rb"\s*" if layout.begin[-1:].isspace() else b""
+        self.head = re.compile(lead + key + either(layout.after_key.encode()) + rb"\s*(?:" + choices + b")")
         self.item_head = re.compile(rb"()\s*(?:" + choices + b")")
         self.stops = Stops([(pad, layout.stop.encode())], either)
 

@@ -158,3 +158,91 @@ def test_calls_that_would_be_misread_are_refused_with_the_reason() -> None:
     assert () == analysis.dialect.calls
     assert any("misread" in note for note in analysis.notes)
     assert "failed" == dt.check(source)["call"].status
+
+
+def test_indentation_that_stands_before_a_turn_is_no_header() -> None:
+    indented = (
+        "{% for m in messages %}{% if m.role == 'user' %}<|user|>{{ m.content }}<|assistant|>\n{% else %}          \n"
+        "                      {{ m.content }}{% for c in m.tool_calls or [] %}\n        <do>"
+        "{{ c.function.name }}|{{ c.function.arguments | tojson }}</do>{% endfor %}<|end|>{% endif %}{% endfor %}\n\n"
+    )
+    dialect = dt.analyze(indented)
+    assert "<|assistant|>" == dialect.turn.start
+    made = dialect.format(TOOLS, "required").format
+    assert dt.accepts(made, " " * 30 + "<do>look|{}</do>")
+
+
+def test_a_variable_may_have_any_name() -> None:
+    assert "<|im_end|>" == dt.analyze("{{ self.NAME }}" + CHATML).turn.end
+
+
+def test_a_template_that_goes_over_tools_of_its_own_is_given_none_of_them() -> None:
+    analysis = analyse_template("{% for t in tools %}{{ t.definitions.items() }}{% endfor %}" + CHATML)
+    assert "<|im_start|>assistant\n" == analysis.dialect.turn.start
+
+
+CDATA = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}<do {{ c.function.name }}>"
+    "{% for k, v in c.function.arguments.items() %}<arg {{ k }}>{% if v is string and '<' in v or '\n' in v %}"
+    "<![CDATA[{{ v }}]]>{% else %}{{ v if v is string else v | tojson }}{% endif %}</arg>{% endfor %}</do>"
+    "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+def test_strings_may_stand_between_the_markers_of_character_data() -> None:
+    dialect = dt.analyze(CDATA)
+    tools = [{"type": "function", "function": {"name": "f", "parameters": PARAMETERS}}]
+    output = "<do f><arg a><![CDATA[if x < 1:\n    y]]></arg></do>"
+    assert [{"a": "if x < 1:\n    y"}] == [call.value for call in dialect.parse(output, tools).tool_calls]
+    assert dt.accepts(dialect.format(tools, "required").format, output)
+
+
+# A last turn goes on behind what the prompt has written, and turns of history have nothing of that.
+PREFILLED = (
+    "{% for m in messages %}{% if m.role == 'assistant' and loop.last %}<|assistant|>\n<think>\n{{ m.content }}"
+    "<|end|>\n"
+    "{% else %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+)
+
+
+def test_a_block_that_is_named_for_thoughts_is_not_taken_for_content() -> None:
+    block = dt.analyze(PREFILLED).reasoning
+    assert block is not None
+    assert ("<think>", "</think>", "prompt") == (block.start, block.end, block.opened_by)
+
+
+def test_a_last_turn_that_is_written_into_opened_reasoning_fails() -> None:
+    found = dt.check(PREFILLED)["content"]
+    assert "failed" == found.status
+    assert found.detail.startswith("as the last turn")
+
+
+def test_what_stands_behind_a_conversation_and_tells_who_spoke_last_is_no_prompt() -> None:
+    asked = "[END]\nJudge the last message, which is of {{ messages[-1].role }}.<|im_end|>"
+    source = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}" + asked
+    assert dt.analyze(source).turn.start.startswith("assistant:")
+    assert "failed" == dt.check(source)["prompt"].status
+
+
+def test_a_turn_in_which_the_end_of_the_sequence_stands_is_not_generated_to_its_end() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}<do>"
+        "{{ c.function.name }}|{{ c.function.arguments | tojson }}{{ eos_token }}{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    assert "failed" == dt.check(source, "", "</s>")["constraint"].status
+    assert "stop at <|end|> too" in dt.check(CDATA + "{{ '' and eos_token }}", "", "</s>")["constraint"].detail
+
+
+def test_calls_that_are_written_as_they_come_are_allowed_in_the_orders_of_clients() -> None:
+    source = (
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}<calls>{{ m.tool_calls | tojson }}"
+        "</calls>{% endif %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    made = dt.analyze(source).format(TOOLS, "required").format
+    for head in ('"id": "a1", "type": "function"', '"type": "function", "id": "a1"'):
+        assert dt.accepts(made, f'<calls>[{{{head}, "function": {{"name": "look", "arguments": {{}}}}}}]</calls>')

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.templates.analysis.diff import ListLayout, list_layout, markers, segments, shared_end, shared_start
+from dovetail.templates.analysis.diff import (
+    ListLayout,
+    list_layout,
+    markers,
+    segments,
+    shared_end,
+    shared_start,
+    user_header,
+)
 
 SHARED = [
     # two texts, the start that they share, the end that they share
@@ -51,3 +59,17 @@ def test_markers_and_segments() -> None:
     text = "<|a|>word [B] ]<]m[>[<x y=\"1\"> {'a': [1]}"
     assert markers(text) == ["<|a|>", "[B]", "]<]m[>[", '<x y="1">']
     assert "".join(segments(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("<|im_end|>\n<|im_start|>user\n", "<|im_start|>user\n"),
+        ("<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n", "<|start_header_id|>user<|end_header_id|>\n\n"),
+        ("<|end|>\n<|user|>\n", "<|user|>\n"),
+        ("\n\nUSER: ", "USER: "),
+        ("</s>[INST] ", "</s>[INST] "),
+    ],
+)
+def test_the_header_of_a_user_begins_behind_the_end_of_the_turn_before(text: str, header: str) -> None:
+    assert header == user_header(text)

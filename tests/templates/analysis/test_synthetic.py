@@ -82,6 +82,11 @@ def check_call(made: Spec, call: JsonCall | KeyedCall | TaggedCall) -> None:
             assert (made.ids != "none" or made.named) == (ID in call.parts)
 
 
-@pytest.mark.parametrize("seed", range(60))
+# Nested JSON over several lines; a header that a sentinel touches; white space before content, and before calls in
+# blocks that begin like turns, where the header is torn.
+MENDED = (218, 229, 258, 100, 292, 246, 406, 217)
+
+
+@pytest.mark.parametrize("seed", [*range(60), *MENDED])
 def test_the_layout_of_a_synthetic_template_is_found(seed: int) -> None:
     check(spec(seed))

@@ -35,7 +35,7 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
     facts = read_source(source)
     best: Analysis | None = None
     for attempt in _attempts(facts, Prober(source, bos_token, eos_token)):
-        if best is None or attempt.faults < best.faults:
+        if best is None or _is_better(attempt, best):
             best = attempt
         if not best.faults:
             break
@@ -47,6 +47,12 @@ def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> A
         problem = f"nothing that the chat template renders is read back: {rows[0].problem}"
         raise TemplateError(problem, "", "write its dialect by hand, and register it")
     return _proved_by(_without_misread_calls(best))
+
+
+def _is_better(attempt: Analysis, best: Analysis) -> bool:
+    """Whether less is wrong; history, which may leave things out, has to show all that last turns do."""
+    shown, known = ({row.feature for row in analysis.verifications} for analysis in (attempt, best))
+    return attempt.faults < best.faults and (not attempt.view.later or best.view.later or known <= shown)
 
 
 def _proved_by(analysis: Analysis) -> Analysis:
@@ -73,8 +79,8 @@ def _attempts(facts: Source, first: Prober) -> Iterator[Analysis]:
     """The template as it is read in each view and with each shape of calls."""
     seen = False
     for view in _views(facts):
-        if seen and not (view.whole_header or view.prompt_header):
-            return  # other conversations are for templates that refuse the usual one
+        if seen and (view.parts or view.documents):
+            continue  # other content is for templates that refuse the usual one
         prober = first if view == PLAIN_VIEW else replace(first, view=view, refusals={}, _memo={})
         shapes: list[Shape | None] = [*call_shapes(prober)]
         for shape in shapes or [None]:
@@ -87,11 +93,12 @@ def _attempts(facts: Source, first: Prober) -> Iterator[Analysis]:
 def _views(facts: Source) -> Iterator[View]:
     yield PLAIN_VIEW
     yield View(whole_header=True)
+    yield View(later=True)
+    yield View(block_marker=True)
     yield View(prompt_header=True)
     if "documents" in facts.names:
         yield View(documents=True)
     yield View(parts=True)
-    yield View(later=True)
     yield View(parts=True, later=True)
 
 

@@ -38,6 +38,7 @@ class FoundArguments:
     style: Layout | Literals | Quoted
     pad: str = ""
     after: str = ""
+    cdata: bool = False  # strings that would be mistaken for markup stand between the markers of character data
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,12 @@ def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments | 
     if quote and layout.end == quote:
         return _literals(turn, parts[:place], layout, samples, quote)
     ends = layout.end.removeprefix(quote).partition(_KEY)[0].strip()
-    return _tagged(parts[:place], layout, middle, samples, quote) if ends and middle.strip() else None
+    told = layout.begin.strip() and middle.strip() and ends
+    if not told:
+        return None
+    found = _tagged(parts[:place], layout, middle, samples, quote)
+    markup = "<" + VALUES[0] + ">&\n"
+    return replace(found, cdata=f"<![CDATA[{markup}]]>" in turn(Call(NAMES[0], {KEYS[0]: markup})))
 
 
 def _quote(middle: str, number: str, end: str) -> str:

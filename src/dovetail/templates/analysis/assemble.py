@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from dovetail.dialects import Content, Dialect, Reasoning, ToolCalls, Turn
 from dovetail.dialects.making import call_pieces
@@ -22,7 +23,7 @@ def assemble(
     readable = calls is not None and (bool((calls.begin + calls.call_begin).strip()) or calls.format == "JSON_NATIVE")
     return Dialect(
         name,
-        (_tool_calls(calls, bool(reasoning.between)),) if calls and readable else (),
+        _tool_calls(calls, bool(reasoning.between)) if calls and readable else (),
         _reasoning(reasoning),
         _content(frame, reasoning, content, calls),
         _turn(frame, reasoning, content, calls),
@@ -93,7 +94,12 @@ def _opened(frame: Frame, reasoning: FoundReasoning) -> str:
     return "" if is_reasoning or not text.strip() else text
 
 
-def _tool_calls(found: FoundCalls, in_blocks: bool) -> ToolCalls:
+def _tool_calls(found: FoundCalls, in_blocks: bool) -> tuple[ToolCalls, ...]:
+    way = _way(found, in_blocks)
+    return (way, replace(way, call=found.reordered)) if found.reordered else (way,)
+
+
+def _way(found: FoundCalls, in_blocks: bool) -> ToolCalls:
     opener = found.begin or found.call_begin
     head = call_pieces(found.call)[0]
     trigger = re.sub(r"(?<=[>\])])\s*\[\s*\Z", "", opener.rstrip()) if opener.strip() else ""

@@ -58,6 +58,7 @@ class FoundCalls:
     first_id: int
     indented: bool  # the arguments are JSON over several lines
     block: tuple[str, str]  # the markers around content that calls follow, where other content has none
+    reordered: CallLayout | None  # the call as other clients pass it, where its fields are written as they come
     evidence: tuple[str, str, str]  # what was varied, and the two renders
 
     def notes(self) -> list[str]:
@@ -161,7 +162,7 @@ class _Calls:
             found = find_arguments(self._turn, cores.parts, layout.end)
             if found is None:
                 return None
-            tagged = TaggedCall(found.parts, found.style, found.pad, found.after)
+            tagged = TaggedCall(found.parts, found.style, found.pad, found.after, cdata=found.cdata)
             call, begin, end = _call(tagged, layout.begin, found.rest)
         ids = self._ids(call, begin, cores.first_index)
         return self._assembled(call, begin, end, layout, ids)
@@ -179,7 +180,9 @@ class _Calls:
             section = shared_end(opened, behind).lstrip()
             spacing = behind[: len(behind) - len(section)]
         lead = opened[: len(opened) - len(section)]
-        return _Opening(section, _trailing(lead), _trailing(spacing), self._carries_content(both))
+        header = self.frame.start.strip()
+        spacing = spacing if header and header in spacing else _trailing(spacing)
+        return _Opening(section, _trailing(lead), spacing, self._carries_content(both))
 
     def _without_blocks(self, opened: str) -> str:
         """What opens the calls, without empty blocks of reasoning and content before it."""
@@ -202,7 +205,7 @@ class _Calls:
         # What stands behind calls without a section, and is not how other turns end, ends turns with calls.
         other_end = end if not section.strip() and markers(end) else ""
         header = self.frame.start.strip()
-        if header and header in separator:
+        if header and header in separator and self.reasoning.between:
             joint, separator = separator.partition(header)[0], ""
         return FoundCalls(
             call=call,
@@ -226,6 +229,7 @@ class _Calls:
             first_id=ids.first,
             indented=self._indented(),
             block=self.block,
+            reordered=self._reordered(call),
             evidence=("one call or two", self.one, self.two or self.one),
         )
 
@@ -243,6 +247,22 @@ class _Calls:
             return _Ids(position, r"\d{1,18}", _id_template(call, call_begin), first)
         short = self.prober.turn(assistant(calls=(replace(FIRST, id="q"),), shape=self.shape))
         return _Ids(position, _ID_PATTERN if short else _SHORT_PATTERN)
+
+    def _reordered(self, call: CallLayout) -> JsonCall | None:
+        """The call with its type before its id, where the template writes whatever order it is passed."""
+        fields = list(call.fields) if isinstance(call, JsonCall) else []
+        place = next((at for at, (_, value) in enumerate(fields[1:], 1) if fields[at - 1][1] is ID), 0)
+        if not isinstance(call, JsonCall) or not place or not isinstance(fields[place][1], str):
+            return None
+        message = assistant(calls=(FIRST,), shape=self.shape)
+        message["tool_calls"] = [{"type": wire["type"], **wire} for wire in message["tool_calls"]]
+        turn = self.prober.turn(message) or ""
+        fields[place - 1 : place + 1] = reversed(fields[place - 1 : place + 1])
+        return (
+            replace(call, fields=tuple(fields))
+            if 0 <= turn.find(f'"{fields[place - 1][0]}"') < turn.find(IDS[0])
+            else None
+        )
 
     def _indented(self) -> bool:
         found = find_spelling(self.one, dict(FIRST.arguments))

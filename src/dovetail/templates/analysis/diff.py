@@ -8,7 +8,7 @@ from dataclasses import dataclass
 # Markers as models have them: in angle or square brackets of any kind, a name inside.
 _MARKER = re.compile(r"<[^<>\s][^<>\n]{0,80}>|\[/?[A-Za-z_][^\[\]{}\"'\n]{0,40}\]|\]<\][^<>\[\]\s]+\[>\[")
 _WORD = re.compile(r"[Zz]q\w*|(?:(?![Zz]q)\w)+")  # sentinels are no part of the words that they touch
-_SEGMENT = re.compile(_MARKER.pattern + r"|\s+|\w+|[^\w\s]")
+_SEGMENT = re.compile(rf"{_MARKER.pattern}|\s+|{_WORD.pattern}|[^\w\s]")
 
 
 def markers(text: str) -> list[str]:
@@ -67,6 +67,15 @@ def shared_end(*texts: str) -> str:
         if best == cut:
             return first[len(first) - cut :]
         cut = best
+
+
+def user_header(text: str) -> str:
+    """The header of a user's turn at the end of a text, without the end of the turn before it; the text if none is."""
+    word = text.lower().rfind("user")
+    openers = [found for found in _MARKER.finditer(text) if found.start() <= word]
+    if openers and not text[openers[-1].end() : word].strip():
+        return text[openers[-1].start() :]
+    return text[max(word, 0) :]
 
 
 def _floor(text: str, cut: int) -> int:

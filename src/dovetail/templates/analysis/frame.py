@@ -68,6 +68,7 @@ def call_shapes(prober: Prober) -> list[Shape]:
         prober.lenient = True
         if prober.turn(assistant(CONTENT)) is None:
             prober.lenient = prober.takes_tools = False
+            prober.no_tools = None if prober.turn(assistant(CONTENT)) is not None else []
     shapes = _rendered_shapes(prober)
     if not shapes and not prober.lenient:
         prober.lenient = True
@@ -135,6 +136,8 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
     settings = switches(prober, source)
     turns = {setting: prober.turn(None, prompt=True, settings=setting) or "" for setting in settings}
     appended = _appended(prompted, before, after) if user_only == prompted else ""
+    if not plain.startswith(prompted[: len(prompted) - len(appended)].rstrip()):
+        appended = ""  # it differs with the role that speaks last, and is no prompt
     if appended:
         user_ends = dict.fromkeys(settings, prompted[: -len(appended)])
         after = after[: -len(appended)]
@@ -143,7 +146,9 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
     prompts = {setting: turns[setting].removeprefix(user_ends[setting]) for setting in settings}
     bodies = _bodies(prober, shape, user_ends)
     start = _start(prober, [text for text in prompts.values() if text], bodies)
-    if not start.strip() and not any(prompts.values()):
+    if prober.view.block_marker and len(markers(start)) > 1 and start.endswith(markers(start)[-1]):
+        start = start.removesuffix(markers(start)[-1])
+    if not start.strip() and not any(text.strip() for text in prompts.values()):
         user_ends, start = _split_header(user_ends)
     in_prompts = any(text.startswith(start) for text in prompts.values())  # or else it is behind what prompts write
     rests = tuple((setting, text.removeprefix(start) if in_prompts else "") for setting, text in prompts.items())

@@ -66,7 +66,8 @@ def _spelled(call: JsonCall | KeyedCall, whole: str) -> JsonCall | KeyedCall | N
         closing = re.search(r"\s*\}\Z", whole)
         if not colon or not gap or not closing:
             return None
-        call = replace(call, spelling=(whole[:at], gap[1], colon[0], closing[0]))
+        comma = "," + whole[1:at] if "\n" in whole[:at] else gap[1]
+        call = replace(call, spelling=(whole[:at], comma, colon[0], closing[0]))
         return next((way for way in (call, replace(call, bare_id=True)) if _written(way) == whole), None)
     return call if _written(call) == whole else None
 

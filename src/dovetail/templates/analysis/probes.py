@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from dovetail.errors import LimitError, TemplateError
-from dovetail.templates.analysis.diff import shared_end
+from dovetail.templates.analysis.diff import shared_end, user_header
 from dovetail.templates.render import ChatTemplate
 
 Wire = dict[str, Any]
@@ -64,6 +64,7 @@ class View:
     documents: bool = False  # an empty list of documents is passed
     whole_header: bool = False  # what all turns begin with is their header, also beyond that of the user's turn
     prompt_header: bool = False  # all that the prompt writes is the header, also what history leaves out
+    block_marker: bool = False  # the last marker of the header begins each block of the turn
 
 
 PLAIN_VIEW = View()
@@ -136,7 +137,8 @@ class Prober:
     bos_token: str = ""
     eos_token: str = ""
     lenient: bool = False
-    takes_tools: bool = True  # some templates fail on tools; then nothing is offered
+    takes_tools: bool = True  # some templates fail on tools
+    no_tools: Any = None  # what is then offered: nothing, or a list without any where a template goes over it
     view: View = PLAIN_VIEW
     refusals: dict[str, str] = field(default_factory=dict)  # what Transformers refuses, and why
     _spent_s: float = 0.0
@@ -146,7 +148,7 @@ class Prober:
 
     def render(self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
-        tools = tools if self.takes_tools else None
+        tools = tools if self.takes_tools else self.no_tools
         messages = list(map(_in_parts, messages)) if self.view.parts else messages
         settings = (*settings, ("documents", [])) if self.view.documents else settings
         key = json.dumps([messages, tools, prompt, list(settings)])
@@ -162,7 +164,7 @@ class Prober:
     def refusal(self, messages: list[Wire]) -> str:
         """Why Transformers refuses a conversation, or nothing where it takes it."""
         self.render(messages)
-        return self.refusals.get(json.dumps([messages, TOOLS if self.takes_tools else None, False, []]), "")
+        return self.refusals.get(json.dumps([messages, TOOLS if self.takes_tools else self.no_tools, False, []]), "")
 
     def _render(self, key: str, messages: list[Wire], tools: Any, prompt: bool, settings: Wire) -> str | None:
         if self._strict is None:
@@ -194,4 +196,4 @@ class Prober:
         text = self.render([user(), message, user(OTHER_USER)], tools, False, settings) or ""
         before, _, behind = text.partition(USER)
         turn, found, _ = behind.partition(OTHER_USER)
-        return turn[: len(turn) - len(shared_end(before, turn))] if found else None
+        return turn[: len(turn) - len(user_header(shared_end(before, turn)))] if found else None

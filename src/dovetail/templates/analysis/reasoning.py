@@ -146,7 +146,7 @@ def _from_prompts(prober: Prober, source: Source, frame: Frame) -> FoundReasonin
     start, end = _block(source, [text for _, text in texts])
     end = end or _cut_marker(prober, source) or _closing(source, start)
     start = start or _opening(source, end)
-    if not end or not start or start in _before_content(prober, frame):
+    if not end or not start or (start in _before_content(prober, frame) and not _THOUGHT.search(start)):
         return FoundReasoning()
     settings, text = next(((settings, text) for settings, text in texts if start in text), ((), ""))
     before, _, pad = text.partition(start)

@@ -15,7 +15,7 @@ from dovetail.templates.render import syntax_tree
 _STANDARD = frozenset(
     "messages tools documents add_generation_prompt bos_token eos_token unk_token pad_token continue_final_message"
     " raise_exception strftime_now range dict lipsum cycler joiner namespace loop tools_in_user_message"
-    " builtin_tools custom_tools available_tools date_string controls".split()
+    " builtin_tools custom_tools available_tools date_string controls self".split()
 )
 _MAX_CONSTANTS = 64
 _REASONING = re.compile(r"reason|think|thought")

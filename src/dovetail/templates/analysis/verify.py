@@ -6,6 +6,7 @@ be read back as the same message without a diagnostic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from dovetail.dialects import Dialect
 from dovetail.engine import accepts
 from dovetail.errors import DovetailError
 from dovetail.messages import Message
+from dovetail.templates.analysis.diff import markers
 from dovetail.templates.analysis.evidence import Analysis, Verification
 from dovetail.templates.analysis.frame import Frame, Settings, call_shapes, frame
 from dovetail.templates.analysis.probes import Call, Prober, Shape, Wire, assistant
@@ -41,6 +43,7 @@ _SECOND = Call("find_places", {"city": "Kyōto\nEast", "filter": {"tags": ["a b"
 _CONTENT = 'Well, 5 is more than 4.\nLet me see: "naïve" is it?'
 _REASONING = "They ask about two places.\n\nFirst the one, then the other."
 _REMARK = "diagnostic: "
+_BROKEN_LINE = re.compile(r"[^>\]}\n]\s*\Z")  # a header that ends within a line, with no marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,27 @@ class Verifier:
         mode = True if _opens(self.dialect, opened) else "auto"
         return Rendered(start + opened, self._without_end(body, probe)[len(opened) :], mode)
 
+    def as_last(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
+        """The output of a last turn, where turns were read as history and the template renders last ones too."""
+        if not self.prober.view.later:
+            return None
+        prober = replace(self.prober, view=replace(self.prober.view, later=False), _memo={})
+        return Verifier(prober, self.frame, self.dialect, self.shape, self.with_content).rendered(probe, tools)
+
+    def torn_header(self) -> str:
+        """Why the generation prompt does not begin a turn as history does; nothing where it does."""
+        start, history = self.dialect.turn.start, self.frame.history_start
+        written = [self.prober.turn(None, prompt=True, settings=settings) or "" for settings, _ in self.frame.prompts]
+        if (
+            start.strip()
+            and any(text.strip() for text in written)
+            and not any(start.strip() in text for text in written)
+        ):
+            return f"no generation prompt writes the header {start.strip()!r} of history"
+        if history and _BROKEN_LINE.search(history) and not markers(start.removeprefix(history)):
+            return f"the generation prompt goes on behind {history!r} with words that history leaves out"
+        return ""
+
     def splits(self, probe: Probe, tools: Any = TOOLS) -> bool:
         """Whether the template makes two turns of what the probe says."""
         body = self._body(probe, tools)
@@ -146,9 +170,11 @@ class Verifier:
         return self.frame.body(turn, settings) if turn is not None and _carried(turn, probe) else None
 
     def _header_in(self, body: str) -> bool:
+        """Whether a second turn begins in a body, and not another block of the same one."""
         turn = self.dialect.turn
         start = turn.start.strip()
-        return bool(start) and start in body and start != turn.end.strip() and not turn.between
+        joined = any(start in way.separator + way.spacing for way in self.dialect.calls) or bool(turn.between)
+        return bool(start) and start in body and start != turn.end.strip() and not joined
 
     def _without_end(self, body: str, probe: Probe) -> str:
         turn = self.dialect.turn

@@ -14,7 +14,7 @@ from dovetail.models.speaker import Speaker, embedded_tokens
 from dovetail.templates.analysis import Analysis, analyse_template
 from dovetail.templates.analysis.verify import Rendered
 from dovetail.templates.checks.features import PROBES, tools_of, with_ids, writes_ids
-from dovetail.templates.checks.laws import accepted, forced, read_back, streams
+from dovetail.templates.checks.laws import accepted, forced, read_back, stopped, streams
 from dovetail.templates.checks.report import FEATURES, Check, Report
 from dovetail.templates.checks.turns import Turns
 
@@ -94,7 +94,7 @@ class _Checker:
                 rendered = sample.turn.output
                 problem = self._read(sample) or (self._ids(sample) if feature == "ids" else "")
                 self.samples.append(sample)
-                problem = problem or self._read_behind_prompt(sample)
+                problem = problem or self._read_behind_prompt(sample) or self._read_as_last(sample)
             except _LossError as loss:
                 problem, note = str(loss), ""
             except DovetailError as error:
@@ -170,7 +170,16 @@ class _Checker:
         problem = problem or forced(dialect, sample.tools, turn, message)
         return f"behind the generation prompt: {problem}" if problem else ""
 
+    def _read_as_last(self, sample: _Sample) -> str:
+        """The problem of a sample that is the last turn, where the template writes last turns in a way of their own."""
+        turn = self.turns.as_last(sample.message, sample.tools)
+        problem = read_back(self.analysis.dialect, sample.tools, turn, sample.message) if turn else ""
+        return f"as the last turn: {problem}" if problem else ""
+
     def _prompt(self) -> Check:
+        torn = self.turns.torn_header()
+        if torn:
+            return Check("prompt", "failed", torn, "", _FIXES["prompt"])
         answers = self.turns.answers()
         for settings, row in answers:
             if not row.passed:
@@ -205,13 +214,17 @@ class _Checker:
         for sample in self.samples:
             problem = accepted(self.analysis.dialect, sample.tools, sample.turn)
             problem = problem or forced(self.analysis.dialect, sample.tools, sample.turn, sample.message)
+            problem = problem or stopped(self.turns.eos_token, sample.turn)
             if problem:
                 fix = "write the same white space and markers in history as the model is to write"
                 return Check("constraint", "failed", problem, sample.turn.output, fix)
         problem, count = self._babble()
         if problem:
             return Check("constraint", "failed", problem, "", "report this: it is a defect of dovetail")
-        return Check("constraint", "passed", f"{len(self.samples)} turns accepted, {count} random ones read")
+        told = f"{len(self.samples)} turns accepted, {count} random ones read"
+        eos, end = self.turns.eos_token, self.analysis.dialect.turn.end.strip()
+        stops = f"; stop at {end} too, which is not the end-of-sequence token" if eos and end and eos not in end else ""
+        return Check("constraint", "passed", told + stops)
 
     def _babble(self) -> tuple[str, int]:
         """A random speaker talks under the format, and what it says is read without a remark."""

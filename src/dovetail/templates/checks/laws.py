@@ -52,6 +52,15 @@ def forced(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> st
     return ""
 
 
+def stopped(eos_token: str, turn: Rendered) -> str:
+    """Law 1 where generation stops: the end-of-sequence token stands nowhere inside of a turn."""
+    return (
+        f"{eos_token} stands inside of the turn, and generation stops there"
+        if eos_token and eos_token in turn.output
+        else ""
+    )
+
+
 def streams(dialect: Dialect, tools: Any, turn: Rendered) -> str:
     """Laws 2 to 4: no byte is lost or told twice, cuts do not matter, and damage does not stop the reader."""
     data = turn.output.encode()

@@ -15,6 +15,7 @@ class Turns:
     """The turns of one template."""
 
     def __init__(self, source: str, analysis: Analysis, bos_token: str, eos_token: str) -> None:
+        self.eos_token = eos_token
         self._verifier = verifier_of(analysis, Prober(source, bos_token, eos_token), with_content=True)
 
     def of(self, message: Message, tools: Any) -> Rendered | None:
@@ -28,6 +29,14 @@ class Turns:
     def splits(self, message: Message, tools: Any) -> bool:
         """Whether the template makes several turns of the message."""
         return self._verifier.splits(_probe(message), tools)
+
+    def as_last(self, message: Message, tools: Any) -> Rendered | None:
+        """The turn where it is the last one, of a template whose turns were read as history."""
+        return self._verifier.as_last(_probe(message), tools)
+
+    def torn_header(self) -> str:
+        """What is wrong with the header that the generation prompt writes, compared with that of history."""
+        return self._verifier.torn_header()
 
     def answers(self) -> list[tuple[str, Verification]]:
         """Whether a plain answer behind each generation prompt holds, with the settings of the prompt."""
