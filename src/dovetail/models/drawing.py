@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from dovetail.models.model import Sampling
 
+_NEGLIGIBLE = 25.0  # below the best score at temperature 1: 50,000 such tokens weigh less than one in a million
+
 Array = Any  # a NumPy array, or a tensor of PyTorch on any device
 
 
@@ -89,20 +91,30 @@ def _penalize(scores: Array, one: Draw) -> None:
 
 def _sample(scores: Array, draws: Sequence[Draw]) -> list[int]:
     """A token for each row at its temperature, out of those that its limits leave."""
+    if not isinstance(scores, np.ndarray):
+        return _choose(scores, draws)
+    tokens = []
+    for row, one in zip(scores, draws, strict=True):
+        # On a processor a row of 49,152 scores took 550 us whole and 60 us by those that weigh anything.
+        ids = np.flatnonzero(row > row.max() - _NEGLIGIBLE * one.sampling.temperature)
+        tokens.append(int(ids[_choose(row[None, ids], [one])[0]]))
+    return tokens
+
+
+def _choose(scores: Array, draws: Sequence[Draw]) -> list[int]:
+    """The place that each row draws."""
     xp = _space(scores)
-    best = scores.argmax(-1).tolist()
     temperatures = _like(scores, [one.sampling.temperature for one in draws])
-    scores = (scores - xp.amax(scores, -1, keepdims=True)) / temperatures[:, None]
-    weights = xp.exp(scores)
+    weights = xp.exp((scores - xp.amax(scores, -1, keepdims=True)) / temperatures[:, None])
     for row, one in enumerate(draws):
         if one.sampling.narrows:
             weights[row] = _narrow(weights[row], one.sampling)
     sums = xp.cumsum(weights, -1, dtype=xp.float64)
     marks = _like(sums, [one.chance for one in draws])[:, None] * sums[:, -1:]
-    # The first token whose sum is beyond the mark, so that a token of weight 0 is never met.
-    tokens = (sums <= marks).sum(-1).tolist()
-    size = scores.shape[-1]
-    return [token if token < size else top for token, top in zip(tokens, best, strict=True)]
+    # The first place whose sum is beyond the mark, so that a weight of 0 is never met.
+    places = (sums <= marks).sum(-1).tolist()
+    best = scores.argmax(-1).tolist()
+    return [place if place < scores.shape[-1] else top for place, top in zip(places, best, strict=True)]
 
 
 def _narrow(weights: Array, sampling: Sampling) -> Array:

@@ -52,6 +52,7 @@ class LlamaModel(BatchedModel):
         self._template = _template(path)
         self._model = _load(path, progress)
         self._handle = llama_cpp.llama_model_get_vocab(self._model)
+        self.threads = threads or len(os.sched_getaffinity(0))
         self._adds_bos = bool(llama_cpp.llama_vocab_get_add_bos(self._handle))
         trained = llama_cpp.llama_model_n_ctx_train(self._model)
         cells = min(trained, max_context or _MOST_CELLS)
@@ -62,7 +63,7 @@ class LlamaModel(BatchedModel):
                 self._model,
                 cells=cells,
                 max_rows=max_rows,
-                threads=threads or len(os.sched_getaffinity(0)),
+                threads=self.threads,
                 shares=not (
                     llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
                 ),
