@@ -14,6 +14,13 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Tests of real models are collected only by those who ask for them: they need another extra, and time."""
+    if collection_path.name == "models_real" and "real_model" not in config.option.markexpr:
+        return True
+    return None
+
+
 @pytest.fixture(scope="session")
 def conformance() -> Path:
     """The folder of recorded answers, which lies beside the repository and not in it."""

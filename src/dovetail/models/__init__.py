@@ -3,19 +3,47 @@
 chat --render--> Prompt --generate, under a grammar--> Steps
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dovetail.dialects import Dialect
+from dovetail.models.locate import Located, locate
 from dovetail.models.model import Constraint, Model, Prompt, Sampling, Step
 from dovetail.models.speaker import Speaker, Utterance
 
-__all__ = ["Constraint", "Model", "Prompt", "Sampling", "Speaker", "Step", "Utterance", "load"]
+__all__ = [
+    "Constraint",
+    "Located",
+    "Model",
+    "Prompt",
+    "Sampling",
+    "Speaker",
+    "Step",
+    "Utterance",
+    "load",
+    "locate",
+]
 
 
-def load(model: str | Path, *, dialect: Dialect | str | None = None, seed: int = 0) -> Model:
-    """The speaker by its name, or the Transformers model in a directory; `seed` is for the speaker."""
-    if model == Speaker.name:
+def load(
+    model: str | Path,
+    *,
+    dialect: Dialect | str | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Model:
+    """The model that a name means: a GGUF file, a directory of Transformers, one in the hub's cache, the speaker.
+
+    `smollm2` is the small model that the extra `smol` brings. Nothing is fetched. `seed` is for the speaker; `progress`
+    is told how much is loaded, from 0 to 1.
+    """
+    kind, name, path = locate(model)
+    if kind == "speaker":
         return Speaker(seed, dialect=dialect or "qwen_3")
+    if kind == "gguf":
+        from dovetail.models.llama import LlamaModel
+
+        return LlamaModel(path, name=name, dialect=dialect, progress=progress)
     from dovetail.models.transformers import TransformersModel
 
-    return TransformersModel(model, dialect=dialect)
+    return TransformersModel(path, name=name, dialect=dialect)

@@ -1,7 +1,8 @@
 """Many generations through one model: a thread reads prompts and takes steps, streams are fed as tokens come.
 
 Between any two steps new requests join and finished or abandoned ones leave. A long prompt is read in pieces, so that
-those who are already talking do not wait for it.
+those who are already talking do not wait for it. Where the memory of the model is full, the youngest request is put
+aside until another one ends, and then read anew with all that it has said.
 """
 
 from __future__ import annotations
@@ -11,26 +12,63 @@ import queue
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import torch
 
 from dovetail.engine import Matcher, Vocabulary, fill_masks
 from dovetail.errors import ModelError
-from dovetail.integrations.transformers import apply_mask
-from dovetail.models.drawing import Drawn, draw
+from dovetail.models.drawing import Array, Draw, Drawn, apply_mask, draw
 from dovetail.models.model import Finish, Sampling, Step
-from dovetail.models.rows import Rows
 from dovetail.models.stops import StopTexts
 from dovetail.models.voice import Talker
 
-_PIECE = 512  # tokens of a prompt that are read between two steps
-# Threads wait for each other longer than they work on a small model: on two busy cores a tiny one took 16 ms for a
-# token with two threads, and 1.3 ms with one.
-_SMALL = 50_000_000  # parameters
+PIECE = 512  # tokens of a prompt that are read between two steps
 
 Item = Step | Exception | None
+
+
+class NoRoomError(Exception):
+    """The memory of the model has no place for the tokens of a step or a prompt; nothing was changed."""
+
+
+class Row(Protocol):
+    """One generation as a backend knows it."""
+
+    @property
+    def length(self) -> int:
+        """How many of its tokens the model has seen."""
+
+
+class Rows(Protocol):
+    """A backend: what a model remembers of running generations, and its forward passes; used by one thread."""
+
+    def begin(self) -> None:
+        """Prepare the thread in which the model runs."""
+
+    def new_row(self, tokens: list[int]) -> Any:
+        """A row for these tokens; some of them may be known from another row."""
+
+    def read(self, row: Any, tokens: list[int]) -> Array:
+        """The logits after some more tokens of a row that has not joined."""
+
+    def join(self, row: Any) -> None:
+        """Let a row that was read take part in the steps, behind all others."""
+
+    def drop(self, row: Any) -> None:
+        """Forget a row that has not joined."""
+
+    def leave(self, gone: set[int]) -> None:
+        """Forget the rows at these places."""
+
+    def step(self, tokens: list[int]) -> Array:
+        """The logits after one more token of each row."""
+
+    def clear(self) -> None:
+        """Forget all rows."""
+
+    def close(self) -> None:
+        """Let go of memory."""
 
 
 class Job:
@@ -39,15 +77,14 @@ class Job:
     def __init__(
         self, prompt: list[int], matcher: Matcher | None, sampling: Sampling, limit: int, closer: Talker | None
     ) -> None:
-        self.prompt = prompt
+        self.prompt_length = len(prompt)
         self.matcher = matcher
         self.sampling = sampling
         self.limit = limit
         self.closer = closer
         self.stops = StopTexts(sampling.stop)
         self.random = np.random.default_rng(None if sampling.seed is None else abs(sampling.seed))
-        self.made = 0
-        self.last = -1
+        self.tokens = list(prompt)  # and what was said
         self.abandoned = False
         self._loop = asyncio.get_running_loop()
         self._items: asyncio.Queue[Item] = asyncio.Queue()
@@ -71,6 +108,11 @@ class Job:
             self.abandoned = True
 
     @property
+    def made(self) -> int:
+        """How many tokens it has said."""
+        return len(self.tokens) - self.prompt_length
+
+    @property
     def is_closing(self) -> bool:
         """Whether it has talked for long enough."""
         soft = self.sampling.soft_limit
@@ -81,9 +123,8 @@ class Job:
 class Batcher:
     """Runs a model in a thread of its own for all who ask."""
 
-    def __init__(self, model: Any, vocabulary: Vocabulary, max_rows: int) -> None:
-        self._rows = Rows(model)
-        self._is_small = model.device.type == "cpu" and model.num_parameters() < _SMALL
+    def __init__(self, rows: Rows, vocabulary: Vocabulary, max_rows: int) -> None:
+        self._rows = rows
         self._vocabulary = vocabulary
         self._tokens = [vocabulary.token_bytes(token) for token in range(vocabulary.size)]
         self._max_rows = max_rows
@@ -91,6 +132,7 @@ class Batcher:
         self._waiting: deque[Job] = deque()
         self._talking: list[Job] = []
         self._reading: Any = None  # the row whose prompt is being read
+        self._is_full = False  # nobody joins before somebody has left
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = False
@@ -108,15 +150,17 @@ class Batcher:
     def close(self) -> None:
         """End the thread; requests under way end with an error."""
         with self._lock:
+            if self._closed:
+                return
             self._closed = True
             thread, self._thread = self._thread, None
         if thread is not None:
             self._inbox.put(None)
             thread.join()
+        self._rows.close()
 
     def _run(self) -> None:
-        if self._is_small:
-            torch.set_num_threads(1)
+        self._rows.begin()
         while self._receive():
             try:
                 self._read_some()
@@ -142,51 +186,82 @@ class Batcher:
         for job in (*self._talking, *self._waiting):
             job.send(error)
         self._rows.clear()
-        self._talking, self._reading = [], None
+        self._talking, self._reading, self._is_full = [], None, False
         self._waiting.clear()
 
     def _read_some(self) -> None:
         """Read a piece of the first prompt in the queue; at its end the request joins those that talk."""
         while self._waiting and self._waiting[0].abandoned:
             self._waiting.popleft()
-            self._reading = None
-        if not self._waiting or len(self._talking) >= self._max_rows:
+            self._stop_reading()
+        if not self._waiting or len(self._talking) >= self._max_rows or (self._is_full and self._talking):
             return
         job = self._waiting[0]
-        row = self._reading = self._reading or self._rows.new_row()
-        logits = self._rows.read(row, job.prompt[row.length : row.length + _PIECE])
-        if row.length < len(job.prompt):
+        row = self._reading = self._reading or self._rows.new_row(job.tokens)
+        try:
+            logits = self._rows.read(row, job.tokens[row.length : row.length + PIECE])
+        except NoRoomError:
+            if not self._talking:
+                raise
+            self._stop_reading()
+            self._is_full = True
+            return
+        if row.length < len(job.tokens):
             return
         self._waiting.popleft()
         self._reading = None
         self._rows.join(row)
         self._talking.append(job)
-        self._draw([job], logits.unsqueeze(0), len(self._talking) - 1)
+        self._draw([job], logits[None], len(self._talking) - 1)
+
+    def _stop_reading(self) -> None:
+        """Forget what was read of a prompt."""
+        if self._reading is not None:
+            self._rows.drop(self._reading)
+            self._reading = None
 
     def _step(self) -> None:
         self._leave({place for place, job in enumerate(self._talking) if job.abandoned})
-        if self._talking:
-            logits = self._rows.step([job.last for job in self._talking])
+        while self._talking:
+            try:
+                logits = self._rows.step([job.tokens[-1] for job in self._talking])
+            except NoRoomError:
+                self._make_room()
+                continue
             self._draw(list(self._talking), logits, 0)
+            return
+
+    def _make_room(self) -> None:
+        """Put aside the prompt that is being read, or else the youngest request that talks."""
+        if self._reading is None and len(self._talking) == 1:
+            raise ModelError("the memory of the model is too small for one answer", "", "ask for fewer max_tokens")
+        self._is_full = True
+        if self._reading is not None:
+            self._stop_reading()
+            return
+        self._waiting.appendleft(self._talking.pop())
+        self._rows.leave({len(self._talking)})
 
     def _leave(self, gone: set[int]) -> None:
-        self._rows.leave(gone)
-        self._talking = [job for place, job in enumerate(self._talking) if place not in gone]
+        if gone:
+            self._is_full = False
+            self._rows.leave(gone)
+            self._talking = [job for place, job in enumerate(self._talking) if place not in gone]
 
-    def _draw(self, jobs: list[Job], logits: torch.Tensor, first: int) -> None:
+    def _draw(self, jobs: list[Job], logits: Array, first: int) -> None:
         """Draw the next token of each of these jobs, which stand in the rows from `first` on."""
-        masked = self._masked(jobs, logits)
-        drawn = draw(masked, [job.sampling for job in jobs], [job.random.random() for job in jobs])
-        gone = {first + place for place, job in enumerate(jobs) if self._advance(job, drawn[place])}
-        self._leave(gone)
+        draws = [Draw(job.sampling, job.random.random(), job.tokens, job.prompt_length) for job in jobs]
+        drawn = draw(self._masked(jobs, logits), draws)
+        self._leave({first + place for place, job in enumerate(jobs) if self._advance(job, drawn[place])})
 
-    def _masked(self, jobs: list[Job], logits: torch.Tensor) -> torch.Tensor:
-        mask = np.full((len(jobs), self._vocabulary.mask_words), -1, dtype=np.int32)
+    def _masked(self, jobs: list[Job], logits: Array) -> Array:
         bound = [(row, job) for row, job in enumerate(jobs) if job.matcher is not None]
-        if bound:
-            part = np.zeros((len(bound), self._vocabulary.mask_words), dtype=np.int32)
-            fill_masks([job.matcher for _, job in bound if job.matcher is not None], part)
-            mask[[row for row, _ in bound]] = part
+        if not bound:
+            return logits
+        part = np.zeros((len(bound), self._vocabulary.mask_words), dtype=np.int32)
+        fill_masks([job.matcher for _, job in bound if job.matcher is not None], part)
+        mask = np.full((len(jobs), self._vocabulary.mask_words), -1, dtype=np.int32)
+        mask[[row for row, _ in bound]] = part
         for row, job in bound:
             if job.is_closing:
                 mask[row] = self._way_out(job, mask[row])
@@ -205,7 +280,7 @@ class Batcher:
 
     def _advance(self, job: Job, drawn: Drawn) -> bool:
         """Pass a step on; whether it was the last one of its request."""
-        job.last, job.made = drawn.token, job.made + 1
+        job.tokens.append(drawn.token)
         data, over = self._accept(job, drawn.token)
         if job.closer is not None:
             job.closer.say(drawn.token, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from dovetail.dialects import Dialect
@@ -13,17 +13,28 @@ from dovetail.errors import ModelError
 
 Constraint = Source | CompiledGrammar | Matcher
 Finish = Literal["stop", "length"]
+MAX_BIASES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How tokens are drawn and when to end; `logprobs` is how many alternatives each step reports, None for nothing.
 
+    `top_k`, `min_p` and `top_p` leave out what is unlikely; 0 and 1 leave out nothing. `repetition_penalty` divides the
+    scores of all tokens so far, `frequency_penalty` and `presence_penalty` lower those of the answer, for each time and
+    once; `logit_bias` adds to the scores of tokens. None of them allows what a grammar refuses.
+
     After `soft_limit` tokens an output under a grammar is led to its end, so that no hard limit cuts it off.
     """
 
     temperature: float = 1.0
     top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
     seed: int | None = None
     max_tokens: int | None = None
     soft_limit: int | None = None
@@ -34,6 +45,12 @@ class Sampling:
         for name, ok, fix in (
             ("temperature", 0 <= self.temperature <= 100, "use a number from 0 to 100"),
             ("top_p", 0 < self.top_p <= 1, "use a number above 0, up to 1"),
+            ("top_k", self.top_k >= 0, "use the number of tokens to choose from, or 0 for all"),
+            ("min_p", 0 <= self.min_p <= 1, "use a number from 0 to 1"),
+            ("repetition_penalty", 0 < self.repetition_penalty <= 10, "use a number above 0, up to 10; 1 for none"),
+            ("frequency_penalty", abs(self.frequency_penalty) <= 10, "use a number from -10 to 10"),
+            ("presence_penalty", abs(self.presence_penalty) <= 10, "use a number from -10 to 10"),
+            ("logit_bias", _are_biases(self.logit_bias), "give token ids, each with a number from -100 to 100"),
             ("max_tokens", self.max_tokens is None or self.max_tokens > 0, "use at least 1, or leave it out"),
             ("soft_limit", self.soft_limit is None or self.soft_limit > 0, "use at least 1, or leave it out"),
             ("stop", all(self.stop) and not isinstance(self.stop, str), "give a tuple of texts that are not empty"),
@@ -41,6 +58,23 @@ class Sampling:
         ):
             if not ok:
                 raise ModelError(f"{name} is {getattr(self, name)!r}", f"/{name}", fix)
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether it changes the scores of single tokens."""
+        penalized = self.repetition_penalty != 1 or self.frequency_penalty or self.presence_penalty
+        return bool(penalized or self.logit_bias)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves out what is unlikely."""
+        return self.top_p < 1 or self.top_k > 0 or self.min_p > 0
+
+
+def _are_biases(biases: object) -> bool:
+    if not isinstance(biases, Mapping) or len(biases) > MAX_BIASES:
+        return False
+    return all(type(token) is int and token >= 0 and abs(bias) <= 100 for token, bias in biases.items())
 
 
 DEFAULT_SAMPLING = Sampling()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from dovetail.agent.protocols import Provider
 from dovetail.agent.types import ProviderError, ProviderOptions
@@ -42,7 +41,7 @@ class NoModelError(ProviderError):
             "  fix  name one in one of these ways:\n"
             "         --model NAME, with ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY in the environment\n"
             "         --base-url URL --model NAME, for a server that speaks the protocol of OpenAI\n"
-            "         --model DIRECTORY, for a local model\n"
+            "         --model FILE.gguf or DIRECTORY, for a local model; --model smollm2 for a small one\n"
             "         DOVETAIL_MODEL, or a key and OPENAI_MODEL, ANTHROPIC_MODEL or GEMINI_MODEL, in the environment\n"
             "         model.name in ~/.dovetail/settings.json\n"
             "         --model speaker, for answers at random that fit the schema, to try things out"
@@ -60,6 +59,7 @@ def configured(options: ProviderOptions, environ: Mapping[str, str] = os.environ
     if name not in NAMES:
         raise ProviderError(f"there is no provider {name!r}: use one of {', '.join(NAMES)}")
     if name in _ENVIRONMENT:
+        _check_name(name, options, environ)
         keys, model_of, url_of = _ENVIRONMENT[name]
         options = replace(
             options,
@@ -72,14 +72,33 @@ def configured(options: ProviderOptions, environ: Mapping[str, str] = os.environ
     return replace(options, name=name)
 
 
+def _check_name(name: str, options: ProviderOptions, environ: Mapping[str, str]) -> None:
+    """Refuse to send the name of a file to a service, unless it is a server of one's own, which may call models so."""
+    from dovetail.models.locate import is_file_name
+
+    own = options.base_url or environ.get(_ENVIRONMENT[name][2], "")
+    if options.model and not own and is_file_name(options.model):
+        raise ProviderError(
+            f"{options.model!r} is the name of a file or directory, and is not sent to {name}\n"
+            "  fix  leave --provider out, or pass --base-url for a server that calls its model so"
+        )
+
+
 def _provider_of(model: str, base_url: str, environ: Mapping[str, str]) -> str:
-    if model == "speaker" and not base_url:
-        return "speaker"
-    if model and Path(model).is_dir():
-        return "local"
-    if model or base_url:
-        services = {"claude": "anthropic", "gemini": "gemini"}
-        return next((known for start, known in services.items() if model.startswith(start)), "openai")
+    if base_url and not model:
+        return "openai"
+    if not model:
+        return _ready(environ)
+    from dovetail.models.locate import SPEAKER, looks_local  # which loads what most runs do not need
+
+    if not base_url and looks_local(model):
+        return "speaker" if model == SPEAKER else "local"
+    services = {"claude": "anthropic", "gemini": "gemini"}
+    return next((known for start, known in services.items() if model.startswith(start)), "openai")
+
+
+def _ready(environ: Mapping[str, str]) -> str:
+    """The first provider that the environment makes ready."""
     ready = next((known for known in _ENVIRONMENT if _is_ready(known, environ)), None)
     if ready is None:
         raise NoModelError

@@ -173,7 +173,7 @@ def _known_answer(request: Request) -> str | None:
 
 
 def local_provider(options: ProviderOptions) -> LocalProvider:
-    """The Transformers model in the directory that `model` names; `extra` may name its dialect."""
+    """The local model that `model` names: a file, a directory, a name; `extra` may name its dialect."""
     try:
         model = load(options.model, dialect=options.extra.get("dialect"))
     except DovetailError as error:

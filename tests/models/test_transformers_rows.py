@@ -15,7 +15,7 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from dovetail.models.rows import Rows
+from dovetail.models.transformers_rows import TransformersRows
 
 SIZES: dict[str, Any] = {
     "vocab_size": 64,
@@ -44,9 +44,9 @@ def test_rows_join_step_and_leave_without_touching_each_other(name: str) -> None
     torch.manual_seed(0)
     model = MODELS[name]().eval()
     said: list[list[int]] = []
-    rows = Rows(model)
+    rows = TransformersRows(model)
     for prompt in PROMPTS:
-        row = rows.new_row()
+        row = rows.new_row([])
         for at in range(0, len(prompt), 4):
             logits = rows.read(row, prompt[at : at + 4])
         rows.join(row)

@@ -1,0 +1,140 @@
+"""A model behind the scheduler: chats become prompts, prompts become steps. What all backends share."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail import dialects
+from dovetail.dialects import Dialect
+from dovetail.engine import Vocabulary
+from dovetail.errors import InputError, MessageError, ModelError
+from dovetail.models.batching import Batcher, Job, Rows
+from dovetail.models.chat import begun, continued, for_template, render_plainly, settled
+from dovetail.models.model import DEFAULT_SAMPLING, Constraint, Prompt, Sampling, Step, matcher_of
+from dovetail.models.voice import Talker, Voice, exits_of
+from dovetail.response_templates.detect import detect
+
+
+class BatchedModel(ABC):
+    """A model whose requests share forward passes; `dialect` knows from its own prompts who opens the reasoning."""
+
+    def __init__(
+        self, name: str, vocabulary: Vocabulary, dialect: Dialect, rows: Rows, max_rows: int, max_context: int
+    ) -> None:
+        self.name = name
+        self.vocabulary = vocabulary
+        self.max_context = max_context
+        self._batcher = Batcher(rows, vocabulary, max_rows)
+        self.dialect = self._settle(dialect)
+
+    @property
+    @abstractmethod
+    def _has_template(self) -> bool:
+        """Whether the model came with a chat template."""
+
+    @abstractmethod
+    def _apply_template(self, turns: list[dict[str, Any]], tools: Any, options: Mapping[str, Any]) -> str:
+        """The prompt that the chat template writes."""
+
+    @abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text as the tokenizer cuts it; special tokens are recognised, and none are added."""
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        reasoning: bool = True,
+        continue_final: bool = False,
+        options: Mapping[str, Any] | None = None,
+    ) -> Prompt:
+        """The chat through the model's own template, or with the markers of its dialect where it has none."""
+        if not self._has_template:
+            return render_plainly(self.dialect, messages, tools, reasoning=reasoning, continue_final=continue_final)
+        turns = for_template(messages)
+        last = continued(turns) if continue_final else None
+        text = self._through_template(turns, tools, reasoning, options or {})
+        prefix = begun(self.dialect, last, reasoning) if last else ""
+        return Prompt(text + prefix, prefix)
+
+    async def generate(
+        self,
+        prompt: str | Sequence[int],
+        constraint: Constraint | None = None,
+        sampling: Sampling = DEFAULT_SAMPLING,
+        *,
+        prefix: str | bytes = "",
+    ) -> AsyncGenerator[Step, None]:
+        """The steps of one answer."""
+        ids = self.encode(prompt) if isinstance(prompt, str) else list(prompt)
+        room = self.max_context - len(ids)
+        if not ids or room < 1:
+            problem = f"the prompt has {len(ids)} tokens, and the model takes from 1 to {self.max_context - 1}"
+            raise ModelError(problem, "/messages", "shorten the conversation" if ids else "say something")
+        if not all(0 <= token < self.vocabulary.size for token in ids):
+            raise ModelError("the prompt has a token that is not in the vocabulary", "/messages", "encode it anew")
+        matcher = None if constraint is None else matcher_of(constraint, self.vocabulary, prefix)
+        closer = None
+        if constraint is not None and sampling.soft_limit is not None:
+            closer = await asyncio.to_thread(self._closer, constraint, sampling)
+        job = Job(ids, matcher, sampling, min(sampling.max_tokens or room, room), closer)
+        self._batcher.submit(job)
+        steps = job.steps()
+        try:
+            async for step in steps:
+                yield step
+        finally:
+            await steps.aclose()
+
+    def close(self) -> None:
+        """End the thread of the model and let go of its memory."""
+        self._batcher.close()
+
+    def _closer(self, constraint: Constraint, sampling: Sampling) -> Talker:
+        random = np.random.default_rng(abs(sampling.seed or 0))
+        return Talker(self._voice, exits_of(constraint, self.dialect), random)
+
+    @cached_property
+    def _voice(self) -> Voice:
+        return Voice(self.vocabulary)
+
+    def _through_template(
+        self, turns: list[dict[str, Any]], tools: Any, reasoning: bool, options: Mapping[str, Any]
+    ) -> str:
+        # The names under which templates ask whether to reason.
+        asked = {"enable_thinking": reasoning, "thinking": reasoning}
+        try:
+            return self._apply_template(turns, tools or None, {**asked, **options})
+        except Exception as error:  # whatever a template runs into, or raises on purpose
+            problem = error.problem if isinstance(error, InputError) else f"the chat template refuses these: {error}"
+            raise MessageError(problem, "/messages", "see which roles and orders the model knows") from None
+
+    def _settle(self, dialect: Dialect) -> Dialect:
+        """The dialect with what the model's own prompts tell: whether they open the reasoning."""
+        block = dialect.reasoning
+        if block is None or not self._has_template:
+            return settled(dialect)
+        prompt = self._through_template([{"role": "user", "content": "hi"}], None, True, {})
+        return settled(dialect, "prompt" if prompt.rstrip().endswith(block.start.strip()) else "model")
+
+
+def find_dialect(path: Path, given: Dialect | str | None) -> Dialect:
+    """The dialect that is given, or else the one that the files of a model tell."""
+    if isinstance(given, Dialect):
+        return given
+    if given:
+        return dialects.get(given)
+    try:
+        return detect(path).dialect
+    except InputError as error:
+        raise ModelError(
+            f"it is not known how this model talks: {error.problem}", str(path), "name its dialect"
+        ) from error
