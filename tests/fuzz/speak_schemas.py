@@ -28,7 +28,7 @@ import numpy as np
 from dovetail.engine import CompiledGrammar, compile
 from dovetail.engine.compiled import byte_vocabulary
 from dovetail.errors import DovetailError
-from dovetail.grammar.json_schema.formats import FORMATS
+from dovetail.grammar.json_schema.read.formats import FORMATS
 
 SETTINGS = [
     {"strict": False, "any_order": False},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dovetail as dt
 from dovetail.grammar import ir, regex
 from dovetail.grammar.export.plain import plain
-from dovetail.grammar.json_schema import strings
+from dovetail.grammar.json_schema.values import strings
 from dovetail.grammar.regex.languages import Limits, States
 from tests.machines import compiled
 from tests.strategies import SeededDice, make_measured, make_output

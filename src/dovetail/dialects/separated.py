@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail import formats as f
 from dovetail.errors import SchemaError
-from dovetail.grammar.json_schema.pointers import resolve
+from dovetail.grammar.json_schema.read.pointers import resolve
 from dovetail.layouts.styles import KINDS, Layout, Literals
 from dovetail.parsing.layouts import Quoted
 

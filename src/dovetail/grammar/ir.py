@@ -208,6 +208,8 @@ Node = (
     | NewKey
 )
 
+Parts = tuple[Node, ...]  # nodes in a row
+
 EMPTY = Seq(())
 NOTHING = Alt(())
 

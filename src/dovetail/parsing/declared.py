@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.json_schema.pointers import resolve
+from dovetail.grammar.json_schema.read.pointers import resolve
 from dovetail.messages import from_json, to_json
 
 KINDS = frozenset(("string", "number", "boolean", "null", "object", "array"))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import dovetail as dt
-from dovetail.grammar.json_schema.choices import MAX_CONTEXTS
-from dovetail.grammar.json_schema.reading import Reader
+from dovetail.grammar.json_schema.read.one_of import MAX_CONTEXTS
+from dovetail.grammar.json_schema.read.reader import Reader
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
 

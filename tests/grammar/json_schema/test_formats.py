@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dovetail.engine import accepts
 from dovetail.grammar import ir
-from dovetail.grammar.json_schema import strings
-from dovetail.grammar.json_schema.formats import FORMATS, UNSUPPORTED
+from dovetail.grammar.json_schema.read.formats import FORMATS, UNSUPPORTED
+from dovetail.grammar.json_schema.values import strings
 
 CASES = [
     # format, texts that it takes, texts that it does not

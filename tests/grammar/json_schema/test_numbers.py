@@ -14,8 +14,8 @@ import dovetail as dt
 from dovetail.engine import accepts
 from dovetail.errors import LimitError
 from dovetail.grammar import ir
-from dovetail.grammar.json_schema import numbers
-from dovetail.grammar.json_schema.numbers import Bound
+from dovetail.grammar.json_schema.values import numbers
+from dovetail.grammar.json_schema.values.numbers import Bound
 
 decimals = st.one_of(
     st.integers(-1200, 1200).map(Decimal),

@@ -11,7 +11,7 @@ import dovetail as dt
 from dovetail.engine import accepts
 from dovetail.errors import LimitError
 from dovetail.grammar import ir, json_schema
-from dovetail.grammar.json_schema import strings
+from dovetail.grammar.json_schema.values import strings
 from dovetail.grammar.regex import count, grows
 from tests.machines import byte_vocabulary, mask
 

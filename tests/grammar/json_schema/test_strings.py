@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dovetail.engine import accepts
 from dovetail.grammar import ir
-from dovetail.grammar.json_schema import strings
+from dovetail.grammar.json_schema.values import strings
 
 
 def takes(node: ir.Node, text: str) -> bool:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from dovetail.engine import accepts
 from dovetail.grammar import ir
-from dovetail.grammar.json_schema import strings, text
-from dovetail.grammar.json_schema.keys import other_member
-from dovetail.grammar.json_schema.text import JSON_QUOTES, key_end
+from dovetail.grammar.json_schema.objects.keys import other_member
+from dovetail.grammar.json_schema.values import characters, strings
+from dovetail.grammar.json_schema.values.characters import JSON_QUOTES, key_end
 
 SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -99,7 +99,7 @@ def test_a_class_of_characters_has_one_spelling_for_each(low: int, size: int, co
     high = min(low + size, 0x10FFFF)
     surrogates_alone = low >= 0xD800 and high <= 0xDFFF
     if not 0xD800 <= code <= 0xDFFF and not surrogates_alone:
-        node = ir.Rule("root", text.canonical(((low, high),), JSON_QUOTES))
+        node = ir.Rule("root", characters.canonical(((low, high),), JSON_QUOTES))
         written = canonical(chr(code))[1:-1]
         assert (low <= code <= high) == accepts(node, written)
         other = spelling(chr(code), way)

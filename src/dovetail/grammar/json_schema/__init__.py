@@ -1,6 +1,6 @@
 """JSON Schema to nodes: `lower` gives the texts of the values that a schema admits.
 
-    schema --reading--> Facts per branch --lowering--> nodes over JSON text (text, strings, numbers, keys, members)
+    schema --reading--> Constraints per branch --lowering--> nodes over JSON text (values, objects, spell)
                                          --tagged----> parameters in the markup of a model family, JSON inside
 
 Exactly JSON Schema, in the draft that `$schema` names or 2020-12, with these bounds. `strict` closes an object that
@@ -18,19 +18,19 @@ from typing import Any
 
 from dovetail.errors import FormatError, InputError, SchemaError
 from dovetail.grammar.ir import NOTHING, Node, is_nothing
+from dovetail.grammar.json_schema.read.equality import UNKNOWN, Content
+from dovetail.grammar.json_schema.read.equality import content as content_of
+from dovetail.grammar.json_schema.read.pointers import render
+from dovetail.grammar.json_schema.read.reader import Reader
+from dovetail.grammar.json_schema.read.report import Finding, SchemaReport, report
+from dovetail.grammar.json_schema.spell.json import DEFAULT_WHITESPACE, json_spelling
+from dovetail.grammar.json_schema.spell.literals import literal_spelling
+from dovetail.grammar.json_schema.spell.markup import Tagged
 from dovetail.grammar.productive import matches
 from dovetail.grammar.regex import limited
 from dovetail.layouts.styles import LAYOUTS, STYLES, Layout, Literals
 
-from .literals import literal_spelling
 from .lowering import Lowering
-from .pointers import render
-from .reading import Reader
-from .report import Finding, SchemaReport, report
-from .spelling import DEFAULT_WHITESPACE, json_spelling
-from .tagged import Tagged
-from .values import UNKNOWN, Content
-from .values import content as content_of
 
 __all__ = ["STYLES", "Content", "Finding", "SchemaReport", "explain_schema", "lower"]
 

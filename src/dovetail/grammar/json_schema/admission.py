@@ -6,12 +6,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from . import strings
-from .arrays import Items, items
-from .facts import ARRAY, NUMBER, OBJECT, STRING, TYPE_OF, Facts, Located
-from .reading import Reader
-from .shapes import properties
-from .values import identity
+from dovetail.grammar.json_schema.objects.arrays import Items, items
+from dovetail.grammar.json_schema.objects.properties import properties
+from dovetail.grammar.json_schema.read.constraints import ARRAY, NUMBER, OBJECT, STRING, TYPE_OF, Constraints, Located
+from dovetail.grammar.json_schema.read.equality import identity
+from dovetail.grammar.json_schema.read.reader import Reader
+from dovetail.grammar.json_schema.values import strings
 
 MAX_TRIED = 100
 
@@ -22,20 +22,20 @@ def type_of(value: Any) -> int:
     return found or next((kind for base, kind in TYPE_OF.items() if isinstance(value, base)), OBJECT)
 
 
-def admits(reader: Reader, facts: Facts, value: Any) -> bool:
-    """Whether `value` keeps to all of `facts`, its `enum` left aside."""
+def admits(reader: Reader, known: Constraints, value: Any) -> bool:
+    """Whether `value` keeps to all of `constraints`, its `enum` left aside."""
     kind = type_of(value)
-    if not facts.types & kind or (facts.banned and facts.bars(identity(value))):
+    if not known.types & kind or (known.banned and known.bars(identity(value))):
         return False
     if kind == NUMBER:
-        return _number(facts, Decimal(repr(value)))
+        return _number(known, Decimal(repr(value)))
     if kind == STRING:
-        long_enough = facts.low <= len(value) and (facts.high is None or len(value) <= facts.high)
-        return long_enough and strings.contains(value, *facts.pattern_texts())
-    if kind == ARRAY and facts.arrays:
-        return _array(reader, facts, value)
-    if kind == OBJECT and facts.objects:
-        return _object(reader, facts, value)
+        long_enough = known.low <= len(value) and (known.high is None or len(value) <= known.high)
+        return long_enough and strings.contains(value, *known.pattern_texts())
+    if kind == ARRAY and known.arrays:
+        return _array(reader, known, value)
+    if kind == OBJECT and known.objects:
+        return _object(reader, known, value)
     return True
 
 
@@ -44,9 +44,9 @@ def without_sure(reader: Reader, shape: Items) -> Items:
     if not shape.contains:
         return shape
     branches = reader.read(shape.rest)
-    if shape.prefix or sum(MAX_TRIED if facts.values is None else len(facts.values) for facts in branches) >= MAX_TRIED:
+    if shape.prefix or sum(MAX_TRIED if known.values is None else len(known.values) for known in branches) >= MAX_TRIED:
         return shape
-    values = [value for facts in branches for value in facts.values or () if admits(reader, facts, value)]
+    values = [value for known in branches for value in known.values or () if admits(reader, known, value)]
     low, kept = shape.low, []
     for one in shape.contains:
         if one.high is None and all(_any(reader, one.nodes, value) for value in values):
@@ -58,23 +58,23 @@ def without_sure(reader: Reader, shape: Items) -> Items:
 
 def _any(reader: Reader, nodes: list[Located], value: Any) -> bool:
     key = identity(value)
-    return any(facts.lists(key) and admits(reader, facts, value) for facts in reader.read(nodes))
+    return any(known.lists(key) and admits(reader, known, value) for known in reader.read(nodes))
 
 
-def _number(facts: Facts, value: Decimal) -> bool:
+def _number(known: Constraints, value: Decimal) -> bool:
     whole = value == value.to_integral_value()
-    if (facts.integer and not whole) or (facts.fraction and whole):
+    if (known.integer and not whole) or (known.fraction and whole):
         return False
-    if any((value % divisor == 0) != holds for divisor, holds, _ in facts.divisors):
+    if any((value % divisor == 0) != holds for divisor, holds, _ in known.divisors):
         return False
-    low, high = facts.minimum, facts.maximum
+    low, high = known.minimum, known.maximum
     if low is not None and (value < low[0] or (low[1] and value == low[0])):
         return False
     return high is None or value < high[0] or (value == high[0] and not high[1])
 
 
-def _array(reader: Reader, facts: Facts, value: list[Any]) -> bool:
-    shape = items(facts.arrays)
+def _array(reader: Reader, known: Constraints, value: list[Any]) -> bool:
+    shape = items(known.arrays)
     if len(value) < shape.low or (shape.high is not None and len(value) > shape.high):
         return False
     if shape.unique and len({identity(item) for item in value}) < len(value):
@@ -86,8 +86,8 @@ def _array(reader: Reader, facts: Facts, value: list[Any]) -> bool:
     return all(_any(reader, shape.nodes(index), item) for index, item in enumerate(value))
 
 
-def _object(reader: Reader, facts: Facts, value: dict[str, Any]) -> bool:
-    shape = properties(facts.objects, reader, strict=False)  # a value that is listed may be written
+def _object(reader: Reader, known: Constraints, value: dict[str, Any]) -> bool:
+    shape = properties(known.objects, reader, strict=False)  # a value that is listed may be written
     if len(value) < shape.low or (shape.high is not None and len(value) > shape.high):
         return False
     if any(required and name not in value for name, _, required in shape.declared):

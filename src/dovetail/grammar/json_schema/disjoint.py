@@ -6,14 +6,14 @@ from itertools import combinations, permutations
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING
+from dovetail.grammar.json_schema.objects.properties import properties
+from dovetail.grammar.json_schema.read.constraints import ANY_TYPE, OBJECT, STRING, Constraints, Located
+from dovetail.grammar.json_schema.read.equality import identity
+from dovetail.grammar.json_schema.read.pointers import render
+from dovetail.grammar.json_schema.read.reader import Reader
+from dovetail.grammar.json_schema.values import strings
 
-from . import strings
 from .admission import admits
-from .facts import ANY_TYPE, OBJECT, STRING, Facts, Located
-from .pointers import render
-from .reading import Reader
-from .shapes import properties
-from .values import identity
 
 MAX_PAIRS = 20_000
 MAX_DEPTH = 4
@@ -21,7 +21,7 @@ MAX_PATTERN = 400  # characters; of longer patterns the comparison takes longer 
 
 
 def rivals(
-    reader: Reader, arms: list[Located], branches: list[list[Facts]], types: int, needed: frozenset[str]
+    reader: Reader, arms: list[Located], branches: list[list[Constraints]], types: int, needed: frozenset[str]
 ) -> list[set[int]]:
     """For each arm, read into `branches`, the others that may hold beside it.
 
@@ -44,8 +44,8 @@ def rivals(
 
 def disjoint(
     reader: Reader,
-    left: Facts,
-    right: Facts,
+    left: Constraints,
+    right: Constraints,
     depth: int,
     types: int = ANY_TYPE,
     needed: frozenset[str] = frozenset(),
@@ -64,7 +64,7 @@ def disjoint(
     return common == OBJECT and depth < MAX_DEPTH and _objects(reader, left, right, depth, needed)
 
 
-def _strings(left: Facts, right: Facts) -> bool:
+def _strings(left: Constraints, right: Constraints) -> bool:
     """Whether no text matches the patterns of both."""
     patterns = (*left.pattern_texts()[0], *right.pattern_texts()[0])
     if not left.patterns or not right.patterns or sum(map(len, patterns)) > MAX_PATTERN:
@@ -75,7 +75,7 @@ def _strings(left: Facts, right: Facts) -> bool:
         return False
 
 
-def _objects(reader: Reader, left: Facts, right: Facts, depth: int, needed: frozenset[str]) -> bool:
+def _objects(reader: Reader, left: Constraints, right: Constraints, depth: int, needed: frozenset[str]) -> bool:
     """Whether a key that one demands cannot be in the other, or not with such a value."""
     ours, theirs = properties(left.objects, reader), properties(right.objects, reader, strict=False)
     for mine, others in ((ours, theirs), (theirs, ours)):

@@ -1,4 +1,4 @@
-"""From facts to nodes: values in one spelling.
+"""From constraints to nodes: values in one spelling.
 
 A schema that describes objects or arrays becomes one rule, whose body is made later from a list of pending work: so
 recursion in the schema is recursion between rules, and a deeply nested schema needs no deep Python stack.
@@ -24,24 +24,24 @@ from dovetail.grammar.ir import (
     is_nothing,
     seq,
 )
-
-from .admission import admits, without_sure
-from .arrays import Counting, Items, in_sequence, items, more_items
-from .facts import (
+from dovetail.grammar.json_schema.objects.arrays import Counting, Items, in_sequence, items, more_items
+from dovetail.grammar.json_schema.objects.members import Group, Member, any_order, counted, ordered
+from dovetail.grammar.json_schema.objects.properties import Extra, Properties, properties, variants
+from dovetail.grammar.json_schema.read.constraints import (
     ARRAY,
     OBJECT,
     STRING,
     TYPES,
-    Facts,
+    Constraints,
     Located,
 )
-from .members import Group, Member, any_order, counted, ordered
-from .pointers import Where, located, render
-from .reading import KEYWORDS, Reader
+from dovetail.grammar.json_schema.read.equality import all_strings, identity, is_number, is_speakable
+from dovetail.grammar.json_schema.read.pointers import Where, located, render
+from dovetail.grammar.json_schema.read.reader import KEYWORDS, Reader
+from dovetail.grammar.json_schema.spell.json import Frame, Spelling
+
+from .admission import admits, without_sure
 from .scalars import scalars
-from .shapes import Extra, Properties, properties, variants
-from .spelling import Frame, Spelling
-from .values import all_strings, identity, is_number, is_speakable
 
 _REF = {"$ref"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
@@ -120,22 +120,22 @@ class Lowering:
             return self.value(((target, place),)) if type(target) is dict and "$ref" not in target else None
         return None if live else self.pieces.value
 
-    def union(self, branches: list[Facts]) -> Node:
+    def union(self, branches: list[Constraints]) -> Node:
         """A JSON value of any of these kinds; objects and arrays share one rule, in which they can be told apart."""
         ways: list[Node] = []
         composite: Kinds = []
-        for facts in branches:
-            if facts.values is not None:
-                ways += self.literals(facts)
+        for known in branches:
+            if known.values is not None:
+                ways += self.literals(known)
                 continue
-            ways += scalars(facts, self.pieces, self.reader)
+            ways += scalars(known, self.pieces, self.reader)
             for kind, parts, anything in (
-                (OBJECT, facts.objects, self.pieces.by_type["object"]),
-                (ARRAY, facts.arrays, self.pieces.by_type["array"]),
+                (OBJECT, known.objects, self.pieces.by_type["object"]),
+                (ARRAY, known.arrays, self.pieces.by_type["array"]),
             ):
-                if facts.types & kind and parts:
+                if known.types & kind and parts:
                     composite.append((kind, parts))
-                elif facts.types & kind:
+                elif known.types & kind:
                     ways.append(anything)
         if composite:
             ways.append(self.composite(composite))
@@ -158,19 +158,19 @@ class Lowering:
 
     # Single values.
 
-    def admitted(self, facts: Facts) -> list[Any]:
+    def admitted(self, known: Constraints) -> list[Any]:
         """The values of `enum` and `const` that the other keywords admit."""
-        values = facts.values or []
-        if facts.types & STRING and all_strings(values) and facts.admits_words():
+        values = known.values or []
+        if known.types & STRING and all_strings(values) and known.admits_words():
             return values  # a long list of words is common
-        return [value for value in values if admits(self.reader, facts, value)]
+        return [value for value in values if admits(self.reader, known, value)]
 
-    def literals(self, facts: Facts) -> list[Node]:
+    def literals(self, known: Constraints) -> list[Node]:
         """A node for each value of `enum` and `const` that the other keywords admit; strings share one."""
-        values = self.admitted(facts)
+        values = self.admitted(known)
         words = [value for value in values if isinstance(value, str)]
         others = {identity(value): value for value in values if not isinstance(value, str)}
-        ways = [self.literal(int(value) if facts.integer and is_number(value) else value) for value in others.values()]
+        ways = [self.literal(int(value) if known.integer and is_number(value) else value) for value in others.values()]
         return [*([self.quoted(words)] if words else []), *ways]
 
     def quoted(self, words: Iterable[str]) -> Node:
@@ -210,12 +210,12 @@ class Lowering:
         """An object to which all of `nodes` apply, written between other frame than those inside of it."""
         ways: list[Node] = []
         several: list[Parts] = []
-        for facts in self.reader.read(nodes):
-            if facts.values is not None:
-                objects = [value for value in self.admitted(facts) if isinstance(value, dict)]
+        for known in self.reader.read(nodes):
+            if known.values is not None:
+                objects = [value for value in self.admitted(known) if isinstance(value, dict)]
                 ways += (self.composite_literal(value, frame) for value in objects)
-            elif facts.types & OBJECT:
-                several.append(facts.objects or ANY_PARTS)
+            elif known.types & OBJECT:
+                several.append(known.objects or ANY_PARTS)
         ways += [self._objects(several, frame)] if several else []
         self.finish()
         return alt(*[way for way in ways if not is_nothing(way)])
@@ -309,9 +309,9 @@ class Lowering:
         if shape.prefix or shape.contains or not shape.rest:
             return None
         branches = self.reader.read(shape.rest)
-        if not all(facts.values is not None for facts in branches):
+        if not all(known.values is not None for known in branches):
             return None
-        values = {identity(value): value for facts in branches for value in self.admitted(facts)}
+        values = {identity(value): value for known in branches for value in self.admitted(known)}
         nodes = [frame.item(frame.literal(value, self.literal)) for value in values.values()]
         ones = [Member((node, *self.pieces.ws), False) for node in nodes if not is_nothing(node)]
         group = counted(Group(ones), shape.low, shape.high)

@@ -30,7 +30,7 @@ from dovetail.grammar.ir import (
     walk,
 )
 
-from .text import BACKSLASH, JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical
+from .characters import BACKSLASH, JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical
 
 MAX_PATTERNS = 100
 MAX_ESCAPED = 1_000  # characters of an excluded text: its escapes are nested

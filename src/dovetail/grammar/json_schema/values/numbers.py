@@ -17,7 +17,7 @@ from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Call, Node, Rule, is_nothing
 from dovetail.grammar.regex import Automaton, to_node
 
-from .text import INTEGER, NUMBER
+from .characters import INTEGER, NUMBER
 
 MAX_STATES = 20_000
 MAX_REMAINDERS = 5_000

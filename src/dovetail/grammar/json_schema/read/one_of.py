@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from dovetail.errors import LimitError
 
-from .facts import ANY_TYPE, Facts, Located
+from .constraints import ANY_TYPE, Constraints, Located
 from .pointers import render
 
 if TYPE_CHECKING:
-    from .reading import Reader
+    from .reader import Reader
 
 Arm = list[Located]  # schemas that hold together
 
@@ -31,15 +31,15 @@ class OneOf:
         self._places = places
         self._plain: list[Arm] = [[place] for place in places]
         self._is_open = False
-        self._branches: list[list[Facts]] | None = None
+        self._branches: list[list[Constraints]] | None = None
         self._names: frozenset[str] = frozenset()  # of which an arm speaks
         self._known: dict[tuple[int, frozenset[str]], list[Arm]] = {}
 
-    def arms(self, facts: Facts) -> list[Arm]:
-        """Each arm, with the negations of those that may hold beside it for a value of which `facts` are known."""
+    def arms(self, known: Constraints) -> list[Arm]:
+        """Each arm, with the negations of those that may hold beside it for a value of which `known` holds."""
         if self._is_open:
             return self._plain  # what is compared leads back to this choice
-        key = self._key(facts)
+        key = self._key(known)
         found = self._known.get(key)
         if found is None:
             if self._reader.nested >= MAX_NESTED:
@@ -49,30 +49,30 @@ class OneOf:
             self._is_open = True
             if self._branches is None:
                 self._branches = self._read()
-                key = self._key(facts)
+                key = self._key(known)
             found = self._known[key] = self._compared(self._branches, *key)
             self._is_open = False
             self._reader.nested -= 1
         return found
 
-    def _key(self, facts: Facts) -> tuple[int, frozenset[str]]:
-        """What matters of `facts`; where arms were compared often enough, nothing does."""
-        key = (facts.types, facts.needed & self._names)
+    def _key(self, known: Constraints) -> tuple[int, frozenset[str]]:
+        """What matters of `constraints`; where arms were compared often enough, nothing does."""
+        key = (known.types, known.needed & self._names)
         return key if key in self._known or len(self._known) < MAX_CONTEXTS else (ANY_TYPE, frozenset())
 
-    def _read(self) -> list[list[Facts]]:
-        branches: list[list[Facts]] = []
+    def _read(self) -> list[list[Constraints]]:
+        branches: list[list[Constraints]] = []
         for place in self._places:
             # An arm that leads back to this choice adds nothing to it, so there is nothing to compare.
             self.met = False
             found = self._reader.read((place,))
             branches.append([] if self.met else found)
-        parts = [part.get("properties") for found in branches for facts in found for part, _ in facts.objects]
+        parts = [part.get("properties") for found in branches for known in found for part, _ in known.objects]
         self._names = frozenset(name for declared in parts if isinstance(declared, dict) for name in declared)
         return branches
 
-    def _compared(self, branches: list[list[Facts]], types: int, needed: frozenset[str]) -> list[Arm]:
-        from .disjoint import rivals  # which reads the members of the arms in turn
+    def _compared(self, branches: list[list[Constraints]], types: int, needed: frozenset[str]) -> list[Arm]:
+        from dovetail.grammar.json_schema.disjoint import rivals  # which reads the members of the arms in turn
 
         failing = [(self._reader.negated(schema), where) for schema, where in self._places]
         both = zip(self._places, rivals(self._reader, self._places, branches, types, needed), strict=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
-from .facts import TYPES, Located, count, mapping, names, schemas, type_names
-from .own import (
+from .constraints import TYPES, Located, count, mapping, names, schemas, type_names
+from .keywords import (
     FRACTION,
     MADE,
     NOT_FORMAT,

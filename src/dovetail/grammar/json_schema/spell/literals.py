@@ -12,12 +12,12 @@ from functools import lru_cache
 
 from dovetail.errors import SchemaError
 from dovetail.grammar import regex
-from dovetail.grammar.ir import EMPTY, Lit, Node, alt, is_nothing, lit, seq
+from dovetail.grammar.ir import EMPTY, Lit, Node, Parts, alt, is_nothing, lit, seq
+from dovetail.grammar.json_schema.values import strings
+from dovetail.grammar.json_schema.values.characters import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes
 from dovetail.layouts.styles import E, Literals, escapes
 
-from . import strings
-from .spelling import Frame, Parts, Spelling
-from .text import FREE_ESCAPE, AnyQuotes, Quotes, RawQuotes
+from .json import Frame, Spelling
 
 _BARE = "^[a-zA-Z0-9_.$-]+$"
 _FREE_ESCAPE = FREE_ESCAPE + r"|'|x[0-9A-Fa-f]{2}|U00(0[1-9A-Fa-f]|10)[0-9A-Fa-f]{4}"

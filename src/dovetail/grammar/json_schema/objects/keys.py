@@ -7,10 +7,9 @@ from functools import lru_cache, partial
 
 from dovetail.grammar import regex
 from dovetail.grammar.ir import Lit, Node, Seq, alt, complement
-
-from . import text
-from .strings import ANYTHING, as_string, language, unlisted
-from .text import JSON_QUOTES, QUOTE, KeyEnd, Ranges, intersect
+from dovetail.grammar.json_schema.values import characters
+from dovetail.grammar.json_schema.values.characters import JSON_QUOTES, QUOTE, KeyEnd, Ranges, intersect
+from dovetail.grammar.json_schema.values.strings import ANYTHING, as_string, language, unlisted
 
 Entities = tuple[tuple[str, str], ...]
 
@@ -30,7 +29,7 @@ def quoted_member(keys: Node, end: KeyEnd) -> Node:
     """A JSON string that denotes a text of `keys`, with what follows it; the string is the same for all members."""
     if keys == ANYTHING:
         return other_member((), end)
-    new = text.NEW_KEY if regex.grows(keys) else text.NEW_KEY_OF_FEW
+    new = characters.NEW_KEY if regex.grows(keys) else characters.NEW_KEY_OF_FEW
     return Seq((as_string(keys, JSON_QUOTES), new, end.after))
 
 
@@ -45,4 +44,4 @@ def marked_key(names: Sequence[str], keys: Node | None, identifiers: bool, entit
 def _entity(entities: Entities, ranges: Ranges) -> Node:
     plain = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
     written = (Lit(name.encode()) for char, name in entities if intersect(ranges, ((ord(char), ord(char)),)))
-    return alt(*([text.one(plain)] if plain else []), *written)
+    return alt(*([characters.one(plain)] if plain else []), *written)

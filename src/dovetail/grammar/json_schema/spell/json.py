@@ -13,6 +13,7 @@ from dovetail.grammar.ir import (
     Chars,
     Lit,
     Node,
+    Parts,
     Repeat,
     Rule,
     Seq,
@@ -22,16 +23,13 @@ from dovetail.grammar.ir import (
     seq,
     star,
 )
+from dovetail.grammar.json_schema.objects.keys import other_member, quoted_member
+from dovetail.grammar.json_schema.read.constraints import Located
+from dovetail.grammar.json_schema.values import characters, strings
+from dovetail.grammar.json_schema.values.characters import JSON_QUOTES, AnyQuotes, KeyEnd
 from dovetail.layouts.styles import E
 
-from . import strings, text
-from .facts import Located
-from .keys import other_member, quoted_member
-from .text import JSON_QUOTES, AnyQuotes, KeyEnd
-
 DEFAULT_WHITESPACE = 20
-
-Parts = tuple[Node, ...]
 
 
 class Frame:
@@ -40,10 +38,10 @@ class Frame:
     A value is a node, unless a frame writes values in its own way; then it is whatever `value` and `literal` give.
     """
 
-    open: Node = text.OPEN
-    close: Node = text.CLOSE
-    first: Node = text.FIRST
-    last: Node = text.LAST
+    open: Node = characters.OPEN
+    close: Node = characters.CLOSE
+    first: Node = characters.FIRST
+    last: Node = characters.LAST
     comma: Parts = ()
     between = False  # members that are not declared may come between declared ones
 
@@ -98,12 +96,14 @@ class Spelling:
         self.value = Call(value)
         self.by_type: dict[str, Node] = {
             "string": self.bounded(0, None),
-            "number": text.NUMBER,
-            "integer": text.INTEGER,
+            "number": characters.NUMBER,
+            "integer": characters.INTEGER,
             "boolean": alt(self.true, self.false),
             "null": self.null,
-            "object": Call(Rule("object", self._list(text.OPEN, self.frame().other((), None, self.value), text.CLOSE))),
-            "array": Call(Rule("array", self._list(text.FIRST, Seq((self.value, *ws)), text.LAST))),
+            "object": Call(
+                Rule("object", self._list(characters.OPEN, self.frame().other((), None, self.value), characters.CLOSE))
+            ),
+            "array": Call(Rule("array", self._list(characters.FIRST, Seq((self.value, *ws)), characters.LAST))),
         }
         value.body = Alt(tuple([node for name, node in self.by_type.items() if name != "integer"]))
 
@@ -157,7 +157,7 @@ class JsonSpelling(Spelling):
         self.key_ends: dict[int, KeyEnd] = {}
         super().__init__((JSON_QUOTES,), (("true",), ("false",), ("null",)), ws, (Lit(b","), *ws), excludes)
         common = (self.value, *self.by_type.values())
-        self.key_ends |= {id(node): text.key_end(self.colon, node, *ws) for node in common}
+        self.key_ends |= {id(node): characters.key_end(self.colon, node, *ws) for node in common}
 
     def frame(self) -> Frame:
         """The objects and arrays of one schema, whose members share what ends them."""
@@ -190,12 +190,12 @@ class _JsonFrame(Frame):
         if is_nothing(value):
             return value
         if keys is None and spelling.excludes:
-            return seq(spelling.other_than(names), text.NEW_KEY, spelling.colon, value, *spelling.ws)
+            return seq(spelling.other_than(names), characters.NEW_KEY, spelling.colon, value, *spelling.ws)
         end = spelling.key_ends.get(id(value)) or self._end(value)
         return other_member(names, end) if keys is None else quoted_member(keys, end)
 
     def _end(self, value: Node) -> KeyEnd:
         found = self._ends.get(id(value))
         if found is None:
-            found = self._ends[id(value)] = value, text.key_end(self._spelling.colon, value, *self._spelling.ws)
+            found = self._ends[id(value)] = value, characters.key_end(self._spelling.colon, value, *self._spelling.ws)
         return found[1]

@@ -9,12 +9,19 @@ from typing import Any, NoReturn
 from dovetail.errors import LimitError
 from dovetail.grammar import regex
 from dovetail.grammar.ir import NOTHING, Node, Rule, alt, lit, reachable, walk
-
-from . import strings
-from .facts import STRING, Facts, Located, at_least, at_most, mapping, names
-from .own import CLOSING, MADE, SOME_PROPERTY, Closing, Property, settled
-from .pointers import Where, located, render
-from .reading import KEYWORDS, Reader
+from dovetail.grammar.json_schema.read.constraints import (
+    STRING,
+    Constraints,
+    Located,
+    at_least,
+    at_most,
+    mapping,
+    names,
+)
+from dovetail.grammar.json_schema.read.keywords import CLOSING, MADE, SOME_PROPERTY, Closing, Property, settled
+from dovetail.grammar.json_schema.read.pointers import Where, located, render
+from dovetail.grammar.json_schema.read.reader import KEYWORDS, Reader
+from dovetail.grammar.json_schema.values import strings
 
 MAX_CLASSES = 64
 _MANY_CLASSES = 8  # from here on those that no key is in are struck out early
@@ -144,8 +151,8 @@ class _Members:
         if any("additionalProperties" in schema for schema, _ in parts):
             return
         if any("properties" in schema for schema in own):
-            known = frozenset(name for schema in own for word in _NAMING for name in schema.get(word, ()))
-            self._closings.append(Closing(known, tuple(self._patterns), False, self._where))
+            named = frozenset(name for schema in own for word in _NAMING for name in schema.get(word, ()))
+            self._closings.append(Closing(named, tuple(self._patterns), False, self._where))
 
     def properties(self) -> Properties:
         """All of it together."""
@@ -237,17 +244,17 @@ def admits_any_name(schema: Any) -> bool:
 def name_language(reader: Reader, nodes: list[Located]) -> Node:
     """The keys to which all of `nodes` apply."""
     branches = reader.read(nodes)
-    return alt(*(located(nodes[0][1], _words, facts) for facts in branches if facts.types & STRING))
+    return alt(*(located(nodes[0][1], _words, known) for known in branches if known.types & STRING))
 
 
-def _words(facts: Facts) -> Node:
-    """The keys that `facts` admit."""
-    patterns, barred = facts.pattern_texts()
-    banned = facts.banned_words()
-    if facts.values is None:
-        return strings.language(patterns, facts.low, facts.high, barred, banned)
-    words = [word for word in facts.values if isinstance(word, str) and word not in banned]
-    words = [word for word in words if facts.low <= len(word) <= (len(word) if facts.high is None else facts.high)]
+def _words(known: Constraints) -> Node:
+    """The keys that `constraints` admit."""
+    patterns, barred = known.pattern_texts()
+    banned = known.banned_words()
+    if known.values is None:
+        return strings.language(patterns, known.low, known.high, barred, banned)
+    words = [word for word in known.values if isinstance(word, str) and word not in banned]
+    words = [word for word in words if known.low <= len(word) <= (len(word) if known.high is None else known.high)]
     return alt(*(lit(word) for word in words if strings.contains(word, patterns, barred)))
 
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import Alt, AnyOrder, Node, Repeat, Seq, alt, optional
-
-from .states import States, Steps
+from dovetail.grammar.json_schema.values.states import States, Steps
 
 MAX_ANY_ORDER = 4096
 MAX_COUNTED = 10  # where the members are counted too

@@ -8,10 +8,10 @@ from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
+from .equality import check_depth, identity
 from .formats import FORMATS
-from .own import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES, SOME_ITEM
+from .keywords import FRACTION, NOT_FORMAT, NOT_MULTIPLE, NOT_PATTERN, NOT_VALUES, SOME_ITEM
 from .pointers import Where, located, render
-from .values import check_depth, identity
 
 Located = tuple[Any, Where]
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
@@ -33,7 +33,7 @@ MAX_COUNT = 1 << 30
 _FEW_VALUES = 50
 
 
-class Facts:
+class Constraints:
     """What holds for a value once every choice is made; `objects` and `arrays` are the schemas to ask about members."""
 
     # Defaults of the class, so that a copy has to carry only what is said.
@@ -61,9 +61,9 @@ class Facts:
     _lists: frozenset[Hashable] | None = None
     _bars: frozenset[Hashable] | None = None
 
-    def copy(self) -> Facts:
-        """The same facts, to go on from."""
-        new = Facts()
+    def copy(self) -> Constraints:
+        """The same constraints, to go on from."""
+        new = Constraints()
         new.__dict__.update(self.__dict__)
         return new
 
@@ -133,7 +133,7 @@ class Facts:
         return tuple(map(identity, self.values))
 
     def signature(self) -> Hashable:
-        """Equal for facts that say the same, as far as that is cheap to see."""
+        """Equal for constraints that say the same, as far as that is cheap to see."""
         return (
             self.types,
             self.integer,
@@ -222,8 +222,8 @@ def type_names(value: Any, where: Where) -> list[str]:
     found = value if isinstance(value, list) else [value]
     for name in found:
         if not isinstance(name, str) or name not in TYPES:
-            known = ", ".join(TYPES)
-            raise SchemaError(f"type {name!r} is not a JSON type", render((where, "type")), f"use one of {known}")
+            listed = ", ".join(TYPES)
+            raise SchemaError(f"type {name!r} is not a JSON type", render((where, "type")), f"use one of {listed}")
     return found
 
 
@@ -234,98 +234,98 @@ def number(value: Any, keyword: str, where: Where) -> Decimal:
     return Decimal(repr(value))
 
 
-def _type(facts: Facts, value: Any, where: Where) -> None:
+def _type(known: Constraints, value: Any, where: Where) -> None:
     types, integer = 0, True
     for name in type_names(value, where):
         types |= TYPES[name]
         integer = integer and name != "number"
-    facts.types &= types
+    known.types &= types
     if types & NUMBER and integer:
-        facts.integer = True
+        known.integer = True
 
 
-def _enum(facts: Facts, value: Any, where: Where) -> None:
+def _enum(known: Constraints, value: Any, where: Where) -> None:
     if not isinstance(value, list):
         raise SchemaError("enum must be a list of values", render((where, "enum")), "write the values as a list")
     located((where, "enum"), check_depth, value)
-    if facts.values is None:
-        facts.values = value
+    if known.values is None:
+        known.values = value
     else:
         kept = {identity(item) for item in value}
-        facts.values = [item for item in facts.values if identity(item) in kept]
+        known.values = [item for item in known.values if identity(item) in kept]
 
 
-def _const(facts: Facts, value: Any, where: Where) -> None:
-    _enum(facts, [value], where)
+def _const(known: Constraints, value: Any, where: Where) -> None:
+    _enum(known, [value], where)
 
 
-def _not_values(facts: Facts, value: Any, _: Where) -> None:
-    facts.banned += tuple(value)
+def _not_values(known: Constraints, value: Any, _: Where) -> None:
+    known.banned += tuple(value)
 
 
-def _min_length(facts: Facts, value: Any, where: Where) -> None:
-    facts.low = at_least(facts.low, value, "minLength", where)
+def _min_length(known: Constraints, value: Any, where: Where) -> None:
+    known.low = at_least(known.low, value, "minLength", where)
 
 
-def _max_length(facts: Facts, value: Any, where: Where) -> None:
-    facts.high = at_most(facts.high, value, "maxLength", where)
+def _max_length(known: Constraints, value: Any, where: Where) -> None:
+    known.high = at_most(known.high, value, "maxLength", where)
 
 
-def _pattern(found: bool) -> Callable[[Facts, Any, Where], None]:
-    def handle(facts: Facts, value: Any, where: Where) -> None:
+def _pattern(found: bool) -> Callable[[Constraints, Any, Where], None]:
+    def handle(known: Constraints, value: Any, where: Where) -> None:
         if not isinstance(value, str):
             problem = f"pattern must be a string, not {value!r}"
             raise SchemaError(problem, render((where, "pattern")), "quote the pattern")
         if found:
-            facts.patterns += ((value, (where, "pattern")),)
+            known.patterns += ((value, (where, "pattern")),)
         else:
-            facts.barred += ((value, (where, "pattern")),)
+            known.barred += ((value, (where, "pattern")),)
 
     return handle
 
 
-def _format(facts: Facts, value: Any, where: Where) -> None:
+def _format(known: Constraints, value: Any, where: Where) -> None:
     if isinstance(value, str) and value in FORMATS:
-        facts.patterns += ((FORMATS[value], (where, "format")),)
+        known.patterns += ((FORMATS[value], (where, "format")),)
 
 
-def _not_format(facts: Facts, value: Any, where: Where) -> None:
+def _not_format(known: Constraints, value: Any, where: Where) -> None:
     if isinstance(value, str) and value in FORMATS:
-        facts.barred += ((FORMATS[value], (where, "format")),)
+        known.barred += ((FORMATS[value], (where, "format")),)
     else:
-        facts.types = 0  # a format that says nothing holds for every string
+        known.types = 0  # a format that says nothing holds for every string
 
 
-def _multiple(keyword: str, holds: bool) -> Callable[[Facts, Any, Where], None]:
-    def handle(facts: Facts, value: Any, where: Where) -> None:
+def _multiple(keyword: str, holds: bool) -> Callable[[Constraints, Any, Where], None]:
+    def handle(known: Constraints, value: Any, where: Where) -> None:
         divisor = number(value, keyword, where)
         if divisor <= 0:
             raise SchemaError(f"{keyword} must be more than 0", render((where, keyword)), "write a positive number")
-        facts.divisors += ((divisor, holds, where),)
+        known.divisors += ((divisor, holds, where),)
 
     return handle
 
 
-def _fraction(facts: Facts, _value: Any, _where: Where) -> None:
-    facts.fraction = True
+def _fraction(known: Constraints, _value: Any, _where: Where) -> None:
+    known.fraction = True
 
 
 def _reach(maximum: Bound) -> tuple[Decimal, bool]:
     return maximum[0], not maximum[1]
 
 
-def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Facts, Any, Where], None]:
-    def handle(facts: Facts, value: Any, where: Where) -> None:
+def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Constraints, Any, Where], None]:
+    def handle(known: Constraints, value: Any, where: Where) -> None:
         bound = number(value, keyword, where), exclusive
-        if lower and (facts.minimum is None or bound > facts.minimum):
-            facts.minimum = bound
-        elif not lower and (facts.maximum is None or _reach(bound) < _reach(facts.maximum)):
-            facts.maximum = bound
+        if lower and (known.minimum is None or bound > known.minimum):
+            known.minimum = bound
+        elif not lower and (known.maximum is None or _reach(bound) < _reach(known.maximum)):
+            known.maximum = bound
 
     return handle
 
 
-HANDLERS: dict[Any, Callable[[Facts, Any, Where], None]] = {
+HANDLERS: dict[Any, Callable[[Constraints, Any, Where], None]] = {
     "type": _type,
     "enum": _enum,
     "const": _const,

@@ -1,4 +1,4 @@
-"""From facts to nodes: arguments in the markup of a model family.
+"""From constraints to nodes: arguments in the markup of a model family.
 
 Only an object can be a list of arguments, so the root of the schema is read as one. Strings are raw text up to the
 markup that ends them; everything else is JSON with whitespace around it, unless the layout marks up nested values too.
@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Lit, Node, Seq, alt, seq
-from dovetail.layouts.styles import PYTHON_DICT, Layout, Middle
-
-from . import strings, text
-from .admission import type_of
-from .facts import (
+from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Lit, Node, Parts, Seq, alt, seq
+from dovetail.grammar.json_schema.admission import type_of
+from dovetail.grammar.json_schema.lowering import ANY_PARTS, Lowering
+from dovetail.grammar.json_schema.objects.keys import marked_key
+from dovetail.grammar.json_schema.read.constraints import (
     ANY_TYPE,
     ARRAY,
     BOOLEAN,
@@ -24,14 +23,15 @@ from .facts import (
     NUMBER,
     OBJECT,
     STRING,
-    Facts,
+    Constraints,
     Located,
 )
-from .keys import marked_key
+from dovetail.grammar.json_schema.scalars import described
+from dovetail.grammar.json_schema.values import characters, strings
+from dovetail.layouts.styles import PYTHON_DICT, Layout, Middle
+
+from .json import Frame
 from .literals import literal_spelling
-from .lowering import ANY_PARTS, Lowering
-from .scalars import described
-from .spelling import Frame, Parts
 
 Kind = tuple[str, Node, bool]  # its name, its node, whether that is raw text with the stop inside
 
@@ -132,41 +132,41 @@ class Tagged(Frame):
 
     def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
         found: list[Kind] = []
-        for facts in self._json.reader.read(nodes):
-            if facts.values is not None:
-                found += (self._literal_kind(value) for value in self._json.admitted(facts))
+        for known in self._json.reader.read(nodes):
+            if known.values is not None:
+                found += (self._literal_kind(value) for value in self._json.admitted(known))
                 continue
-            if facts.types & STRING and self._layout.quoted:
-                found.append(("string", self._of_kind(facts, STRING), False))
-            elif facts.types & STRING:
-                found.append(("string", self._string(facts), True))
-            if facts.types == ANY_TYPE and "integer" in self._layout.middle:
-                found.append(("integer", text.INTEGER, False))
+            if known.types & STRING and self._layout.quoted:
+                found.append(("string", self._of_kind(known, STRING), False))
+            elif known.types & STRING:
+                found.append(("string", self._string(known), True))
+            if known.types == ANY_TYPE and "integer" in self._layout.middle:
+                found.append(("integer", characters.INTEGER, False))
             for kind in (NUMBER, BOOLEAN, NULL):
-                if facts.types & kind:
-                    found.append((_KINDS[kind], self._of_kind(facts, kind), False))
+                if known.types & kind:
+                    found.append((_KINDS[kind], self._of_kind(known, kind), False))
             for kind in (OBJECT, ARRAY):
-                if facts.types & kind:
-                    found.append((_KINDS[kind], self._composite(facts, kind), False))
+                if known.types & kind:
+                    found.append((_KINDS[kind], self._composite(known, kind), False))
         return [entry for entry in found if entry[1] != NOTHING]
 
-    def _of_kind(self, facts: Facts, kind: int) -> Node:
-        only = _only(facts, kind)
+    def _of_kind(self, known: Constraints, kind: int) -> Node:
+        only = _only(known, kind)
         return self._written(_KINDS[kind], lambda one: one.union([only]))
 
-    def _composite(self, facts: Facts, kind: int) -> Node:
+    def _composite(self, known: Constraints, kind: int) -> Node:
         if not self._layout.item:
-            return self._of_kind(facts, kind)
-        return self._json.composite([(kind, (facts.objects if kind == OBJECT else facts.arrays) or ANY_PARTS)], self)
+            return self._of_kind(known, kind)
+        return self._json.composite([(kind, (known.objects if kind == OBJECT else known.arrays) or ANY_PARTS)], self)
 
-    def _string(self, facts: Facts) -> Node:
+    def _string(self, known: Constraints) -> Node:
         """Raw text with its stop."""
         inside = None
-        if facts.patterns or facts.barred or facts.banned_words():
-            inside = described(facts, () if facts.patterns else self._excludes, self._json.reader)
-        if inside == NOTHING or (facts.high is not None and facts.low > facts.high):
+        if known.patterns or known.barred or known.banned_words():
+            inside = described(known, () if known.patterns else self._excludes, self._json.reader)
+        if inside == NOTHING or (known.high is not None and known.low > known.high):
             return NOTHING
-        if inside is None and not facts.low and facts.high is None:
+        if inside is None and not known.low and known.high is None:
             return self._raw  # which may begin and end with anything
         ways: list[Node] = []
         for pad in self._pads:
@@ -175,7 +175,7 @@ class Tagged(Frame):
             if inside is not None:
                 text = strings.raw(inside, stop, bare)
             else:
-                text = strings.raw(strings.language((), facts.low, facts.high), stop, (*self._excludes, *bare))
+                text = strings.raw(strings.language((), known.low, known.high), stop, (*self._excludes, *bare))
             ways.append(seq(Lit(pad), text) if pad else text)
         return alt(*ways)
 
@@ -195,8 +195,8 @@ class Tagged(Frame):
         return kind, self._written(kind, lambda one: one.literal(value)), False
 
 
-def _only(facts: Facts, kind: int) -> Facts:
-    """The part of `facts` about values of one type."""
-    part = copy.copy(facts)
+def _only(known: Constraints, kind: int) -> Constraints:
+    """The part of `constraints` about values of one type."""
+    part = copy.copy(known)
     part.types = kind
     return part

@@ -8,14 +8,12 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import EMPTY, Call, Node, Repeat, Rule, Seq, is_nothing, optional, seq
-
-from .facts import Located, at_least, at_most, count, schemas
-from .own import PREFIX_AT, SOME_ITEM, TAIL
-from .pointers import Where
-from .reading import Reader
-from .spelling import Parts
-from .states import States, Steps
+from dovetail.grammar.ir import EMPTY, Call, Node, Parts, Repeat, Rule, Seq, is_nothing, optional, seq
+from dovetail.grammar.json_schema.read.constraints import Located, at_least, at_most, count, schemas
+from dovetail.grammar.json_schema.read.keywords import PREFIX_AT, SOME_ITEM, TAIL
+from dovetail.grammar.json_schema.read.pointers import Where
+from dovetail.grammar.json_schema.read.reader import Reader
+from dovetail.grammar.json_schema.values.states import States, Steps
 
 MAX_STATES = 2_000
 MAX_CONTAINS = 10  # each doubles the kinds of items

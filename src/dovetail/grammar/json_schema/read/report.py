@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .pointers import Where, render
-from .reading import ANNOTATIONS
+from .reader import ANNOTATIONS
 from .references import children
 
 Status = Literal["exact", "widened", "impossible"]

@@ -1,4 +1,4 @@
-"""Read a JSON Schema: from keywords to `Facts`, what is known about a value in one branch.
+"""Read a JSON Schema: from keywords to `Constraints`, what is known about a value in one branch.
 
 Schemas that apply to the same value are read together, so siblings of `$ref`, `anyOf` and `allOf` need no special
 case: `read` takes a conjunction of schemas and gives the alternatives that remain when every choice has been made.
@@ -15,11 +15,9 @@ from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 
-from .choices import Arm, OneOf
-from .facts import HANDLERS, OBJECT, Facts, Located, mapping, names, schemas
+from .constraints import HANDLERS, OBJECT, Constraints, Located, mapping, names, schemas
 from .formats import UNSUPPORTED
-from .negation import alternatives, negated
-from .own import (
+from .keywords import (
     CLOSING,
     DEPENDENT_AT,
     EITHER,
@@ -34,6 +32,8 @@ from .own import (
     is_never,
     settled,
 )
+from .negation import alternatives, negated
+from .one_of import Arm, OneOf
 from .pointers import Where, render
 from .references import References
 
@@ -98,14 +98,14 @@ class Task:
 class _Branch:
     """A state of reading: schemas still to apply, and choices still to make."""
 
-    facts: Facts
+    known: Constraints
     todo: list[Task]
     choices: list[tuple[Task, Choice]]
 
     def key(self) -> Any:
         """Equal for branches from which the same follows."""
         todo = frozenset((id(task.schema), task.under) for task in self.todo)
-        return self.facts.signature(), todo, tuple(id(choice) for _, choice in self.choices)
+        return self.known.signature(), todo, tuple(id(choice) for _, choice in self.choices)
 
 
 class Reader:
@@ -154,13 +154,13 @@ class Reader:
                 self._kept.append(schema)
         return found
 
-    def read(self, nodes: Sequence[Located]) -> list[Facts]:
+    def read(self, nodes: Sequence[Located]) -> list[Constraints]:
         """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
-        done: list[Facts] = []
+        done: list[Constraints] = []
         cycle: Where | None = None
         first = [Task(schema, where, {id(schema): 0}, 0) for schema, where in reversed(nodes)]
-        todo = [_Branch(Facts(), first, [])]
-        known: set[Any] = set()
+        todo = [_Branch(Constraints(), first, [])]
+        seen: set[Any] = set()
         spent = 0
         while todo:
             if spent > MAX_BRANCHES:
@@ -170,22 +170,22 @@ class Reader:
             back = self._apply(branch)
             if back is not None:
                 cycle = back
-            elif not branch.facts.types:
+            elif not branch.known.types:
                 continue
             elif branch.choices:
                 choice = branch.choices[0][1]
-                arms = choice.arms(branch.facts) if isinstance(choice, OneOf) else choice
+                arms = choice.arms(branch.known) if isinstance(choice, OneOf) else choice
                 # The alternatives of a negation multiply with each other more than those of unions do, and are larger.
                 cost = _NEGATION_COST if _is_negation(arms) else 1
                 for arm in reversed(_choose(branch, arms)):
                     key = arm.key()
-                    if key not in known:
-                        known.add(key)
+                    if key not in seen:
+                        seen.add(key)
                         todo.append(arm)
                         spent += cost
                         self._work += len(arm.todo) + len(arm.choices)
             else:
-                done.append(_closed(branch.facts))
+                done.append(_closed(branch.known))
         if cycle is not None and not done:
             raise _circular(cycle)
         return done
@@ -203,7 +203,7 @@ class Reader:
                 raise LimitError(problem, render(task.where), "give its unions fewer branches, or refer to parts once")
             schema = task.schema.schema if isinstance(task.schema, Negated) else task.schema
             if schema is False:
-                branch.facts.types = 0
+                branch.known.types = 0
             elif isinstance(schema, dict):
                 back = self._keywords(branch, task) if schema is task.schema else self._fail(branch, task)
                 if back is not None:
@@ -211,11 +211,11 @@ class Reader:
             elif schema is not True:
                 problem = f"a schema is an object or a boolean, not {type(schema).__name__}"
                 raise SchemaError(problem, render(task.where), "write an object, true or false")
-        branch.facts.strike()
+        branch.known.strike()
         return None
 
     def _keywords(self, branch: _Branch, task: Task) -> Where | None:
-        facts, where = branch.facts, task.where
+        known, where = branch.known, task.where
         schema = self._modern.get(id(task.schema)) or self.modern(task.schema, where)
         members, items = "unevaluatedProperties" in schema, "unevaluatedItems" in schema
         if members or items:
@@ -223,7 +223,7 @@ class Reader:
         for keyword, value in schema.items():
             handler = HANDLERS.get(keyword)
             if handler is not None:
-                handler(facts, value, where)
+                handler(known, value, where)
                 if keyword == "format" and value in UNSUPPORTED:
                     self.widen(where, "format", f"no automaton can tell what is a valid {value}")
                 continue
@@ -247,14 +247,14 @@ class Reader:
             else:
                 branch.todo.append(Task(self.negated(value), (where, "not"), task.above, task.depth))
         # Several references may lead to one schema, which says the same again.
-        if members and not (facts.objects and any(known is schema for known, _ in facts.objects)):
-            facts.objects += ((schema, where),)
-            _note_members(facts, schema)
-        if items and not (facts.arrays and any(known is schema for known, _ in facts.arrays)):
-            facts.arrays += ((schema, where),)
-            facts.note_items(schema)
+        if members and not (known.objects and any(known is schema for known, _ in known.objects)):
+            known.objects += ((schema, where),)
+            _note_members(known, schema)
+        if items and not (known.arrays and any(known is schema for known, _ in known.arrays)):
+            known.arrays += ((schema, where),)
+            known.note_items(schema)
         if task.under and (members or items):
-            facts.within += tuple((owner, schema) for owner in task.under)
+            known.within += tuple((owner, schema) for owner in task.under)
         return None
 
     def _fail(self, branch: _Branch, task: Task) -> Where | None:
@@ -374,34 +374,36 @@ def _choose(branch: _Branch, arms: list[Arm]) -> list[_Branch]:
     branches = []
     for arm in arms:
         tasks = [task.part(schema, where, 1) for schema, where in reversed(arm)]
-        branches.append(_Branch(branch.facts.copy(), tasks, branch.choices[1:]))
+        branches.append(_Branch(branch.known.copy(), tasks, branch.choices[1:]))
     return branches
 
 
-def _note_members(facts: Facts, schema: dict[Any, Any]) -> None:
+def _note_members(known: Constraints, schema: dict[Any, Any]) -> None:
     """Strike out objects where a member must be there and cannot be."""
     required, declared = schema.get("required"), schema.get("properties")
     if isinstance(required, list):
-        facts.needed = facts.needed.union(name for name in required if isinstance(name, str))
+        known.needed = known.needed.union(name for name in required if isinstance(name, str))
     if isinstance(declared, dict):
-        facts.absent = facts.absent.union([name for name, inner in declared.items() if is_never(inner)])
+        known.absent = known.absent.union([name for name, inner in declared.items() if is_never(inner)])
         if schema.get("additionalProperties") is False and not schema.get("patternProperties"):
-            facts.closed = frozenset(declared) if facts.closed is None else facts.closed.intersection(declared)
-    if facts.needed & facts.absent or (facts.closed is not None and not facts.needed <= facts.closed):
-        facts.types &= ~OBJECT
-    if facts.closed is not None and SOME_PROPERTY in schema and facts.closed.issubset(schema[SOME_PROPERTY].names):
-        facts.types &= ~OBJECT  # there has to be another member than those that there can be
+            known.closed = frozenset(declared) if known.closed is None else known.closed.intersection(declared)
+    if known.needed & known.absent or (known.closed is not None and not known.needed <= known.closed):
+        known.types &= ~OBJECT
+    if known.closed is not None and SOME_PROPERTY in schema and known.closed.issubset(schema[SOME_PROPERTY].names):
+        known.types &= ~OBJECT  # there has to be another member than those that there can be
 
 
-def _closed(facts: Facts) -> Facts:
-    """The facts with what the unevaluated keywords come to, now that it is known which schemas apply."""
-    if facts.within:
-        facts.objects += tuple(_closings(facts))
-        facts.arrays += tuple(_tails(facts))
-    return facts
+def _closed(known: Constraints) -> Constraints:
+    """The constraints with what the unevaluated keywords come to, now that it is known which schemas apply."""
+    if known.within:
+        known.objects += tuple(_closings(known))
+        known.arrays += tuple(_tails(known))
+    return known
 
 
-def _unevaluated(facts: Facts, parts: tuple[Located, ...], keyword: str, looks_at_all: str) -> Iterator[_Unevaluated]:
+def _unevaluated(
+    known: Constraints, parts: tuple[Located, ...], keyword: str, looks_at_all: str
+) -> Iterator[_Unevaluated]:
     """The schemas with this keyword that still have members to speak of, with the parts that have looked at some.
 
     A part with the keyword `looks_at_all`, or with this one itself, has looked at every member.
@@ -409,20 +411,20 @@ def _unevaluated(facts: Facts, parts: tuple[Located, ...], keyword: str, looks_a
     for schema, where in parts:
         if keyword not in schema:
             continue
-        within = [part for owner, part in facts.within if owner == id(schema)]
+        within = [part for owner, part in known.within if owner == id(schema)]
         if not any(looks_at_all in part or (keyword in part and part is not schema) for part in within):
             yield schema[keyword], (where, keyword), [part for part in within if MADE not in part]
 
 
-def _closings(facts: Facts) -> Iterator[Located]:
-    for schema, at, parts in _unevaluated(facts, facts.objects, "unevaluatedProperties", "additionalProperties"):
+def _closings(known: Constraints) -> Iterator[Located]:
+    for schema, at, parts in _unevaluated(known, known.objects, "unevaluatedProperties", "additionalProperties"):
         declared = frozenset(name for part in parts for name in part.get("properties", ()))
         patterns = tuple(pattern for part in parts for pattern in part.get("patternProperties", ()))
         yield {CLOSING: Closing(declared, patterns, schema, at), MADE: True}, at
 
 
-def _tails(facts: Facts) -> Iterator[Located]:
-    for schema, at, parts in _unevaluated(facts, facts.arrays, "unevaluatedItems", "items"):
+def _tails(known: Constraints) -> Iterator[Located]:
+    for schema, at, parts in _unevaluated(known, known.arrays, "unevaluatedItems", "items"):
         start = max((len(part.get("prefixItems", ())) for part in parts), default=0)
         looked = [part["contains"] for part in parts if "contains" in part]
         either = {"anyOf": [schema, *looked], MADE: True} if looked else schema

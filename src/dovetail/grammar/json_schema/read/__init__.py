@@ -1,0 +1,1 @@
+"""What a schema says: keywords read into constraints, references followed, negations written as schemas."""

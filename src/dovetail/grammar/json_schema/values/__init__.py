@@ -1,0 +1,1 @@
+"""Values as nodes: characters, strings, numbers, and grammars that count or remember."""
