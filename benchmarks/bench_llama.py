@@ -70,7 +70,9 @@ class Plain:
             tokens.append(llama_cpp.llama_sampler_sample(samplers[row], self._context, len(prompt) - 1))
         for step in range(count - 1):
             self._decode([(token, len(prompts[row]) + step, row) for row, token in enumerate(tokens)], last_only=False)
-            tokens = [llama_cpp.llama_sampler_sample(sampler, self._context, row) for row, sampler in enumerate(samplers)]
+            tokens = [
+                llama_cpp.llama_sampler_sample(sampler, self._context, row) for row, sampler in enumerate(samplers)
+            ]
         for sampler in samplers:
             llama_cpp.llama_sampler_free(sampler)
         return count * len(prompts)
