@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dovetail.agent.endings import KINDS
+from dovetail.agent.exit_reasons import KINDS
 from tests.agent.cli.conftest import S1, Bench
 from tests.agent.servers import Call, Received, Reply, ScriptedServer
 from tests.agent.warm import Finished, Warm, waited_s

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.agent.contract import Contract
-from dovetail.agent.endings import Ending
+from dovetail.agent.exit_reasons import Ending
 from dovetail.agent.loop import Limits, Parts, Plan, Run
-from dovetail.agent.loop.nothing import AllowAll, NoHooks, NoRecorder, NoTelemetry
+from dovetail.agent.loop.null_parts import AllowAll, NoHooks, NoRecorder, NoTelemetry
 from dovetail.agent.output import Output, Sink
 from dovetail.agent.protocols import Tool
 from dovetail.agent.types import (

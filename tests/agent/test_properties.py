@@ -26,7 +26,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from dovetail.agent.contract import make_contract
-from dovetail.agent.endings import KINDS
+from dovetail.agent.exit_reasons import KINDS
 from dovetail.agent.loop import Limits
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.recording import Sessions

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from dovetail.agent.loop.nothing import NoTelemetry
+from dovetail.agent.loop.null_parts import NoTelemetry
 from dovetail.agent.protocols import Telemetry
 from dovetail.agent.settings import Settings, TelemetrySettings
 from dovetail.agent.telemetry import MAX_ATTRIBUTE, OpenTelemetry, telemetry_of

@@ -13,9 +13,9 @@ import pytest
 from dovetail import dialects
 from dovetail.messages import Message
 from dovetail.models import Prompt, Speaker
-from dovetail.serving.asks import Ask
 from dovetail.serving.chat import read_chat
 from dovetail.serving.generation import Limits, prepare, run
+from dovetail.serving.requests import Ask
 from tests.serving.asking import ANSWER
 
 HELLO = [{"role": "user", "content": "Well?"}]

@@ -5,9 +5,9 @@ each turn: history --Provider.stream--> deltas --> tool calls --batch--> results
 
 api.py          run, run_async and run_events, for Python; command.py from flags to exit code, for the command line
 flags.py        the flags and which of them cannot stand together; options.py limits and model from flags and settings
-prompt.py       what was typed and what was piped in; mentions.py, images.py and context_files.py what goes with it
+prompt.py       what was typed and what was piped in; file_mentions.py, images.py and context_files.py what goes with it
 stopping.py     signals and the wall clock: first they ask a run to end, then they end the process
-endings.py      every way in which a run ends, with its exit code
+exit_reasons.py every way in which a run ends, with its exit code
 types.py        the values that cross between the parts: turns, deltas, requests, results, decisions
 protocols.py    the parts as the loop sees them: Provider, Tool, Permissions, Hooks, Recorder, Telemetry, Tasks
 contract/       the schema of the answer: reading, root table, strict compile, witness, wrapping, validation

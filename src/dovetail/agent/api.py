@@ -267,7 +267,7 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
     from dovetail.agent.hooks import CommandHooks, HookSession
     from dovetail.agent.images import read_image
     from dovetail.agent.loop import Parts, Plan, Run
-    from dovetail.agent.loop.nothing import NoTelemetry
+    from dovetail.agent.loop.null_parts import NoTelemetry
     from dovetail.agent.options import check_prices
     from dovetail.agent.output import Output, Sink
     from dovetail.agent.permissions import Rules
@@ -339,7 +339,7 @@ def _session(options: RunOptions, workspace: Path, contract: Contract | None) ->
     """The transcript of the run, where one is kept, and what was said before."""
     import uuid
 
-    from dovetail.agent.loop.nothing import NoRecorder
+    from dovetail.agent.loop.null_parts import NoRecorder
     from dovetail.agent.recording import Sessions
 
     sessions, redacts = Sessions(workspace), contract is not None

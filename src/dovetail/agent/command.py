@@ -14,16 +14,16 @@ from pathlib import Path
 
 from dovetail.agent.context_files import context_files, instructions
 from dovetail.agent.contract import Contract, read_contract
-from dovetail.agent.endings import CANCELLED, Ending, HaltError
+from dovetail.agent.exit_reasons import CANCELLED, Ending, HaltError
 from dovetail.agent.exporting import close_in_time, export
+from dovetail.agent.file_mentions import expand_mentions
 from dovetail.agent.flags import ConflictError, Flags
 from dovetail.agent.hooks import CommandHooks, HookSession, check_matchers
 from dovetail.agent.loop import Parts, Plan, Run
 from dovetail.agent.loop.budget import UNLIMITED
-from dovetail.agent.loop.nothing import NoRecorder
+from dovetail.agent.loop.null_parts import NoRecorder
 from dovetail.agent.loop.run import unexpected
 from dovetail.agent.mcp import Servers, connect_servers, state_messages
-from dovetail.agent.mentions import expand_mentions
 from dovetail.agent.options import catalog_of, check_prices, limits_of, provider_options
 from dovetail.agent.output import Output, Sink, answer_of
 from dovetail.agent.output.writers import Format

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
-from dovetail.agent.endings import HaltError
+from dovetail.agent.exit_reasons import HaltError
 from dovetail.agent.flags import ConflictError, Flags
 from dovetail.agent.threads import in_daemon_thread
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dovetail.agent.endings import CUT_OFF
+from dovetail.agent.exit_reasons import CUT_OFF
 from dovetail.agent.settings import dovetail_home
 from dovetail.agent.types import (
     REDACTED_ARGUMENTS,

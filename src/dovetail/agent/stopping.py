@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from dovetail.agent.endings import CANCELLED, Ending, Reason
+from dovetail.agent.exit_reasons import CANCELLED, Ending, Reason
 from dovetail.agent.loop import Run
 from dovetail.agent.loop.budget import wall_time_message
 from dovetail.agent.tools.processes import kill_everything

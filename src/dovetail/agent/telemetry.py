@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from dovetail.agent.loop.nothing import NoTelemetry
+from dovetail.agent.loop.null_parts import NoTelemetry
 from dovetail.agent.protocols import Telemetry
 from dovetail.agent.settings import Settings
 from dovetail.agent.types import REDACTED_ARGUMENTS, ToolCallEvent

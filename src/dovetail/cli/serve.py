@@ -57,13 +57,13 @@ def serve(
       dovetail serve --model ./Qwen3-0.6B
       dovetail serve --dialect harmony --pace 0.02
     """
-    from dovetail.serving import Limits, Settings, create_app, models, running
+    from dovetail.serving import Limits, Settings, create_app, models, server
 
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(asctime)s %(message)s")
     served = models.speakers(dialect, seed, pace) if model == "speaker" else models.local(model, name, dialect)
     limits = Limits(max_body=max_body, max_tokens=max_tokens, answer_timeout_s=timeout)
     settings = Settings(keys, max_requests, limits, not no_playground)
-    with running.listen(host, port) as listener:
+    with server.listen(host, port) as listener:
         at = f"http://{host}:{listener.getsockname()[1]}"
         click.echo(f"{served.names[0]} at {at}" + ("" if no_playground else f", playground at {at}/"), err=True)
-        running.serve(create_app(served, settings), listener, shutdown)
+        server.serve(create_app(served, settings), listener, shutdown)

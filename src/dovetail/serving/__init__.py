@@ -13,6 +13,6 @@ if find_spec("starlette") is None or find_spec("uvicorn") is None:
 from dovetail.serving.app import Settings, create_app
 from dovetail.serving.generation import Limits
 from dovetail.serving.models import Models, speakers
-from dovetail.serving.running import in_background, serve
+from dovetail.serving.server import in_background, serve
 
 __all__ = ["Limits", "Models", "Settings", "create_app", "in_background", "serve", "speakers"]

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dovetail.messages import Message, ToolCall, Wire
-from dovetail.serving.asks import Ask, Tools, check_count, common, function, join_parts, reasoning
 from dovetail.serving.errors import RequestError
 from dovetail.serving.fields import Body, Extras, Stops, Thinking
+from dovetail.serving.requests import Ask, Tools, check_count, common, function, join_parts, reasoning
 
 
 class _ToolChoice(Body):

@@ -21,14 +21,14 @@ from starlette.types import Receive, Scope, Send
 from dovetail.messages import Wire, to_json
 from dovetail.serving import playground, sse
 from dovetail.serving.anthropic import read_messages
-from dovetail.serving.asks import Ask
 from dovetail.serving.chat import read_chat
 from dovetail.serving.errors import Refusal, RequestError, refusal
 from dovetail.serving.fields import parse_body
 from dovetail.serving.generation import Job, Limits, Piece, prepare, run
-from dovetail.serving.guard import Guard, log_failure
 from dovetail.serving.metrics import Metrics
+from dovetail.serving.middleware import Guard, log_failure
 from dovetail.serving.models import Models
+from dovetail.serving.requests import Ask
 from dovetail.serving.responses import read_responses
 from dovetail.serving.writers import AnthropicWriter, ChatWriter, ResponsesWriter, Writer
 

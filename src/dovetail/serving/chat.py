@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dovetail.serving.asks import Ask, Tools, chat_message, check_count, common, continued, function, reasoning
 from dovetail.serving.errors import RequestError
 from dovetail.serving.fields import MAX_CHOICES, MAX_TOP_LOGPROBS, Body, Effort, Extras, Stops
+from dovetail.serving.requests import Ask, Tools, chat_message, check_count, common, continued, function, reasoning
 
 
 class _StreamOptions(Body):

@@ -18,9 +18,9 @@ from dovetail.messages import Wire
 from dovetail.models import Model, Prompt, Sampling, Step
 from dovetail.models.model import Finish
 from dovetail.parsing import StreamParser
-from dovetail.serving.asks import Ask, ReasoningMode
 from dovetail.serving.constraints import relocated
 from dovetail.serving.errors import RequestError
+from dovetail.serving.requests import Ask, ReasoningMode
 from dovetail.serving.turns import Odds, Said, Turn
 
 _MODES: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled")

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dovetail.messages import Message, ToolCall, Wire
-from dovetail.serving.asks import (
+from dovetail.serving.chat import stop_strings
+from dovetail.serving.errors import RequestError
+from dovetail.serving.fields import MAX_TOP_LOGPROBS, Body, Effort, Extras, Stops
+from dovetail.serving.requests import (
     Ask,
     Tools,
     chat_message,
@@ -18,9 +21,6 @@ from dovetail.serving.asks import (
     join_parts,
     reasoning,
 )
-from dovetail.serving.chat import stop_strings
-from dovetail.serving.errors import RequestError
-from dovetail.serving.fields import MAX_TOP_LOGPROBS, Body, Effort, Extras, Stops
 
 _LOGPROBS = "message.output_text.logprobs"
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from dovetail.messages import Wire
 from dovetail.parsing.adapters import AnthropicEvents, ChatDeltas, ResponseEvents
-from dovetail.serving.asks import Ask
 from dovetail.serving.errors import Interface, Refusal
+from dovetail.serving.requests import Ask
 from dovetail.serving.turns import Odds, Said, Turn
 
 

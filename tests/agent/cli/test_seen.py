@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dovetail.agent.endings import KINDS
+from dovetail.agent.exit_reasons import KINDS
 from dovetail.agent.output import event_schema
 from tests.agent.cli.conftest import Bench
 from tests.agent.servers import Call, Reply, Think

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dovetail.agent.contract import make_contract
-from dovetail.agent.loop.nothing import AllowAll
+from dovetail.agent.loop.null_parts import AllowAll
 from dovetail.agent.loop.registry import MAX_LOADED, Registry, Terminal
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.types import ToolError, ToolOutput

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dovetail.agent.endings import CUT_OFF, Captured, HaltError
+from dovetail.agent.exit_reasons import CUT_OFF, Captured, HaltError
 from dovetail.agent.loop.calls import Called, Caller
 from dovetail.agent.loop.guards import LoopGuard, fingerprint
 from dovetail.agent.loop.registry import Registry

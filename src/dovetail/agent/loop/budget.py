@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from dovetail.agent.endings import MAX_TURNS, MAX_TURNS_NOTE, BudgetError, HaltError
+from dovetail.agent.exit_reasons import MAX_TURNS, MAX_TURNS_NOTE, BudgetError, HaltError
 from dovetail.agent.providers.catalog import Catalog, Known
 from dovetail.agent.types import LoopLimits, Usage
 from dovetail.errors import InputError

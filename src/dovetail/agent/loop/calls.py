@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema_rs
 
 from dovetail.agent.contract.validation import MAX_SHOWN, Checked, Finding, check, from_json
-from dovetail.agent.endings import Captured, HaltError
+from dovetail.agent.exit_reasons import Captured, HaltError
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State
 from dovetail.agent.output import bounded

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dovetail.agent.endings import PREVIEW, HaltError
+from dovetail.agent.exit_reasons import PREVIEW, HaltError
 from dovetail.agent.loop.batch import Batch, Done
 from dovetail.agent.loop.calls import Caller, short
 from dovetail.agent.loop.compaction import FULL, cut, digest, is_overflow, summary_request

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.agent.contract import Contract
-from dovetail.agent.endings import CANCELLED, Ending, HaltError, Reason, missing_message, refused_reply
+from dovetail.agent.exit_reasons import CANCELLED, Ending, HaltError, Reason, missing_message, refused_reply
 from dovetail.agent.loop.budget import Budget, Limits, wall_time_message
 from dovetail.agent.loop.conversation import Conversation
 from dovetail.agent.loop.guards import fingerprint

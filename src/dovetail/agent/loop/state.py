@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.agent.contract import Contract
-from dovetail.agent.endings import Captured, Reason
+from dovetail.agent.exit_reasons import Captured, Reason
 from dovetail.agent.loop.budget import Budget, Limits
 from dovetail.agent.loop.outputs import Outputs
 from dovetail.agent.output import Output

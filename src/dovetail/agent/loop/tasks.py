@@ -12,7 +12,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dovetail.agent.endings import BudgetError, HaltError
+from dovetail.agent.exit_reasons import BudgetError, HaltError
 from dovetail.agent.loop.conversation import Conversation, settled
 from dovetail.agent.loop.registry import Registry
 from dovetail.agent.loop.state import State

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Literal
 
-from dovetail.agent.endings import CUT_OFF, Ending
+from dovetail.agent.exit_reasons import CUT_OFF, Ending
 from dovetail.agent.output.envelopes import Envelopes, Wire, compact, line, usage_of
 from dovetail.agent.types import AssistantTurn, ToolResult, ToolUse, Usage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dovetail.agent.endings import HaltError
+from dovetail.agent.exit_reasons import HaltError
 from dovetail.agent.images import media_type, read_image
 from dovetail.agent.protocols import Permissions
 from dovetail.agent.types import Image
