@@ -77,3 +77,18 @@ def test_it_needs_none_of_the_extras_and_names_the_one_that_is_missing(bench: Be
     done = without("run", "-p", "x", "--provider", "openai", "--model", "m")
     assert 52 == done.returncode
     assert "dovetail[agent]" in done.stderr
+
+
+def test_a_run_with_a_service_loads_no_compiler_of_grammars() -> None:
+    """They would double the time that the command needs to start, in which no signal is answered."""
+    code = """
+import sys
+import dovetail.agent.command
+from dovetail.agent.providers import configured
+from dovetail.agent.types import ProviderOptions
+configured(ProviderOptions(model="gpt-5", api_key="x"))
+heavy = ("numpy", "dovetail.grammar", "dovetail.engine", "dovetail.dialects", "dovetail.parsing", "mcp", "openai")
+print(sorted(set(heavy) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]\n" == done.stdout
