@@ -150,6 +150,7 @@ def _run(context: click.Context, flags: Flags) -> int:
     began = time.monotonic()  # before what takes long to import: the wall time is that of the command
     before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, before)
         check_conflicts(flags, stdin_is_terminal=sys.stdin is not None and sys.stdin.isatty())
         from dovetail.agent.command import execute
 
