@@ -3,13 +3,21 @@
 chat --render--> Prompt --generate, under a grammar--> Steps
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dovetail.dialects import Dialect
+from dovetail.deferred import deferred
 from dovetail.models.locate import Located, locate
-from dovetail.models.model import Constraint, Model, Prompt, Sampling, Step
-from dovetail.models.speaker import Speaker, Utterance
+
+if TYPE_CHECKING:
+    from dovetail.dialects import Dialect
+    from dovetail.models.model import Constraint, Model, Prompt, Sampling, Step
+    from dovetail.models.speaker import Speaker, Utterance
+else:
+    __getattr__ = deferred(__name__, "model", "speaker")
 
 __all__ = [
     "Constraint",
@@ -39,6 +47,8 @@ def load(
     """
     kind, name, path = locate(model)
     if kind == "speaker":
+        from dovetail.models.speaker import Speaker
+
         return Speaker(seed, dialect=dialect or "qwen_3")
     if kind == "gguf":
         from dovetail.models.llama import LlamaModel
