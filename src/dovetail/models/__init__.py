@@ -1,6 +1,8 @@
 """Local generation under a mask.
 
 chat --render--> Prompt --generate, under a grammar--> Steps
+
+`plan_turn` makes the prompt, the grammar and the parser of a whole turn; the server and runs use nothing else.
 """
 
 from __future__ import annotations
@@ -16,13 +18,16 @@ if TYPE_CHECKING:
     from dovetail.dialects import Dialect
     from dovetail.models.model import Constraint, Model, Prompt, Sampling, Step
     from dovetail.models.speaker import Speaker, Utterance
+    from dovetail.models.turn import LocalTurn, Note, plan_turn
 else:
-    __getattr__ = deferred(__name__, "model", "speaker")
+    __getattr__ = deferred(__name__, "model", "speaker", "turn")
 
 __all__ = [
     "Constraint",
+    "LocalTurn",
     "Located",
     "Model",
+    "Note",
     "Prompt",
     "Sampling",
     "Speaker",
@@ -30,6 +35,7 @@ __all__ = [
     "Utterance",
     "load",
     "locate",
+    "plan_turn",
 ]
 
 
