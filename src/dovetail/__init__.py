@@ -7,6 +7,7 @@ rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
 each chunk: text --StreamParser--> events --> Message
+prompt + type --generate--> a value of the type
 prompt + schema + tools --run--> a model works through the tools --> a value that fits the schema
 """
 
@@ -20,6 +21,7 @@ from dovetail.dialects.registry import (
 )
 from dovetail.engine import CompiledGrammar, Event, Matcher, Vocabulary, accepts, compile, fill_masks
 from dovetail.errors import (
+    AnswerError,
     DialectError,
     DovetailError,
     ExportError,
@@ -40,6 +42,8 @@ from dovetail.errors import (
 from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
+from dovetail.models.answering import generate, generate_async
+from dovetail.models.answers import AnswerStream, AsyncAnswerStream, GenerateOptions
 from dovetail.parsing import StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 from dovetail.response_templates.detect import Detection, detect
@@ -49,6 +53,9 @@ from dovetail.templates.analyze import analyze
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnswerError",
+    "AnswerStream",
+    "AsyncAnswerStream",
     "CompiledGrammar",
     "Detection",
     "Diagnostic",
@@ -59,6 +66,7 @@ __all__ = [
     "ExportError",
     "Finding",
     "FormatError",
+    "GenerateOptions",
     "GrammarError",
     "InputError",
     "LimitError",
@@ -93,6 +101,8 @@ __all__ = [
     "explain_schema",
     "fill_masks",
     "formats",
+    "generate",
+    "generate_async",
     "get_builtin_structural_tag",
     "get_model_structural_tag",
     "get_response_parser",
