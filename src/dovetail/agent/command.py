@@ -253,7 +253,7 @@ class _Assembly:
     async def assemble(self, given: Prompt, stack: AsyncExitStack, sink: Sink) -> Run:
         """Connect to the model and to servers, open the transcript, and make the run."""
         typed, images = expand_mentions(given.typed, self.workspace, self.rules)
-        options = provider_options(self.flags, self.settings)
+        options = replace(provider_options(self.flags, self.settings), tell=self.warn)
         provider = connect(options)
         stack.push_async_callback(provider.close)
         check_prices(self.limits, self.catalog, provider.model, options.fallback_model)

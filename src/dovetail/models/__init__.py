@@ -1,6 +1,8 @@
 """Local generation under a mask.
 
 chat --render--> Prompt --generate, under a grammar--> Steps
+
+`plan_turn` makes the prompt, the grammar and the parser of a whole turn; the server and runs use nothing else.
 """
 
 from collections.abc import Callable
@@ -10,11 +12,14 @@ from dovetail.dialects import Dialect
 from dovetail.models.locate import Located, locate
 from dovetail.models.model import Constraint, Model, Prompt, Sampling, Step
 from dovetail.models.speaker import Speaker, Utterance
+from dovetail.models.turn import LocalTurn, Note, plan_turn
 
 __all__ = [
     "Constraint",
+    "LocalTurn",
     "Located",
     "Model",
+    "Note",
     "Prompt",
     "Sampling",
     "Speaker",
@@ -22,6 +27,7 @@ __all__ = [
     "Utterance",
     "load",
     "locate",
+    "plan_turn",
 ]
 
 

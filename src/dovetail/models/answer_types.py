@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import jsonschema_rs
+
 from dovetail.errors import FormatError
 from dovetail.formats import Format, FormatModel, JsonSchemaFormat, RegexFormat, StructuralTag, choice, load_format
 from dovetail.formats.python_types import is_python_type, schema_of
@@ -78,9 +80,18 @@ def _described(answer: dict[str, Any]) -> AnswerType[Any]:
 
 
 def _formatted(format: Format) -> AnswerType[Any]:
-    if isinstance(format, JsonSchemaFormat) and format.style == "json":
-        return AnswerType(format, from_json, from_json, begun_json)
-    return _text(format)
+    if not isinstance(format, JsonSchemaFormat) or format.style != "json":
+        return _text(format)
+    schema = format.json_schema
+
+    def read(text: str) -> Any:
+        value = from_json(text)
+        # A grammar cannot hold every keyword, and then holds what it can.
+        for error in jsonschema_rs.validator_for(schema, validate_formats=True).iter_errors(value):
+            raise ValueError(f"{''.join(f'/{part}' for part in error.instance_path)}: {error.message}")
+        return value
+
+    return AnswerType(format, read, from_json, begun_json)
 
 
 def begun_json(text: str) -> Any:

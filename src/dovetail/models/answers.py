@@ -12,10 +12,12 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Generic, Self, TypedDict, TypeVar
 
+from dovetail.dialects.requests import ReasoningMode
 from dovetail.errors import AnswerError, InputError
 from dovetail.models import blocking
 from dovetail.models.answer_types import AnswerType
 from dovetail.models.model import Model, Sampling
+from dovetail.models.turn import LocalTurn, plan_turn
 
 T = TypeVar("T")
 
@@ -102,12 +104,10 @@ class Answer(Generic[T]):
     async def _pieces(self) -> AsyncGenerator[str, None]:
         """The pieces of the content as the model says them."""
         model = self._model if not isinstance(self._model, str | Path) else await asyncio.to_thread(named, self._model)
-        response_format = None if self._kind.format is None else self._kind.format
-        prompt = model.render(self._messages, reasoning=self._reasoning)
-        turn = model.dialect.format(response_format=response_format, reasoning=self._reasoning)
-        parser = model.dialect.parser(None, prompt.text, response_format=response_format, reasoning=self._reasoning)
+        turn = await asyncio.to_thread(self._planned, model)
+        parser = turn.parser()
         finish = None
-        steps = model.generate(prompt.text, turn, self._sampling, prefix=prompt.prefix)
+        steps = turn.steps(self._sampling)
         async with aclosing(steps):
             async for step in steps:
                 finish = step.finish or finish
@@ -119,6 +119,10 @@ class Answer(Generic[T]):
             if event.kind == "text" and event.region == "content":
                 yield event.text
         self.text = parser.message.content
+
+    def _planned(self, model: Model) -> LocalTurn:
+        mode: ReasoningMode = "auto" if self._reasoning else "disabled"
+        return plan_turn(model, self._messages, response_format=self._kind.format, reasoning=mode)
 
 
 class AnswerStream(Generic[T]):

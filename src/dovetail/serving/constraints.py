@@ -9,7 +9,6 @@ from pydantic_core import from_json
 
 from dovetail.errors import InputError
 from dovetail.formats import AnyTextFormat, Format, choice, load_format
-from dovetail.grammar.lower import lower
 from dovetail.serving.errors import RequestError
 
 _FREE: tuple[Any, ...] = ({}, {"type": "text"})
@@ -28,14 +27,6 @@ class Answer:
             if path == inner or path.startswith((inner + "/", inner + ",")) or not inner:
                 return outer + path.removeprefix(inner)
         return self.places[0][1]
-
-    def error(self) -> InputError | None:
-        """What is wrong with the answer by itself, told in pointers into the request."""
-        try:
-            lower(self.format)
-        except InputError as error:
-            return relocated(error, self.place(error.path))
-        return None
 
 
 def relocated(error: InputError, path: str) -> InputError:
