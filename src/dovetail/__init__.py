@@ -8,6 +8,7 @@ rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
 each chunk: text --StreamParser--> events --> Message
 prompt + type --generate--> a value of the type
+messages + functions --call--> calls that are made, and an answer
 prompt + schema + tools --run--> a model works through the tools --> a value that fits the schema
 """
 
@@ -44,6 +45,7 @@ from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.models.answering import generate, generate_async
 from dovetail.models.answers import AnswerStream, AsyncAnswerStream, GenerateOptions
+from dovetail.models.conversation import CallResult, FunctionCall, call, call_async
 from dovetail.parsing import StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 from dovetail.response_templates.detect import Detection, detect
@@ -56,6 +58,7 @@ __all__ = [
     "AnswerError",
     "AnswerStream",
     "AsyncAnswerStream",
+    "CallResult",
     "CompiledGrammar",
     "Detection",
     "Diagnostic",
@@ -66,6 +69,7 @@ __all__ = [
     "ExportError",
     "Finding",
     "FormatError",
+    "FunctionCall",
     "GenerateOptions",
     "GrammarError",
     "InputError",
@@ -94,6 +98,8 @@ __all__ = [
     "VocabularyError",
     "accepts",
     "analyze",
+    "call",
+    "call_async",
     "check",
     "compile",
     "detect",

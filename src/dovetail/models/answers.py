@@ -55,7 +55,7 @@ class Answer(Generic[T]):
         self, model: Model | str | Path, prompt: str | Chat, kind: AnswerType[T], options: GenerateOptions
     ) -> None:
         self._model = model
-        self._messages = _messages(prompt, options.get("system", ""))
+        self._messages = messages_of(prompt, options.get("system", ""))
         self._kind = kind
         self._reasoning = options.get("reasoning", False)
         self._sampling = sampling_of(options)
@@ -224,6 +224,7 @@ def named(name: str | Path) -> Model:
         return _named[key]
 
 
-def _messages(prompt: str | Chat, system: str) -> list[dict[str, Any]]:
+def messages_of(prompt: str | Chat, system: str = "") -> list[dict[str, Any]]:
+    """The messages that a prompt stands for."""
     said = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(message) for message in prompt]
     return [{"role": "system", "content": system}, *said] if system else said

@@ -9,6 +9,7 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Generator
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,13 +20,31 @@ _END: Any = object()
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What the coroutine returns; an interrupted wait for it cancels it."""
-    future = asyncio.run_coroutine_threadsafe(coroutine, _running_loop())
+    """What the coroutine returns; an interrupted wait for it cancels it, and ends when it has ended."""
+    loop = _running_loop()
+    done: Future[T] = Future()
+    tasks: list[asyncio.Task[T]] = []
+
+    def begin() -> None:
+        tasks.append(loop.create_task(coroutine))
+        tasks[0].add_done_callback(settle)
+
+    def settle(task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            done.set_exception(asyncio.CancelledError())
+        elif error := task.exception():
+            done.set_exception(error)
+        else:
+            done.set_result(task.result())
+
+    loop.call_soon_threadsafe(begin)
     try:
-        return future.result()
+        wait([done])
     except BaseException:
-        future.cancel()
+        loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+        wait([done])
         raise
+    return done.result()
 
 
 def iterate(stream: AsyncGenerator[T, None]) -> Generator[T, None, None]:
