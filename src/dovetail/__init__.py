@@ -7,6 +7,8 @@ rules + Vocabulary --compile--> CompiledGrammar --matcher()--> Matcher
 
 each step: Matcher --fill_mask--> bits over the vocabulary --> sampler --> token --accept--> Matcher --> events
 each chunk: text --StreamParser--> events --> Message
+prompt + type --generate--> a value of the type
+messages + functions --call--> calls that are made, and an answer
 prompt + schema + tools --run--> a model works through the tools --> a value that fits the schema
 """
 

@@ -10,6 +10,7 @@ from dovetail.dialects.registry import (
 )
 from dovetail.engine import CompiledGrammar, Event, Matcher, Vocabulary, accepts, compile, fill_masks
 from dovetail.errors import (
+    AnswerError,
     DialectError,
     DovetailError,
     ExportError,
@@ -30,6 +31,9 @@ from dovetail.errors import (
 from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
+from dovetail.models.answering import generate, generate_async
+from dovetail.models.answers import AnswerStream, AsyncAnswerStream, GenerateOptions
+from dovetail.models.conversation import CallResult, FunctionCall, call, call_async
 from dovetail.parsing import StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 from dovetail.response_templates.detect import Detection, detect
@@ -37,6 +41,10 @@ from dovetail.templates import check
 from dovetail.templates.analyze import analyze
 
 __all__ = [
+    "AnswerError",
+    "AnswerStream",
+    "AsyncAnswerStream",
+    "CallResult",
     "CompiledGrammar",
     "Detection",
     "Diagnostic",
@@ -47,6 +55,8 @@ __all__ = [
     "ExportError",
     "Finding",
     "FormatError",
+    "FunctionCall",
+    "GenerateOptions",
     "GrammarError",
     "InputError",
     "LimitError",
@@ -74,6 +84,8 @@ __all__ = [
     "VocabularyError",
     "accepts",
     "analyze",
+    "call",
+    "call_async",
     "check",
     "compile",
     "detect",
@@ -81,6 +93,8 @@ __all__ = [
     "explain_schema",
     "fill_masks",
     "formats",
+    "generate",
+    "generate_async",
     "get_builtin_structural_tag",
     "get_model_structural_tag",
     "get_response_parser",

@@ -3,6 +3,7 @@
 request JSON --load_format--> Format --grammar.lower--> rules over bytes and tokens
 """
 
+from dovetail.formats.choices import choice
 from dovetail.formats.loading import bare_schema, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
@@ -59,5 +60,6 @@ __all__ = [
     "TokenTriggeredTagsFormat",
     "TriggeredTagsFormat",
     "bare_schema",
+    "choice",
     "load_format",
 ]
