@@ -18,7 +18,7 @@ from dovetail.dialects.registry import (
     get_model_structural_tag,
     register_model_structural_tag,
 )
-from dovetail.engine import CompiledGrammar, Event, Matcher, Vocabulary, accepts, compile, fill_masks
+from dovetail.engine import CaptureEvent, CompiledGrammar, Matcher, Vocabulary, accepts, compile, fill_masks
 from dovetail.errors import (
     DialectError,
     DovetailError,
@@ -40,7 +40,7 @@ from dovetail.errors import (
 from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar.json_schema import Finding, SchemaReport, explain_schema
 from dovetail.messages import Diagnostic, Message, ToolCall
-from dovetail.parsing import StreamParser
+from dovetail.parsing import Event, StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 from dovetail.response_templates.detect import Detection, detect
 from dovetail.templates import check
@@ -49,6 +49,7 @@ from dovetail.templates.analyze import analyze
 __version__ = "0.1.0"
 
 __all__ = [
+    "CaptureEvent",
     "CompiledGrammar",
     "Detection",
     "Diagnostic",

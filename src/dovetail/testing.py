@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from dovetail.dialects import Dialect
 from dovetail.engine import accepts
+from dovetail.formats import FormatSource
 from dovetail.messages import Message, ToolCall
 from dovetail.templates.analysis import analyse_template
 from dovetail.templates.analysis.verify import Rendered
@@ -24,12 +25,13 @@ from dovetail.templates.checks.laws import streams
 from dovetail.templates.picture import cut
 from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import TemplateSource, find_template
+from dovetail.typing import TemplateSource as Source
 
 Call = tuple[str, Any] | Mapping[str, Any] | ToolCall
 _USER = ({"role": "user", "content": "Hello"},)
 
 
-def template(source: Any) -> TemplateTest:
+def template(source: Source) -> TemplateTest:
     """The start of a test: a template as text, a file or folder that holds one, or a tokenizer."""
     return TemplateTest(find_template(source))
 
@@ -45,7 +47,7 @@ class TemplateTest:
     output: str = ""
     is_partial: bool = False
     is_free: bool = False
-    answer: Any = None
+    answer: FormatSource | None = None
 
     def messages(self, *messages: Mapping[str, Any]) -> Self:
         """The conversation before the output; one message of a user where nothing else is said."""
@@ -59,7 +61,7 @@ class TemplateTest:
         """Variables of the template, such as enable_thinking."""
         return replace(self, variables=(*self.variables, *variables.items()))
 
-    def response_format(self, response_format: Any) -> Self:
+    def response_format(self, response_format: FormatSource) -> Self:
         """What the answer has to fit, such as a JSON Schema."""
         return replace(self, answer=response_format)
 

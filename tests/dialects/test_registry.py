@@ -41,7 +41,7 @@ def test_the_name_is_checked_before_everything_else() -> None:
 
 def test_a_style_is_the_format_of_its_dialect() -> None:
     made = dt.get_model_structural_tag("qwen_3", TOOLS, "required", False, parallel_tool_calls=False)
-    assert dt.dialects.get("qwen_3").format(TOOLS, "required", False, False) == made
+    assert dt.dialects.get("qwen_3").format(TOOLS, "required", False, parallel_tool_calls=False) == made
     assert made == dt.get_builtin_structural_tag("qwen_3", TOOLS, "required", "disabled", False)
 
 

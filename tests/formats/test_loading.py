@@ -109,7 +109,7 @@ def test_a_bare_schema_says_what_its_format_would(source: Any, is_bare: bool) ->
     bare = bare_schema(source)
     assert is_bare == (bare is not None)
     if bare is not None:
-        schema, strict, any_order = bare
+        schema, strict, any_order, _ = bare
         assert load_format(source) == JsonSchemaFormat(json_schema=schema, strict=strict, any_order=any_order)
 
 

@@ -3,7 +3,7 @@
 request JSON --load_format--> Format --grammar.lower--> rules over bytes and tokens
 """
 
-from dovetail.formats.loading import bare_schema, load_format
+from dovetail.formats.loading import BareSchema, FormatSource, bare_schema, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
     AnyTokensFormat,
@@ -35,12 +35,14 @@ from dovetail.formats.models import (
 __all__ = [
     "AnyTextFormat",
     "AnyTokensFormat",
+    "BareSchema",
     "CaptureFormat",
     "ConstStringFormat",
     "DispatchFormat",
     "ExcludeTokenFormat",
     "Format",
     "FormatModel",
+    "FormatSource",
     "GrammarFormat",
     "JsonSchemaFormat",
     "OptionalFormat",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dovetail.templates.checks import Report
+    from dovetail.typing import TemplateSource
 
 
-def check(chat_template: Any, bos_token: str = "", eos_token: str = "") -> Report:
+def check(chat_template: TemplateSource, bos_token: str = "", eos_token: str = "") -> Report:
     """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature.
 
     The template is given as text, as the path of a file or folder, or as the tokenizer that holds it.
