@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from dovetail.dialects import Dialect
 from dovetail.engine import accepts
-from dovetail.formats import FormatSource
+from dovetail.formats import Format, FormatSource
 from dovetail.messages import Message, ToolCall
 from dovetail.templates.analysis import analyse_template
 from dovetail.templates.analysis.verify import Rendered
@@ -25,6 +25,7 @@ from dovetail.templates.checks.laws import streams
 from dovetail.templates.picture import cut
 from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import TemplateSource, find_template
+from dovetail.typing import Reasoning
 from dovetail.typing import TemplateSource as Source
 
 Call = tuple[str, Any] | Mapping[str, Any] | ToolCall
@@ -121,10 +122,11 @@ class TemplateTest:
         if problem:
             raise AssertionError(self._told(problem))
 
-    def _formats(self) -> list[Any]:
+    def _formats(self) -> list[Format]:
         """The formats under which the output may have been made: with reasoning on, off, or as the model likes."""
-        asked = [{"reasoning": mode, "response_format": self.answer} for mode in (True, False, "auto")]
-        return [self.dialect.format(self.declared or None, **options).format for options in asked]
+        modes: tuple[Reasoning, ...] = (True, False, "auto")
+        tools, answer = self.declared or None, self.answer
+        return [self.dialect.format(tools, reasoning=mode, response_format=answer).format for mode in modes]
 
     def _same(self, what: str, wanted: Any, found: Any) -> None:
         __tracebackhide__ = True

@@ -42,7 +42,7 @@ class CompiledGrammar:
 
 
 def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
-    """Compile a format, a response_format, a JSON Schema, the JSON text of one of these, or a rule.
+    """Compile a format, a response_format, a JSON Schema, a Python type, JSON text, or a rule.
 
     What is known already is not made again.
     """

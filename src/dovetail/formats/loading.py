@@ -18,6 +18,7 @@ from dovetail.formats.models import (
     StructuralTag,
     TagFormat,
 )
+from dovetail.formats.python_types import is_python_type, schema_of
 from dovetail.formats.rules import check
 
 _FORMAT: TypeAdapter[Format] = TypeAdapter(Format)
@@ -29,8 +30,8 @@ _SCHEMA_KEYWORDS = frozenset(
     ("$schema", "$id", "$ref", "$defs", "properties", "items", "anyOf", "allOf", "oneOf", "enum", "const")
 )
 
-# What `load_format` takes: format models, the request shapes as dicts or as JSON text, a bare JSON Schema.
-FormatSource = Format | StructuralTag | Mapping[str, Any] | str | bytes
+# What `load_format` takes: format models, the request shapes as dicts or as JSON text, a JSON Schema, a Python type.
+FormatSource = Format | StructuralTag | Mapping[str, Any] | str | bytes | type[Any]
 
 
 class BareSchema(NamedTuple):
@@ -49,7 +50,7 @@ def bare_schema(source: object) -> BareSchema | None:
     ran before, its validators are in no cache of the processor.
     """
     if type(source) is not dict:
-        return None
+        return BareSchema(schema_of(source).schema) if is_python_type(source) else None
     if _is_schema(source):
         return BareSchema(source)
     if source.get("type") != "json_schema" or not source.keys() <= _BARE_FIELDS:
@@ -66,8 +67,8 @@ def load_format(source: object) -> Format:
     """The checked format in `source`: the bare format object, whichever request shape it came in.
 
     `source` is a format model, a format object as a dict, a StructuralTag or its JSON object, an OpenAI
-    `response_format`, the older structural tag with `structures` and `triggers`, a bare JSON Schema, or a JSON string
-    of any of these.
+    `response_format`, the older structural tag with `structures` and `triggers`, a bare JSON Schema, a JSON string of
+    any of these, or a Python type: a Pydantic model, dataclass or TypedDict.
     """
     if isinstance(source, str | bytes):
         source = _parse(source)
@@ -78,6 +79,8 @@ def load_format(source: object) -> Format:
         fmt = cast(Format, source)
         check(fmt)
         return fmt
+    if is_python_type(source):
+        return JsonSchemaFormat(json_schema=schema_of(source).schema)
     if not isinstance(source, dict):
         raise FormatError(f"a structural tag must be an object, not {shown(source)}", "", 'write {"format": {...}}')
     kind = source.get("type")

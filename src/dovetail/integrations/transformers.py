@@ -42,7 +42,7 @@ class DovetailLogitsProcessor(LogitsProcessor):
         *,
         prompt_length: int | None = None,
     ) -> None:
-        constraints = (
+        constraints: Sequence[Constraint] = (
             [constraint] if isinstance(constraint, str | bytes) or not isinstance(constraint, Sequence) else constraint
         )
         self._grammars = [c if isinstance(c, CompiledGrammar) else compile(c, vocabulary) for c in constraints]

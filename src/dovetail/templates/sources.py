@@ -33,7 +33,7 @@ def find_template(source: Source) -> TemplateSource:
     """The chat template in `source`; text that is the path of a file or folder is read as such."""
     if isinstance(source, str) and not _is_path(source):
         if _looks_like_path(source):
-            raise TemplateError("there is no such file, and no chat template is without braces", source, _FIX)
+            raise TemplateError("there is no such file", source, _FIX)
         return TemplateSource(source, origin="the text given")
     if isinstance(source, str | os.PathLike):
         path = Path(source)
