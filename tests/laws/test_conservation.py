@@ -1,4 +1,4 @@
-"""Laws 2 and 3: events tile the output, whatever its cut, and say what the grammar captures."""
+"""Law 2 (conservation) and law 3 (chunk invariance): events tile the output, and say what the grammar captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement of dialects: a random model talks under every format, and what it says is read as the captures promise."""
+"""Law 7 (agreement): a random model talks under every format, and what it says is read as the captures promise."""
 
 from __future__ import annotations
 

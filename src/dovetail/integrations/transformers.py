@@ -42,9 +42,8 @@ class DovetailLogitsProcessor(LogitsProcessor):
         *,
         prompt_length: int | None = None,
     ) -> None:
-        constraints: Sequence[Constraint] = (
-            [constraint] if isinstance(constraint, str | bytes) or not isinstance(constraint, Sequence) else constraint
-        )
+        several = isinstance(constraint, Sequence) and not isinstance(constraint, str | bytes)
+        constraints = cast(Sequence[Constraint], constraint if several else [constraint])
         self._grammars = [c if isinstance(c, CompiledGrammar) else compile(c, vocabulary) for c in constraints]
         self._vocabulary = vocabulary
         self._given_length = prompt_length
