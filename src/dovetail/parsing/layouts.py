@@ -75,7 +75,10 @@ class TaggedCall:
     cdata: bool = False
 
 
-CallLayout = JsonCall | KeyedCall | TaggedCall
+WholeCall = (
+    JsonCall | KeyedCall
+)  # layouts that are one JSON text: what stands around the fields is known from the class
+CallLayout = WholeCall | TaggedCall
 
 
 @dataclass(frozen=True, slots=True)
