@@ -75,9 +75,7 @@ class TaggedCall:
     cdata: bool = False
 
 
-WholeCall = (
-    JsonCall | KeyedCall
-)  # layouts that are one JSON text: what stands around the fields is known from the class
+WholeCall = JsonCall | KeyedCall  # one JSON text, whose markup follows from the class
 CallLayout = WholeCall | TaggedCall
 
 

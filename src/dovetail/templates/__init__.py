@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def check(chat_template: TemplateSource, bos_token: str = "", eos_token: str = "") -> Report:
-    """Analyse a chat template and prove for it, feature by feature, that what it writes is read back and may be written.
+    """Analyze a chat template and prove, feature by feature, that what it writes is read back and may be written.
 
-    That are law 2 (conservation), law 3 (chunk invariance), law 7 (agreement) and law 8 (totality).
+    Those are law 2 (conservation), law 3 (chunk invariance), law 7 (agreement) and law 8 (totality).
 
     The template is given as text, as the path of a file or folder, or as the tokenizer that holds it.
     """
