@@ -1,3 +1,5 @@
+// Masks, tokens, bytes, forced text and rollback of one generation.
+
 #include "matcher/matcher.h"
 
 #include <algorithm>
@@ -129,8 +131,8 @@ bool Matcher::exists(int64_t token) const { return token >= 0 && token < static_
 
 bool Matcher::accept(int64_t id) {
     if (!exists(id))
-        throw MisuseError("token id " + std::to_string(id) + " is outside the vocabulary of " +
-                          std::to_string(store_.vocab().size()) + " tokens");
+        throw MisuseError("token id " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(store_.vocab().size()) +
+                          " tokens");
     const auto token = static_cast<uint32_t>(id);
     const std::lock_guard guard(store_.lock());
     if (finished_) return false;

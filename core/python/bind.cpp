@@ -268,7 +268,8 @@ NB_MODULE(_core, m) {
                 self.fill_mask(rows.row(row));
             },
             "mask"_a, "row"_a = 0, "Overwrite a row of `mask`: bit t is 1 when token t may come next.")
-        .def("accept", &Matcher::accept, "token"_a, "Take a token; False, and no change, where it may not come next. A MatcherError where there is no such token.")
+        .def("accept", &Matcher::accept, "token"_a,
+             "Take a token; False, and no change, where it may not come next. A MatcherError where there is no such token.")
         .def(
             "accept_bytes", [](Matcher &self, nb::handle data) { return self.accept_bytes(view_of(data)); }, "data"_a,
             "Take all of these bytes or none of them; a string counts as its UTF-8.")
