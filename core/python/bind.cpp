@@ -20,6 +20,7 @@ using namespace dovetail;
 namespace {
 
 using TokenList = std::vector<uint32_t>;
+using DraftList = std::vector<int64_t>;
 using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
 /// What tells a tensor of torch, looked up once torch has been imported: DLPack would take longer than the mask.
@@ -268,13 +269,14 @@ NB_MODULE(_core, m) {
                 self.fill_mask(rows.row(row));
             },
             "mask"_a, "row"_a = 0, "Overwrite a row of `mask`: bit t is 1 when token t may come next.")
-        .def("accept", &Matcher::accept, "token"_a, "Take a token; False, and no change, where it may not come next.")
+        .def("accept", &Matcher::accept, "token"_a,
+             "Take a token; False, and no change, where it may not come next. A MatcherError where there is no such token.")
         .def(
             "accept_bytes", [](Matcher &self, nb::handle data) { return self.accept_bytes(view_of(data)); }, "data"_a,
             "Take all of these bytes or none of them; a string counts as its UTF-8.")
         .def(
-            "validate", [](Matcher &self, const TokenList &tokens) { return self.validate(tokens.data(), tokens.size()); }, "tokens"_a,
-            "How many of these tokens could be accepted in a row; nothing changes.")
+            "validate", [](Matcher &self, const DraftList &tokens) { return self.validate(tokens.data(), tokens.size()); }, "tokens"_a,
+            "How many of these tokens could be accepted in a row; an id that does not exist ends it. Nothing changes.")
         .def("rollback", &Matcher::rollback, "steps"_a, "Take back that many accepted tokens or pieces of bytes.")
         .def("reset", &Matcher::reset, "Go back to the start.")
         .def(

@@ -8,7 +8,7 @@ from dovetail.dialects.registry import (
     get_model_structural_tag,
     register_model_structural_tag,
 )
-from dovetail.engine import CompiledGrammar, Event, Matcher, Vocabulary, accepts, compile, fill_masks
+from dovetail.engine import CaptureEvent, CompiledGrammar, Matcher, Vocabulary, accepts, compile, fill_masks
 from dovetail.errors import (
     AnswerError,
     DialectError,
@@ -34,7 +34,7 @@ from dovetail.messages import Diagnostic, Message, ToolCall
 from dovetail.models.answering import generate, generate_async
 from dovetail.models.answers import AnswerStream, AsyncAnswerStream, GenerateOptions
 from dovetail.models.conversation import CallResult, FunctionCall, call, call_async
-from dovetail.parsing import StreamParser
+from dovetail.parsing import Event, StreamParser
 from dovetail.response_templates import ResponseParser, ResponseTemplate, get_response_parser, parse_response
 from dovetail.response_templates.detect import Detection, detect
 from dovetail.templates import check
@@ -45,6 +45,7 @@ __all__ = [
     "AnswerStream",
     "AsyncAnswerStream",
     "CallResult",
+    "CaptureEvent",
     "CompiledGrammar",
     "Detection",
     "Diagnostic",

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 import dovetail as dt
 from dovetail.models import Speaker, Utterance
-from dovetail.parsing import Event
 
 
 def masks(fmt: dict[str, object], draft: list[int]) -> None:
@@ -25,7 +24,7 @@ def masks(fmt: dict[str, object], draft: list[int]) -> None:
     assert_type(matcher.accept_bytes(b"a"), bool)
     assert_type(matcher.validate(draft), int)
     assert_type(matcher.forced(), bytes)
-    assert_type(matcher.events(), list[dt.Event])
+    assert_type(matcher.events(), list[dt.CaptureEvent])
     assert_type(matcher.is_complete, bool)
     assert_type(matcher.is_finished, bool)
 
@@ -109,9 +108,9 @@ def dialects(tools: list[dict[str, object]]) -> None:
 def reading(dialect: dt.Dialect, ids: list[int]) -> None:
     parser = dialect.parser(tools=[], prompt="<think>")
     assert_type(parser, dt.StreamParser)
-    assert_type(parser.feed("text"), list[Event])
-    assert_type(parser.feed(b"bytes"), list[Event])
-    assert_type(parser.feed(ids), list[Event])
+    assert_type(parser.feed("text"), list[dt.Event])
+    assert_type(parser.feed(b"bytes"), list[dt.Event])
+    assert_type(parser.feed(ids), list[dt.Event])
     assert_type(parser.message, dt.Message)
     assert_type(parser.finish("length"), dt.Message)
     assert_type(dialect.parse("text").tool_calls, tuple[dt.ToolCall, ...])

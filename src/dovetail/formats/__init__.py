@@ -4,7 +4,7 @@ request JSON --load_format--> Format --grammar.lower--> rules over bytes and tok
 """
 
 from dovetail.formats.choices import choice
-from dovetail.formats.loading import bare_schema, load_format
+from dovetail.formats.loading import BareSchema, FormatSource, bare_schema, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
     AnyTokensFormat,
@@ -36,12 +36,14 @@ from dovetail.formats.models import (
 __all__ = [
     "AnyTextFormat",
     "AnyTokensFormat",
+    "BareSchema",
     "CaptureFormat",
     "ConstStringFormat",
     "DispatchFormat",
     "ExcludeTokenFormat",
     "Format",
     "FormatModel",
+    "FormatSource",
     "GrammarFormat",
     "JsonSchemaFormat",
     "OptionalFormat",
