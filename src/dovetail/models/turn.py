@@ -149,7 +149,13 @@ class _Request:
     def format(self, reasoning: ReasoningMode) -> Format:
         """The format of the turn."""
         tools = None if self.tools is None else [_held(tool) for tool in self.tools]
-        made = self.dialect.format(tools, self.tool_choice, reasoning, self.parallel, self.answer).format
+        made = self.dialect.format(
+            tools,
+            tool_choice=self.tool_choice,
+            reasoning=reasoning,
+            parallel_tool_calls=self.parallel,
+            response_format=self.answer,
+        ).format
         return _widened(made) if self.is_widened else made
 
     def begun(
