@@ -113,7 +113,8 @@ class LocalProvider:
         self, sampling: Sampling, prompt: Prompt, tag: Format, tools: list[dict[str, Any]]
     ) -> AsyncGenerator[Delta, None]:
         ids = self._model.encode(prompt.text)
-        parser = self._model.dialect.parser(tools or None, prompt.text, reasoning=self._reasoning)
+        # The loop answers a call of a tool that is not there, so that the model can call another.
+        parser = self._model.dialect.parser(tools or None, prompt.text, reasoning=self._reasoning, keeps_unknown=True)
         steps = self._model.generate(ids, tag, sampling, prefix=prompt.prefix)
         count, finish = 0, ""
         try:
