@@ -59,7 +59,6 @@ DIFFERENCES = {
     "Kimi-K2-Thinking#009": "a key is told with the first byte of its value, so that chunks change nothing",
     "MiniMax-M3#018": "an argument that may be text or an object, and is marked up, is an object",
     "Qwen3.5-4B#015": "a block that prompt and model both open is opened once",
-    "google-gemma-4-31B-it#024": "half an opener before a whole one stays text",
     "openai-gpt-oss-120b#013": NOT_DROPPED,
     "openai-gpt-oss-120b#014": NOT_DROPPED,
 }

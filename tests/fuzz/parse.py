@@ -129,6 +129,8 @@ class Round:
     def check(self, dialect: Dialect, output: bytes) -> None:
         r = self.random
         options: dict[str, Any] = {"tools": r.choice([TOOLS, TOOLS, None]), "prompt": r.choice([None, ""])}
+        if dialect.turn.opened:
+            options["prompt"] = ""  # without one the message begins in the prompt, before the output
         options["inline_reasoning"] = r.random() < 0.1
         reason = r.choice(["stop", "length"])
         try:

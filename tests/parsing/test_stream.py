@@ -149,7 +149,7 @@ CASES: list[tuple[str, str, str, str, list[tuple[str, str, bool]], list[str]]] =
     # The end of the turn ends it.
     ("qwen_3", "yes<|im_end|>\n<|im_start|>user\nhm", "yes", "", [], ["after_end"]),
     # Reasoning that nothing opened, or that a call ended.
-    ("qwen_3", "so</think>\n\nyes", "soyes", "", [], ["reasoning"]),
+    ("qwen_3", "so</think>\n\nyes", "so</think>\n\nyes", "", [], ["reasoning"]),
     (
         "qwen_3_5",
         f"<think>hm\n{CALL[:11]}<function=g></function></tool_call>",
@@ -564,7 +564,7 @@ GUESSES = [
 
 @pytest.mark.parametrize(("tools", "arguments", "name"), GUESSES)
 def test_a_number_is_the_name_of_the_only_tool_that_can_be_meant(tools: Any, arguments: str, name: str) -> None:
-    message = read("kimi", NUMBERED.replace("{}", arguments), tools=tools)
+    message = read("kimi", NUMBERED.replace("{}", arguments), tools=tools, keeps_unknown=True)
     assert [(name, arguments.startswith("{") and arguments.endswith("}"))] == [
         (call.name, call.complete) for call in message.tool_calls
     ]
@@ -637,3 +637,96 @@ def test_tokens_are_told_beside_bytes() -> None:
         parser.token_span(0, 10_000)
     with pytest.raises(InputError, match="vocabulary"):
         dialects.get("qwen_3").parser().token_span(0, 0)
+
+
+REQUIRED = {"a": {"type": "string"}, "n": {"type": "integer"}}
+STRICT = [tool("f") | {"function": {"name": "f", "parameters": {"properties": REQUIRED, "required": ["a"]}}}]
+LEFT_OUT = [
+    # dialect, a call of a tool that is not there
+    ("kimi", NUMBERED.replace("{}", '{"x": 1}')),
+    ("minimax", '<minimax:tool_call><invoke name="h"><parameter name="a">x</parameter></invoke></minimax:tool_call>'),
+    ("lfm2", '<|tool_call_start|>[h(a="x")]<|tool_call_end|>'),
+    (
+        "hy_v3",
+        "<tool_calls><tool_call>h<tool_sep><arg_key>a</arg_key><arg_value>x</arg_value></tool_call></tool_calls>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), LEFT_OUT)
+def test_some_families_leave_out_calls_of_tools_that_are_not_there(name: str, call: str) -> None:
+    message = read(name, f"So.{call}")
+    assert ("So.", "", []) == shape(message)
+    assert (["unknown_tool"], "stop") == ([remark.code for remark in message.diagnostics][:1], message.finish_reason)
+    kept = read(name, f"So.{call}", keeps_unknown=True)
+    assert ("So.", 1, "tool_calls") == (kept.content, len(kept.tool_calls), kept.finish_reason)
+
+
+def parameters_of(*pairs: tuple[str, str]) -> str:
+    inside = "".join(f'<param name="{key}">{value}</param>' for key, value in pairs)
+    return f'<function name="f">{inside}</function>'
+
+
+CHECKED = [
+    # output, content, the arguments of the call
+    (parameters_of(("a", "x"), ("n", "2")), "", '{"a": "x", "n": 2}'),
+    (parameters_of(("a", "x"), ("other", "</function y")), "", '{"a": "x"}'),
+    (parameters_of(("a", "x"), ("a", "y")), parameters_of(("a", "x"), ("a", "y")), None),
+    (parameters_of(("n", "2")), parameters_of(("n", "2")), None),
+    (parameters_of(("A", "x")), parameters_of(("A", "x")), None),
+    ('<function name="f"><param>x</param></function> ?', '<function name="f"><param>x</param></function> ?', None),
+    ('<function name="f"><param name="a">x</param>', "", '{"a": "x"'),
+    ('<function name="f"><param name="a">x', "", '{"a": "x'),
+]
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+@pytest.mark.parametrize(("output", "content", "arguments"), CHECKED)
+def test_a_checked_call_is_text_where_its_tool_could_not_take_it(
+    output: str, content: str, arguments: str | None, finish: str
+) -> None:
+    message = read("minicpm_5", output, tools=STRICT, finish=finish)
+    assert (content, [] if arguments is None else [arguments]) == (
+        message.content,
+        [call.arguments for call in message.tool_calls],
+    )
+
+
+def test_a_call_of_which_only_the_name_came_is_told_without_arguments_as_incomplete() -> None:
+    for output in ("[TOOL_CALLS]g", "[TOOL_CALLS]g\n", "[TOOL_CALLS]g</s>", "[TOOL_CALLS]f[ARGS]{}[TOOL_CALLS]g"):
+        message = read("mistral", output)
+        assert ("", "g", "{}", False) == (
+            message.content,
+            message.tool_calls[-1].name,
+            message.tool_calls[-1].arguments,
+            message.tool_calls[-1].complete,
+        )
+    assert ["cut_off"] == [remark.code for remark in read("mistral", "[TOOL_CALLS]g", finish="length").diagnostics]
+    assert () == read("mistral", "[TOOL_CALLS]gg").tool_calls
+
+
+def test_a_marker_of_calls_alone_says_nothing() -> None:
+    assert "so it is" == read("mistral", "so[TOOL_CALLS] it is").content
+    assert 'so[TOOL_CALLS]f{"a": "x"}' == read("mistral", 'so[TOOL_CALLS]f{"a": "x"}', tools=[]).content
+
+
+@pytest.mark.parametrize("name", ["qwen_3", "minimax_m3", "deepseek_v3_1"])
+def test_the_end_of_reasoning_behind_text_is_text_where_nothing_was_reasoned(name: str) -> None:
+    end = dialects.get(name).reasoning.end  # type: ignore[union-attr]
+    assert f"Write {end} there." == read(name, f"Write {end} there.").content
+    assert "Fine." == read(name, f"{end}Fine.").content
+
+
+def test_signs_for_white_space_between_the_words_of_markup_are_white_space() -> None:
+    for sign in "ĠĊ▁":
+        output = f'<function{sign}name="f"><param{sign}name="a">x{sign}y</param></function>'
+        assert [("f", f'{{"a": "x{sign}y"}}', True)] == shape(read("minicpm_5", output))[2]
+        assert f'<function{sign}title="f">' == read("minicpm_5", f'<function{sign}title="f">').content
+
+
+def test_a_channel_without_its_name_is_reasoning() -> None:
+    assert ("Yes.", "Hm.") == shape(read("gemma_4", "<|channel>Hm.<channel|>Yes."))[:2]
+
+
+def test_what_a_client_shows_of_thoughts_begins_with_the_marker_of_the_prompt() -> None:
+    assert "<think>Hm.</think>Yes." == dialects.get("minimax_append_think").parse("Hm.</think>Yes.").content

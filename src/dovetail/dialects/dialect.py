@@ -123,13 +123,15 @@ class Dialect:
         reasoning: ReasoningOption = True,
         parallel_tool_calls: bool = True,
         in_reasoning: bool | None = None,
+        keeps_unknown: bool = False,
     ) -> StreamParser:
         """A reader of one turn as it streams in.
 
         It starts in the state that `prompt` leaves, or inside a block of reasoning or outside as `in_reasoning` says.
         Without either the output itself tells: where prompts of the family may have opened the block, nothing is told
         before a marker comes, unless `reasoning` is off. With the `tool_choice` "none", and with no tool in
-        `tools`, calls are text. Where `strict`,
+        `tools`, calls are text; with `keeps_unknown`, calls of tools that are not there are told by families too whose
+        engines leave them out. Where `strict`,
         output that the format of the request refuses, or that would leave a diagnostic, is a ParseError. Token ids need
         a `vocabulary`; at the level "token" markers that are special tokens are matched by id only.
         """
@@ -156,6 +158,7 @@ class Dialect:
             in_reasoning=in_reasoning,
             inline_reasoning=inline_reasoning,
             calls_are_text=tool_choice == "none" or declared == {},
+            keeps_unknown=keeps_unknown,
             answer=answer,
             vocabulary=vocabulary,
             level=level,

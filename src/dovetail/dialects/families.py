@@ -126,6 +126,7 @@ _KIMI_CALLS = ToolCalls(
     end="<|tool_calls_section_end|>",
     id_pattern=r"\d{1,18}",
     id_template="functions.{name}:{id}",
+    offered_only=True,
 )
 _MINIMAX_CALLS = ToolCalls(
     TaggedCall((NAME, '">\n', ARGUMENTS), "minimax_xml", after="\n"),
@@ -136,6 +137,14 @@ _MINIMAX_CALLS = ToolCalls(
     trigger="<minimax:tool_call>",
     lead="\n",
     spacing="\n",
+    offered_only=True,
+)
+_MINIMAX = Dialect(
+    "minimax",
+    (_MINIMAX_CALLS,),
+    Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
+    turn=Turn("]~b]ai\n", "[e~["),
+    special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
 )
 _CITATIONS = (("<co>", ""), ("</co: ", ">"))
 _ACTIONS = ToolCalls(
@@ -146,6 +155,7 @@ _ACTIONS = ToolCalls(
     trigger="<|START_ACTION|>",
     id_pattern=r"\d{1,18}",
 )
+_MISTRAL_CONTENT = Content(marks=(("[TOOL_CALLS]", ""),))  # behind which no call comes
 _MISTRAL_ID = "[a-zA-Z0-9]{9}"
 _MINISTRAL_CALLS = ToolCalls(TaggedCall((NAME, "[ARGS]", ARGUMENTS)), call_begin="[TOOL_CALLS]")
 _MISTRAL_SLIPS = (
@@ -174,8 +184,8 @@ _GIGACHAT_CALL = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
 # Tokens that say what a message holds, or who speaks; inside a text they say nothing.
 _INKLING_MARKS = tuple(
     (f"<|{name}|>", "")
-    for name in """content_text message_user message_system message_tool content_image content_audio_input audio_end
-    content_xml""".split()
+    for name in """content_text content_invoke_tool_json message_user message_system message_tool content_image
+    content_audio_input audio_end content_xml""".split()
 )
 _ARGUMENT_LINES = TaggedCall((NAME, "\n", ARGUMENTS), "glm_4_5_xml", after="\n")
 
@@ -186,6 +196,7 @@ _HY_CALLS = ToolCalls(
     begin="<tool_calls>\n",
     end="</tool_calls>",
     trigger="<tool_calls>",
+    offered_only=True,
 )
 
 QWEN_3 = Dialect(
@@ -202,7 +213,9 @@ FAMILIES = (
     QWEN_3,
     QWEN_3_CODER,
     replace(QWEN_3_CODER, name="qwen_3_5", reasoning=replace(_THINK_LINES, ends_at_calls=True, presumed=True)),
-    replace(QWEN_3_CODER, name="step_3_5", reasoning=replace(_THINK_LINES, opened_by="prompt", after="\n")),
+    replace(
+        QWEN_3_CODER, name="step_3_5", reasoning=replace(_THINK_LINES, opened_by="prompt", after="\n", presumed=True)
+    ),
     replace(QWEN_3, name="trinity", reasoning=replace(_THINK_LINES, after="\n")),
     Dialect(
         "hermes",
@@ -321,6 +334,7 @@ FAMILIES = (
                 call_end="</function>",
                 separator="\n",
                 named=True,
+                checked=True,
             ),
         ),
         _THINK_LINES,
@@ -478,12 +492,14 @@ FAMILIES = (
         excludes=("<|open|>", "<|close|>"),
     ),
     # MiniMax and GLM.
-    Dialect(
-        "minimax",
-        (_MINIMAX_CALLS,),
-        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
-        turn=Turn("]~b]ai\n", "[e~["),
-        special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
+    _MINIMAX,
+    # The same model where clients want its thoughts in the content, with the marker that the prompt has written.
+    replace(
+        _MINIMAX,
+        name="minimax_append_think",
+        reasoning=None,
+        turn=replace(_MINIMAX.turn, opened="<think>"),
+        special_tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
     ),
     Dialect(
         "minimax_m3",
@@ -586,6 +602,7 @@ FAMILIES = (
             _tolerated(_MINISTRAL_CALLS),
             *_MISTRAL_SLIPS,
         ),
+        content=_MISTRAL_CONTENT,
         turn=Turn("[/INST]", "</s>"),
         special_tokens=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
     ),
@@ -593,6 +610,7 @@ FAMILIES = (
         "ministral",
         (_MINISTRAL_CALLS, *_MISTRAL_SLIPS),
         Reasoning("[THINK]", "[/THINK]", "model", others=(("<think>", "</think>"),)),
+        _MISTRAL_CONTENT,
         turn=Turn("[/INST]", "</s>"),
         special_tokens=("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"),
     ),
@@ -696,7 +714,7 @@ FAMILIES = (
                 trigger="<|tool_call>",
             ),
         ),
-        Reasoning("<|channel>thought", "<channel|>", "model", pad="\n"),
+        Reasoning("<|channel>thought", "<channel|>", "model", pad="\n", others=(("<|channel>", "<channel|>"),)),
         turn=Turn("<|turn>model\n", "<turn|>"),
         special_tokens=("<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", '<|"|>'),
     ),
@@ -732,10 +750,14 @@ FAMILIES = (
                 end="]<|tool_call_end|>",
                 separator=", ",
                 trigger="<|tool_call_start|>",
+                offered_only=True,
             ),
-            _tolerated(_wrapped(_JSON_ARRAY, "<|tool_call_start|>", "<|tool_call_end|>")),
-            _tolerated(ToolCalls(JsonCall(), "<|tool_call_start|>", "<|tool_call_end|>")),
-            _tolerated(replace(_PYTHON_LIST, named=False, begin="<|tool_call_start|>", end="<|tool_call_end|>")),
+            _tolerated(_wrapped(_JSON_ARRAY, "<|tool_call_start|>", "<|tool_call_end|>"), offered_only=True),
+            _tolerated(ToolCalls(JsonCall(), "<|tool_call_start|>", "<|tool_call_end|>"), offered_only=True),
+            _tolerated(
+                replace(_PYTHON_LIST, named=False, begin="<|tool_call_start|>", end="<|tool_call_end|>"),
+                offered_only=True,
+            ),
         ),
         _THINK,
         turn=_CHATML,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,7 +12,7 @@ from dovetail.parsing import json_arguments, json_text, literals, quoted, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
 from dovetail.parsing.signs import PLAIN, SIGN_CLASS
-from dovetail.parsing.tape import Steps, closing, literal, one_of, peek, peek_behind_space, phrase, run, space
+from dovetail.parsing.tape import Steps, Tape, closing, literal, one_of, peek, peek_behind_space, phrase, run, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import look_for
 
@@ -130,6 +131,30 @@ class _Reader:
 
     def call(self) -> Steps[bool]:
         """One call; False, and nothing told, where none comes next."""
+        if self.way.checked and self.plan.tools is not None and not (yield from self._fits()):
+            return False
+        return (yield from self.read())
+
+    def _fits(self) -> Steps[bool]:
+        """Whether its tool could take the call that comes next, or it is cut off: it is read on a tape apart first."""
+        tape, start, known = self.tape, self.tape.look - self.tape.at, 0
+        trial = _Trial(Teller(Tape(tape.turn_ends)), self.plan, self.way)
+        trial.sure = self.sure
+        reading = trial.read()
+        while True:
+            trial.tape.data += tape.data[tape.at + start + known :]
+            known = len(tape.data) - tape.at - start
+            trial.tape.final, trial.tape.cut = tape.final, tape.cut
+            try:
+                next(reading)
+            except StopIteration as end:
+                return bool(end.value) and trial.fits
+            if tape.over:
+                return True
+            yield
+
+    def read(self) -> Steps[bool]:
+        """One call, told as it comes."""
         if not (yield from phrase(self.tape, self.way.call_begin)):
             return False
         match self.way.call:
@@ -176,6 +201,10 @@ class _Reader:
         """What closes the open call."""
         if after and not (yield from self.takes(after)):
             yield from self._recover(after)
+        self.closes()
+
+    def closes(self) -> None:
+        """Close the open call, all of which has been told."""
         self.teller.close_call()
 
     def takes(self, words: Phrase) -> Steps[bool]:
@@ -189,7 +218,10 @@ class _Reader:
 
     def may_be(self, name: str) -> bool:
         """Whether a name that alone tells a call from prose is that of a tool, as far as the tools are known."""
-        return self.sure or self.plan.tools is None or self._meant(name) in self.plan.tools
+        return self.sure or self._is_offered(name)
+
+    def _is_offered(self, name: str) -> bool:
+        return self.plan.tools is None or self._meant(name) in self.plan.tools
 
     def _meant(self, name: str) -> str:
         """The tool that is called by a name: one that no tool has may have a namespace before it."""
@@ -202,9 +234,13 @@ class _Reader:
     def opens(self, name: str, id: str) -> bool:
         """Open a call of this name, unless only the name could tell it from prose and no tool has it."""
         meant = self._meant(name)
-        known = self.plan.tools is None or meant in self.plan.tools
+        known = self._is_offered(name)
         if not known and not self.sure:
             return False
+        if not known and self.way.offered_only and not self.plan.keeps_unknown:
+            self.teller.diagnose("unknown_tool", f"there is no tool {name!r}; its call is left out")
+            self.teller.leave_out_call(name)
+            return True
         if not known or meant != name:
             self.teller.diagnose("unknown_tool", f"there is no tool {name!r}" + f"; {meant!r} is taken" * known)
         name = meant
@@ -223,12 +259,13 @@ class _Reader:
             name, said[ID] = (yield from self._told_by_arguments(written)), written
         if isinstance(head.style, tagged.Tags):
             name = written = head.style.key(written.encode())
-        if not name or not self.opens(name, said.get(ID, "")):
+        is_over = yield from self._output_is_over(head)
+        if not name or (is_over and not self._is_offered(name)) or not self.opens(name, said.get(ID, "")):
             return False
         if name != written:
             self.teller.diagnose("unknown_tool", f"the call names no tool; its arguments are those of {name!r}")
-        if head.bare:
-            self.none()
+        if head.bare or is_over:
+            self.none(is_over)
         else:
             yield from self.arguments(head.style, head.after)
         return True
@@ -263,12 +300,12 @@ class _Reader:
         fitting = [name for name in tools if keys and keys <= self.plan.declared(name).keys]
         return fitting[0] if len(fitting) == 1 else number
 
-    def none(self) -> None:
-        """The open call has no arguments."""
+    def none(self, is_cut: bool = False) -> None:
+        """The open call has no arguments, or the output ends before them."""
         call = self.teller.call
         assert call is not None
         self.teller.json("{}")
-        call.whole = True
+        call.whole = not is_cut
 
     def _field(self, before: Phrase | Field, following: tuple[Phrase | Field, ...]) -> Steps[str]:
         """A name or an id, between what stands before it and what follows it."""
@@ -284,7 +321,16 @@ class _Reader:
         offset = self.tape.look - self.tape.at
         found = yield from one_of(self.tape, (*starts, head.after[:1]) if head.after else starts)
         self.tape.look = self.tape.at + offset
-        return found >= 0
+        return found >= 0 or (yield from self._output_is_over(head))
+
+    def _output_is_over(self, head: Head) -> Steps[bool]:
+        """Whether nothing comes behind the name of a call that only the end of the output closes."""
+        if head.style is not None or head.bare or head.after or self.way.end:
+            return False
+        offset = self.tape.look - self.tape.at
+        found = yield from one_of(self.tape, self.plan.turn_ends)
+        self.tape.look = self.tape.at + offset
+        return found >= 0 or (self.tape.final and self.tape.blank())
 
     def _between(self, words: Phrase, behind_name: bool) -> Steps[bool]:
         """The text before the next field; behind the name, its last word counts."""
@@ -333,7 +379,8 @@ class _Reader:
                 teller.diagnose("style", "the arguments are JSON, not marked up")
                 whole = yield from self._json(after)
             case tagged.Tags():
-                whole = yield from tagged.arguments(teller, style, declared, after, self._ends())
+                ends, is_checked = self._ends(), self.way.checked
+                whole = yield from tagged.arguments(teller, style, declared, after, ends, is_checked)
             case literals.Syntax():
                 whole = yield from literals.arguments(teller, style, declared)
             case quoted.Quotes():
@@ -405,6 +452,22 @@ class _Reader:
                 tape.look = tape.at + kept
         teller.diagnose("call", f"the call {problem} {_shown(after)}")
         teller.markup()
+
+
+class _Trial(_Reader):
+    """Reads a call to see whether its tool could take it."""
+
+    fits = False
+
+    def closes(self) -> None:
+        """Look at the whole call before it is closed."""
+        call = self.teller.call
+        assert call is not None
+        declared = self.plan.declared(call.name)
+        keys = _members("".join(call.parts))
+        is_good = not call.broken and len(keys) == len(set(keys)) and declared.required <= set(keys)
+        self.fits = is_good or not call.whole
+        super().closes()
 
 
 class _Probe(_Reader):
@@ -551,6 +614,17 @@ def _keys(written: bytearray) -> frozenset[str]:
     except (ValueError, RecursionError):
         return frozenset()
     return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def _members(text: str) -> list[str]:
+    """The keys of an object in JSON in the order written, each as often as it is there."""
+    members: list[list[str]] = [[]]
+    try:
+        # The outermost object is the last one to end.
+        json.loads(text, object_pairs_hook=lambda pairs: members.append([key for key, _ in pairs]))
+    except (ValueError, RecursionError):
+        return []
+    return members[-1]
 
 
 def _shown(words: Phrase) -> str:

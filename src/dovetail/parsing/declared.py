@@ -51,6 +51,13 @@ class Declared:
         declared = [node.get("properties") for node in self._nodes]
         return frozenset(key for properties in declared if isinstance(properties, dict) for key in properties)
 
+    @property
+    def required(self) -> frozenset[str]:
+        """The keys that every alternative demands."""
+        demanded = [node.get("required") for node in self._nodes]
+        named = [frozenset(filter(_is_text, keys)) for keys in demanded if isinstance(keys, list)]
+        return frozenset.intersection(*named) if named and len(named) == len(demanded) else frozenset()
+
     def property(self, key: str) -> Declared:
         """What is declared about the value of a key."""
         if not self._nodes:
@@ -141,6 +148,10 @@ def _alternatives(root: Any, schemas: tuple[Any, ...]) -> Iterator[dict[str, Any
         if tells or not (branches or told):
             yield node
         waiting += reversed(branches)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _list(value: Any) -> list[Any]:

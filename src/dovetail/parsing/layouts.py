@@ -106,6 +106,8 @@ class ToolCalls:
     runs: bool = False  # calls follow each other in one block, where blocks are joined by `Turn.between`
     also_between: tuple[str, ...] = ()  # what models write between calls beside `separator`; only read
     max_whitespace: int | None = None  # how much white space the JSON of the arguments holds in one place, at most
+    offered_only: bool = False  # a call of a tool that is not there is left out, as the engines of the family do
+    checked: bool = False  # a call that its tool could not take is text; so calls are told whole, not as they come
 
     @property
     def opens_with(self) -> str:

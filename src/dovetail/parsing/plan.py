@@ -82,6 +82,8 @@ class Way:
     closers: json_text.JsonEnds
     closing: Stops  # of arguments that make no sense
     tolerated: bool = False
+    offered_only: bool = False
+    checked: bool = False
     trigger: Phrase = ()  # the words that prose never holds; none where prose may
     also_between: tuple[Phrase, ...] = ()
     kin: tuple[Way, ...] = ()  # other ways whose calls stand in the same section
@@ -112,6 +114,7 @@ class Plan:
         self.ends_of_turn = TurnEnds(words[0] for words in self.turn_ends)
         self.ways = _ways(layout, tools_known)
         self.called_by = tuple(way for way in self.ways if way.trusted or tools_known)
+        self.call_marks = frozenset(way.opener.decode("utf-8", "replace") for way in self.ways)
         self.channels = self._channels()
         openers = self._openers(layout)
         self.answer_ends = json_text.ends(tuple(word for _, word in openers))
@@ -133,10 +136,16 @@ class Plan:
         self.inline_reasoning = False
         self.json_answer = False
         self.calls_are_text = False
+        self.keeps_unknown = False
         self._declared: dict[str, Declared] = {}
 
     def for_request(
-        self, tools: Mapping[str, Any] | None, inline_reasoning: bool, json_answer: bool, calls_are_text: bool = False
+        self,
+        tools: Mapping[str, Any] | None,
+        inline_reasoning: bool,
+        json_answer: bool,
+        calls_are_text: bool = False,
+        keeps_unknown: bool = False,
     ) -> Plan:
         """The same markers for one request."""
         made = copy(self)
@@ -144,6 +153,7 @@ class Plan:
         made.inline_reasoning = inline_reasoning
         made.json_answer = json_answer
         made.calls_are_text = calls_are_text
+        made.keeps_unknown = keeps_unknown
         made._declared = {}
         return made
 
@@ -269,6 +279,8 @@ def _way(layout: Layout, calls: ToolCalls, lost: str = "") -> Way:
         trusted=not lost and not calls.named and _is_marker(begin + call_begin),
         broken=lost,
         tolerated=calls.tolerated,
+        offered_only=calls.offered_only,
+        checked=calls.checked,
         trigger=_words(calls.opens_with) if not lost and _is_marker(_words(calls.opens_with)) else (),
         also_between=tuple(_words(join) for join in calls.also_between),
         closers=json_text.ends(tuple(marks)),

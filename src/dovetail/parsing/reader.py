@@ -28,6 +28,7 @@ class Reader:
         self.plan = plan
         self.in_reasoning: bool | None = False  # None while nothing tells
         self._over = False
+        self._has_reasoned = False  # a block of reasoning has been read
         self._stray = False  # text outside blocks has been noted
         self._closed_until = 0  # the offset up to which an open block is known to be closed later
 
@@ -94,9 +95,10 @@ class Reader:
         if not (yield from begins_call(self.teller, plan)):
             return None
         self.tape.look = self.tape.at
-        # A call that could not end reasoning would be lost there.
+        # A call that could not end reasoning would be lost there; text before one that seldom does is content.
         can_end = self.plan.reasoning_stops.find.match(self.tape.data, self.tape.at + offset) is not None
-        return self._presumed() and can_end and self.tape.after_space() < self.tape.at + offset
+        is_usual = self._presumed() and plan.reasoning is not None and plan.reasoning.ends_at_calls
+        return is_usual and can_end and self.tape.after_space() < self.tape.at + offset
 
     def _presumed(self) -> bool:
         """Whether output that does not tell is reasoning."""
@@ -174,6 +176,8 @@ class Reader:
     def _mark(self, offset: int, region: Region) -> Steps[bool]:
         """Tell markup inside text, such as that of citations, which adds nothing to the text."""
         for begin, end in self.plan.content.marks:
+            if begin in self.plan.call_marks and (self.plan.calls_are_text or region == "reasoning"):
+                continue  # a call that is text is text with its marker
             if (yield from self._at(offset, (begin.encode(),))) and (yield from self._up_to(end.encode())):
                 size, self.tape.look = self.tape.look - self.tape.at, self.tape.at + offset
                 self.teller.text(region)
@@ -207,8 +211,11 @@ class Reader:
             self.teller.markup()
             return True
         if (yield from self._any_at(offset, plan.reasoning_ends)):
-            if plan.reasoning and not plan.reasoning.bare_end:
+            is_text = yield from self._is_text(offset)
+            if plan.reasoning and (is_text or not plan.reasoning.bare_end):
                 self.teller.diagnose("reasoning", f"{plan.reasoning.end} closes nothing")
+            if is_text:
+                return False
             self.teller.markup()
             yield from self._skip(plan.reasoning.after if plan.reasoning else "")
             return True
@@ -217,6 +224,13 @@ class Reader:
             self.teller.markup()
             return True
         return False
+
+    def _is_text(self, offset: int) -> Steps[bool]:
+        """Whether the end of reasoning that closes nothing belongs to the text before it: nothing was reasoned here."""
+        size = self.tape.look - self.tape.at
+        is_markup = self._has_reasoned or (yield from self._any_at(offset, self.plan.content_ends))
+        self.tape.look = self.tape.at + size
+        return not is_markup and self.teller.has_content
 
     def _header_follows(self, offset: int, channels: Channels) -> Steps[bool]:
         """Look at the beginning of a header whose role is missing, so that its channel comes next."""
@@ -328,7 +342,7 @@ class Reader:
 
     def _reasoning(self) -> Steps[None]:
         """The text of a block whose start has been told, its end and what follows it."""
-        self.in_reasoning = True
+        self.in_reasoning = self._has_reasoned = True
         yield from self._reasoning_block()
         self.in_reasoning = False
 

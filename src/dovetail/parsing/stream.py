@@ -54,6 +54,7 @@ class StreamParser:
         in_reasoning: bool | None = None,
         inline_reasoning: bool = False,
         calls_are_text: bool = False,
+        keeps_unknown: bool = False,
         answer: Format | None = None,
         vocabulary: Vocabulary | None = None,
         level: Level = "text",
@@ -66,7 +67,8 @@ class StreamParser:
         self._tokens = None if vocabulary is None else Tokens(vocabulary, frozenset(self._special))
         self._take = self._tokens.take if self._tokens and matcher is None else None
         marks = plan(layout, tuple(self._special.values()), tools is not None)
-        task = marks.for_request(tools, inline_reasoning, isinstance(answer, JsonSchemaFormat), calls_are_text)
+        is_json = isinstance(answer, JsonSchemaFormat)
+        task = marks.for_request(tools, inline_reasoning, is_json, calls_are_text, keeps_unknown)
         self._tape = Tape(marks.ends_of_turn)
         self._teller = Teller(self._tape)
         said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""

@@ -108,10 +108,17 @@ def tags(style: str | Layout, pad: str, cdata: bool = False) -> Tags:
     return Tags(layout_of(style), pad, cdata)
 
 
-def arguments(teller: Teller, tags: Tags, declared: Declared, after: Phrase, ends: tuple[Phrase, ...]) -> Steps[bool]:
-    """Tell arguments up to one of `ends`, or to the words `after` them; False where they are cut off or malformed."""
+def arguments(
+    teller: Teller, tags: Tags, declared: Declared, after: Phrase, ends: tuple[Phrase, ...], only_declared: bool = False
+) -> Steps[bool]:
+    """Tell arguments up to one of `ends`, or to the words `after` them; False where they are cut off or malformed.
+
+    Where `only_declared`, arguments that the tool does not declare are left out.
+    """
     own = tuple((word,) for word in after)
-    return (yield from _Reader(teller, tags, after).object(declared, (*own, *ends), 0))
+    reader = _Reader(teller, tags, after)
+    reader.known = declared.keys if only_declared else frozenset()
+    return (yield from reader.object(declared, (*own, *ends), 0))
 
 
 class _Reader:
@@ -120,6 +127,7 @@ class _Reader:
         self.tape = teller.tape
         self.tags = tags
         self.after = after
+        self.known: frozenset[str] = frozenset()  # the only keys that count; any where there are none
         self.loose = tags.stops if tags.layout.tail or tags.item else _loose_stops(tags, after[:1])
 
     def object(self, declared: Declared, ends: tuple[Phrase, ...], depth: int) -> Steps[bool]:
@@ -136,6 +144,9 @@ class _Reader:
             key, kinds = head
             if not (depth or keys) and (yield from self._wraps(key, declared)):
                 return (yield from self._unwrapped(declared))
+            if self.known and not depth and key not in self.known:
+                yield from self._left_out(key)
+                continue
             keys.add(key)
             teller.json(f"{before}{to_json(key)}: ")
             before = ", "
@@ -163,6 +174,14 @@ class _Reader:
             self.teller.diagnose("parameter", f"{self.tags.key(found[1])!r} has no value")
             self.teller.markup()
         return is_orphan
+
+    def _left_out(self, key: str) -> Steps[None]:
+        """Leave out a value whose key the tool does not declare."""
+        yield from self._find_stop(frozenset())
+        self.teller.diagnose("parameter", f"{key!r} is not declared")
+        self.teller.markup()
+        if self.tags.layout.tail and (yield from phrase(self.tape, self.tags.tail(key))):
+            self.teller.markup()
 
     def _wraps(self, key: str, declared: Declared) -> Steps[bool]:
         """Whether an object that holds all of the arguments comes next, under a key that the tool does not have."""

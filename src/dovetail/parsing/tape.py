@@ -17,6 +17,9 @@ T = TypeVar("T")
 Steps = Generator[None, None, T]
 
 _SPACE = re.compile(rb"[ \t\r\n]*+")
+# What tokenizers write for a blank and for the end of a line, where an engine has not turned it back.
+_SPACE_SIGNS = ("Ġ".encode(), "Ċ".encode(), "▁".encode())
+_SIGN_FIRSTS = frozenset(sign[0] for sign in _SPACE_SIGNS)
 
 
 class Tape:
@@ -101,11 +104,25 @@ def literal(tape: Tape, word: bytes) -> Steps[bool]:
 
 def phrase(tape: Tape, parts: tuple[bytes, ...]) -> Steps[bool]:
     """Whether these words come next, with any white space before each; none at all always come next."""
+    is_inside = False
     for word in parts:
         yield from space(tape)
+        if is_inside and tape.data[tape.look : tape.look + 1] and tape.data[tape.look] in _SIGN_FIRSTS:
+            yield from _space_signs(tape)
         if not (yield from literal(tape, word)):
             return False
+        is_inside = True
     return True
+
+
+def _space_signs(tape: Tape) -> Steps[None]:
+    """Skip signs for white space."""
+    while True:
+        for sign in _SPACE_SIGNS:
+            if (yield from literal(tape, sign)):
+                break
+        else:
+            return
 
 
 def closing(tape: Tape, words: tuple[bytes, ...]) -> Steps[bool]:

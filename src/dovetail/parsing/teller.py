@@ -19,12 +19,13 @@ MAX_DIAGNOSTICS = 100  # of hostile output; the first ones tell what went wrong
 class OpenCall:
     """A call that is being read."""
 
-    __slots__ = ("broken", "id", "name", "parts", "start", "whole")
+    __slots__ = ("broken", "id", "is_left_out", "name", "parts", "start", "whole")
 
-    def __init__(self, name: str, id: str, start: int) -> None:
+    def __init__(self, name: str, id: str, start: int, is_left_out: bool = False) -> None:
         self.name = name
         self.id = id
         self.start = start
+        self.is_left_out = is_left_out  # what is read of it is markup
         self.parts: list[str] = []
         self.whole = False  # the arguments came to their end
         self.broken = False  # and what was written is not what they should look like
@@ -124,7 +125,7 @@ class Teller:
 
     def let_pass(self, pattern: re.Pattern[str], region: Region) -> None:
         """Until the reader is asked again, chunks in which the pattern is not found are text of this region."""
-        if self.tape.at == len(self.tape.data):
+        if self.tape.at == len(self.tape.data) and not (self.call and self.call.is_left_out):
             self.passes = self.tape.turn_ends.beside(pattern).search
             self._pass_region = region
             self._pass_on = self._parts(region).append
@@ -157,6 +158,11 @@ class Teller:
         return self._content if region == "content" else self._reasoning
 
     def _tell(self, region: Region, text: str, size: int) -> None:
+        if self.call is not None and self.call.is_left_out:
+            self.call.parts.append(text)
+            start = self.tape.base + self.tape.at
+            self.events.append(Event("text", "", start, start + size))
+            return
         if region != self._region:
             self.enter(region)
         start = self.tape.base + self.tape.at
@@ -186,10 +192,19 @@ class Teller:
         self.events.append(Event("open", "tool_call", start, start, "", len(self._calls), told))
         self.markup()
 
+    def leave_out_call(self, name: str) -> None:
+        """A call begins of which nothing is told; what has been looked at is its head."""
+        self.enter("")
+        self.call = OpenCall(name, "", self.tape.base + self.tape.at, is_left_out=True)
+        self.markup()
+
     def close_call(self) -> None:
         """The open call ends here, whole or not."""
         call = self.call
         assert call is not None
+        if call.is_left_out:
+            self.call = None
+            return
         told = call.told()
         here = self.tape.base + self.tape.at
         if not told.complete:
@@ -211,7 +226,7 @@ class Teller:
 
     def message(self, finish_reason: FinishReason | None) -> Message:
         """All that was told so far, with the open call as far as it goes."""
-        calls = [*self._calls, self.call.told()] if self.call else self._calls
+        calls = [*self._calls, self.call.told()] if self.call and not self.call.is_left_out else self._calls
         return Message(
             "".join(self._content),
             "".join(self._reasoning),
@@ -228,7 +243,12 @@ class Teller:
     @property
     def has_calls(self) -> bool:
         """Whether a call was told."""
-        return bool(self._calls) or self.call is not None
+        return bool(self._calls) or (self.call is not None and not self.call.is_left_out)
+
+    @property
+    def has_content(self) -> bool:
+        """Whether text of the content was told that is no white space."""
+        return any(not text.isspace() for text in self._content)
 
     @property
     def last_is_complete(self) -> bool:
