@@ -10,6 +10,8 @@ text     drawings and messages, nothing to run
 
 from __future__ import annotations
 
+import ast
+import itertools
 import json
 import re
 import shlex
@@ -110,6 +112,79 @@ def test_a_command_prints_what_its_page_says(
         block.page.write_text(block.page.read_text().replace(block.body, printed))
     else:
         assert block.body == printed
+
+
+LAWS = dict(re.findall(r"^(\d)\. \*\*(.+?)\.\*\*", (ROOT / "docs/design.md").read_text(), re.MULTILINE))
+LAW = re.compile(r"\b[Ll]aws? (\d)(?: \(([^)]+)\))?")
+
+
+def test_laws_have_one_number_and_name_everywhere() -> None:
+    files = [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    said = {found for file in files if file != Path(__file__) for found in LAW.findall(file.read_text())}
+    assert set() == {(number, name) for number, name in said if name not in ("", LAWS[number].lower())}
+    tested = {number for file in (ROOT / "tests").rglob("*.py") for number, _ in LAW.findall(file.read_text())}
+    assert set(LAWS) == tested
+
+
+PUBLIC = set(re.findall(r"^\| (`dovetail[^|]*) \|", (ROOT / "docs/design.md").read_text(), re.MULTILINE))
+
+
+def test_pages_send_nobody_into_private_modules() -> None:
+    public = {name for cell in PUBLIC for name in re.findall(r"`([\w.]+)`", cell)}
+    programs = [*blocks("python"), *(Block(p, "python", p.read_text()) for p in (ROOT / "examples").glob("*.py"))]
+    used: set[tuple[str, str]] = set()
+    for block in programs:
+        if "internals" not in block.page.parts:
+            used |= set(re.findall(r"^ *(?:from|import) (dovetail[\w.]*)(?: import (\w+)$)?", block.body, re.MULTILINE))
+    assert set() == {module for module, name in used if not public & {module, f"{module}.{name}"}}
+
+
+def first_sentence(file: Path) -> str:
+    """What a file says it is, in its first line."""
+    text = file.read_text()
+    if file.suffix == ".py":
+        told = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+    else:
+        lines = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines())
+        told = " ".join(line.removeprefix("//").strip() for line in lines)
+    return re.split(r"(?<=\.) (?=[A-Z])", " ".join(told.split()).replace("|", "\\|"))[0]
+
+
+def file_map() -> str:
+    """The page that lists every file of the core and the package."""
+    page = "# Every file\n\nMade from the first lines of the files by `pytest tests/test_docs.py --update-examples`.\n"
+    files = [*(ROOT / "core").rglob("*.cpp"), *(ROOT / "core").rglob("*.h"), *(ROOT / "src/dovetail").rglob("*.py")]
+    files = [file for file in files if file.read_text()]
+    for folder, inside in itertools.groupby(
+        sorted(files, key=lambda file: (file.parent, file.name)), lambda f: f.parent
+    ):
+        page += f"\n## {folder.relative_to(ROOT)}\n\n| file | what it is |\n|---|---|\n"
+        page += "".join(f"| `{file.name}` | {first_sentence(file)} |\n" for file in inside)
+    return page
+
+
+def test_every_file_is_on_the_map(eval_example: EvalExample) -> None:
+    """To renew the page, run this with --update-examples."""
+    page = ROOT / "docs/internals/files.md"
+    if eval_example.update_examples:
+        page.write_text(file_map())
+    assert file_map() == page.read_text()
+    silent = [line for line in page.read_text().splitlines() if line.endswith("|  |")]
+    assert [] == silent
+
+
+NAMED = re.compile(r"`([\w./]+\.(?:py|h|cpp|html|jinja))`")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/internals").glob("*.md")), ids=lambda page: page.stem)
+def test_internals_name_files_that_there_are(page: Path) -> None:
+    here = [str(file) for top in ("benchmarks", "core", "src", "tests") for file in (ROOT / top).rglob("*.*")]
+    missing = [
+        name
+        for name in NAMED.findall(page.read_text())
+        if name != "completions.py" and not any(file.endswith("/" + name.removeprefix("../")) for file in here)
+    ]
+    assert [] == missing
 
 
 def run(line: str) -> str:

@@ -1,3 +1,5 @@
+// Makes the states of an automaton when they are first entered: their bytes, calls, exits and counter steps.
+
 #include "automaton/automaton.h"
 
 #include <algorithm>

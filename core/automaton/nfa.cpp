@@ -1,3 +1,5 @@
+// Builds the nondeterministic automaton of one rule, and takes left recursion out of it.
+
 #include "automaton/nfa.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The automata of sequences, choices, characters, literals and repetitions.
+
 #include "automaton/nfa_builder.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Writes the code of rules as text that a person can read.
+
 #include "describe.h"
 
 #include <algorithm>

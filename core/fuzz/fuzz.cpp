@@ -118,7 +118,7 @@ void check_mask(Random &random, Matcher &matcher, uint32_t size) {
     const Mask mask = mask_of(matcher);
     for (uint32_t t = size; t < mask.size() * 32; ++t) check(!has(mask, t), "no bit beyond the vocabulary");
     for (int i = 0; i < 12 && size; ++i) {
-        const uint32_t token = random.below(size);
+        const int64_t token = random.below(size);
         Matcher copy(matcher);
         const bool accepted = copy.accept(token);
         if (told && accepted != has(mask, token))

@@ -1,3 +1,5 @@
+// Reads the code of a rule into its tree, and works out what needs no vocabulary.
+
 #include "grammar/ast.h"
 
 namespace dovetail {

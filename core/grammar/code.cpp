@@ -1,3 +1,5 @@
+// Reads and checks the code of a rule; saved grammars may be hostile.
+
 #include "grammar/code.h"
 
 #include "grammar/ast.h"

@@ -1,3 +1,5 @@
+// Interns rules by their code and the rules they call, those that are mutually recursive together.
+
 #include "grammar/store.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Puts a mask together from what the walks have remembered at each call site.
+
 #include "mask/cache.h"
 
 #include <algorithm>

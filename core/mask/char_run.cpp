@@ -1,3 +1,5 @@
+// Finds the tokens made of a set of characters, once for each set.
+
 #include "mask/char_run.h"
 
 #include <algorithm>

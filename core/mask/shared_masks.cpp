@@ -1,3 +1,5 @@
+// Finds a base for a mask among those that other masks share.
+
 #include "mask/shared_masks.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The walk over the trie of tokens.
+
 #include "mask/walker.h"
 
 #include <algorithm>

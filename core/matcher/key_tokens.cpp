@@ -1,3 +1,5 @@
+// Finds the tokens in which a key may end or begin, once for each vocabulary.
+
 #include "matcher/key_tokens.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Masks, tokens, bytes, forced text and rollback of one generation.
+
 #include "matcher/matcher.h"
 
 #include <algorithm>
@@ -125,9 +127,15 @@ bool Matcher::try_token(uint32_t token, Stacks &next) {
     return !next.dead() && can_go_on(next);
 }
 
-bool Matcher::accept(uint32_t token) {
+bool Matcher::exists(int64_t token) const { return token >= 0 && token < static_cast<int64_t>(store_.vocab().size()); }
+
+bool Matcher::accept(int64_t id) {
+    if (!exists(id))
+        throw MisuseError("token id " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(store_.vocab().size()) +
+                          " tokens");
+    const auto token = static_cast<uint32_t>(id);
     const std::lock_guard guard(store_.lock());
-    if (finished_ || token >= store_.vocab().size()) return false;
+    if (finished_) return false;
     if (now().complete && is_stop(token)) {
         commit(now(), position());
         finished_ = true;
@@ -160,9 +168,9 @@ void Matcher::commit(Stacks next, uint64_t position) {
     if (frames_->used() + marks_->used() > collect_at_) collect();
 }
 
-size_t Matcher::validate(const uint32_t *tokens, size_t count) {
+size_t Matcher::validate(const int64_t *tokens, size_t count) {
     size_t good = 0;
-    while (good < count && accept(tokens[good])) ++good;
+    while (good < count && exists(tokens[good]) && accept(tokens[good])) ++good;
     rollback(good);
     return good;
 }

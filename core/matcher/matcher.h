@@ -34,12 +34,12 @@ class Matcher {
     /// Set bit t % 32 of out[t / 32] exactly when token t may come next; all mask_words() words are overwritten.
     /// After the end no bit is set.
     void fill_mask(uint32_t *out);
-    /// False, and no change, where the token may not come next.
-    bool accept(uint32_t token);
+    /// False, and no change, where the token may not come next; a MisuseError where there is no such token.
+    bool accept(int64_t id);
     /// All of the bytes or none of them; token budgets do not count them.
     bool accept_bytes(std::string_view bytes);
-    /// How many of the tokens could be accepted in a row.
-    size_t validate(const uint32_t *tokens, size_t count);
+    /// How many of the tokens could be accepted in a row; an id that does not exist ends the row.
+    size_t validate(const int64_t *tokens, size_t count);
     /// Takes back that many calls of accept and accept_bytes that returned true.
     void rollback(size_t steps);
     void reset();
@@ -62,6 +62,7 @@ class Matcher {
 
   private:
     const Stacks &now() const { return history_.back(); }
+    bool exists(int64_t token) const;
     bool is_stop(uint32_t token) const;
     void start();
     bool try_token(uint32_t token, Stacks &next);

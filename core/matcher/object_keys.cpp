@@ -1,3 +1,5 @@
+// Follows the keys of open objects byte by byte, and takes that back.
+
 #include "matcher/object_keys.h"
 
 namespace dovetail {

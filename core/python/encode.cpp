@@ -1,3 +1,5 @@
+// Encodes Python nodes as the code of rules, callees before callers.
+
 #include "encode.h"
 
 #include <utility>

@@ -16,32 +16,10 @@ Matcher.accept_bytes$:
         \doc
 
 Matcher.events$:
-    \from dovetail.engine.events import Event
-    def events(self) -> list[Event]:
+    \from dovetail.engine.events import CaptureEvent
+    def events(self) -> list[CaptureEvent]:
         \doc
 
 has_names$:
     def has_names(data: object, names: tuple[str, ...]) -> bool:
-        \doc
-
-Glance.__init__$:
-    \from collections.abc import Collection, Sequence
-    \from typing import Any
-    \from dovetail.grammar.ir import Node
-    def __init__(self, by_type: dict[str, Node], key_ends: dict[int, Any], lists: dict[str, Node], anything: Node, ws: tuple[Node, ...], comma: tuple[Node, ...], colon: Node, excludes: bool) -> None: ...
-
-Glance.value$:
-    def value(self, lowering: object, schema: dict[str, Any], where: tuple[Any, ...]) -> Node:
-        \doc
-
-Glance.declared$:
-    def declared(self, lowering: object, schema: dict[str, Any], where: tuple[Any, ...]) -> Node | None:
-        \doc
-
-Glance.next$:
-    def next(self, lowering: object) -> tuple[Rule, list[Any]] | None:
-        \doc
-
-Glance.freely$:
-    def freely(self, names: list[str], values: list[Node], needed: Collection[str], absent: Collection[str], open: bool) -> Node:
         \doc

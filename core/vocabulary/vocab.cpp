@@ -1,3 +1,5 @@
+// Builds the trie of tokens.
+
 #include "vocabulary/vocab.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dovetail.engine.events import Event
+from dovetail.engine.events import CaptureEvent
 from dovetail.grammar.ir import Rule
 
 
@@ -55,13 +55,17 @@ class Matcher:
         """Overwrite a row of `mask`: bit t is 1 when token t may come next."""
 
     def accept(self, token: int) -> bool:
-        """Take a token; False, and no change, where it may not come next."""
+        """
+        Take a token; False, and no change, where it may not come next. A MatcherError where there is no such token.
+        """
 
     def accept_bytes(self, data: bytes | str) -> bool:
         """Take all of these bytes or none of them; a string counts as its UTF-8."""
 
     def validate(self, tokens: Sequence[int]) -> int:
-        """How many of these tokens could be accepted in a row; nothing changes."""
+        """
+        How many of these tokens could be accepted in a row; an id that does not exist ends it. Nothing changes.
+        """
 
     def rollback(self, steps: int) -> None:
         """Take back that many accepted tokens or pieces of bytes."""
@@ -75,7 +79,7 @@ class Matcher:
     def forced(self) -> bytes:
         """The bytes that must come next, whatever the model wants."""
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[CaptureEvent]:
         """Captures as events whose spans tile the output so far."""
 
     @property

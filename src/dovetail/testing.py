@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from dovetail.dialects import Dialect
 from dovetail.engine import accepts
+from dovetail.formats import Format, FormatSource
 from dovetail.messages import Message, ToolCall
 from dovetail.templates.analysis import analyse_template
 from dovetail.templates.analysis.verify import Rendered
@@ -24,12 +25,14 @@ from dovetail.templates.checks.laws import streams
 from dovetail.templates.picture import cut
 from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import TemplateSource, find_template
+from dovetail.typing import Reasoning
+from dovetail.typing import TemplateSource as Source
 
 Call = tuple[str, Any] | Mapping[str, Any] | ToolCall
 _USER = ({"role": "user", "content": "Hello"},)
 
 
-def template(source: Any) -> TemplateTest:
+def template(source: Source) -> TemplateTest:
     """The start of a test: a template as text, a file or folder that holds one, or a tokenizer."""
     return TemplateTest(find_template(source))
 
@@ -45,7 +48,7 @@ class TemplateTest:
     output: str = ""
     is_partial: bool = False
     is_free: bool = False
-    answer: Any = None
+    answer: FormatSource | None = None
 
     def messages(self, *messages: Mapping[str, Any]) -> Self:
         """The conversation before the output; one message of a user where nothing else is said."""
@@ -59,7 +62,7 @@ class TemplateTest:
         """Variables of the template, such as enable_thinking."""
         return replace(self, variables=(*self.variables, *variables.items()))
 
-    def response_format(self, response_format: Any) -> Self:
+    def response_format(self, response_format: FormatSource) -> Self:
         """What the answer has to fit, such as a JSON Schema."""
         return replace(self, answer=response_format)
 
@@ -119,10 +122,11 @@ class TemplateTest:
         if problem:
             raise AssertionError(self._told(problem))
 
-    def _formats(self) -> list[Any]:
+    def _formats(self) -> list[Format]:
         """The formats under which the output may have been made: with reasoning on, off, or as the model likes."""
-        asked = [{"reasoning": mode, "response_format": self.answer} for mode in (True, False, "auto")]
-        return [self.dialect.format(self.declared or None, **options).format for options in asked]
+        modes: tuple[Reasoning, ...] = (True, False, "auto")
+        tools, answer = self.declared or None, self.answer
+        return [self.dialect.format(tools, reasoning=mode, response_format=answer).format for mode in modes]
 
     def _same(self, what: str, wanted: Any, found: Any) -> None:
         __tracebackhide__ = True

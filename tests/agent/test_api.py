@@ -149,7 +149,7 @@ def test_the_async_twin_can_be_cancelled() -> None:
 def test_what_makes_no_sense_is_told(tmp_path: Path) -> None:
     with pytest.raises(dt.InputError, match="run has no option 'modle'"):
         dt.run("x", modle="y")  # type: ignore[call-overload]
-    with pytest.raises(dt.InputError, match="is no schema"):
+    with pytest.raises(dt.InputError, match="5 has no JSON Schema"):
         dt.run("x", schema=5)  # type: ignore[call-overload]
     with pytest.raises(dt.InputError, match="there is no directory"):
         dt.run("x", workspace=tmp_path / "no", provider=ScriptedProvider([]))

@@ -92,7 +92,7 @@ def test_literals_that_are_spoken_read_back_as_valid(name: str, schema: Any, see
     call = dialect.calls[0].call
     assert isinstance(call, TaggedCall)
     lowered(schema, strict=True, style=call.arguments)
-    said = speaker_of(dialect, seed).speak(dialect.format(tools(schema), "required", False, False))
+    said = speaker_of(dialect, seed).speak(dialect.format(tools(schema), "required", False, parallel_tool_calls=False))
     assume(said.complete)
     message = dialect.parse(said.data, tools(schema), reasoning=False)
     (said_call,) = message.tool_calls

@@ -49,7 +49,7 @@ def opened(dialect: dt.Dialect, message: Message, reasoning: str) -> str:
 def test_a_choice_allows_these_turns(name: str, choice: Any, parallel: bool, answer: Any, wanted: set[str]) -> None:
     dialect = dt.dialects.get(name)
     for reasoning in ("enabled", "disabled", "auto") if dialect.reasoning else ("enabled",):
-        fmt = dialect.format(TOOLS, choice, reasoning, parallel, answer)
+        fmt = dialect.format(TOOLS, choice, reasoning, parallel_tool_calls=parallel, response_format=answer)
         thought = "Hm." if reasoning == "enabled" and dialect.reasoning else ""
         found = {
             kind
@@ -65,7 +65,7 @@ def test_thinking_stays_possible_beside_a_schema(name: str) -> None:
     for message, choice in itertools.product((JSON, ONE), ("auto", "none")):
         if message is JSON or choice == "auto":
             text = dialect.render(replace(message, reasoning="Hm."))
-            assert dt.accepts(dialect.format(TOOLS, choice, "auto", True, ANSWER), text)
+            assert dt.accepts(dialect.format(TOOLS, choice, "auto", response_format=ANSWER), text)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if dt.dialects.get(name).reasoning])

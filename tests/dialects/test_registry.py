@@ -34,6 +34,15 @@ def test_an_unknown_name_is_refused_with_the_known_ones(look_up: Any) -> None:
     assert isinstance(caught.value, dt.DovetailError)
 
 
+@pytest.mark.parametrize(
+    ("slip", "meant"), [("qwen3", "qwen_3"), ("Llama-4", "llama_4"), ("deepseek_v32", "deepseek_v3_2")]
+)
+def test_a_slip_of_a_name_is_told_what_was_meant(slip: str, meant: str) -> None:
+    for look_up in (dt.dialects.get, dt.get_model_structural_tag):
+        with pytest.raises(dt.DialectError, match=f"did you mean '{meant}'"):
+            look_up(slip)
+
+
 def test_the_name_is_checked_before_everything_else() -> None:
     with pytest.raises(dt.DialectError, match="there is no model style"):
         dt.get_model_structural_tag("gpt_2", tools="no list")
@@ -41,8 +50,8 @@ def test_the_name_is_checked_before_everything_else() -> None:
 
 def test_a_style_is_the_format_of_its_dialect() -> None:
     made = dt.get_model_structural_tag("qwen_3", TOOLS, "required", False, parallel_tool_calls=False)
-    assert dt.dialects.get("qwen_3").format(TOOLS, "required", False, False) == made
-    assert made == dt.get_builtin_structural_tag("qwen_3", TOOLS, "required", "disabled", False)
+    assert dt.dialects.get("qwen_3").format(TOOLS, "required", False, parallel_tool_calls=False) == made
+    assert made == dt.get_builtin_structural_tag("qwen_3", TOOLS, "required", "disabled", parallel_tool_calls=False)
 
 
 def test_a_style_of_ones_own_gets_the_request() -> None:

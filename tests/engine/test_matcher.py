@@ -323,3 +323,12 @@ def test_members_that_nothing_separates_come_alone() -> None:
     matcher = grammar.matcher()
     assert matcher.accept(0)
     assert mask(matcher) == {2}
+
+
+@pytest.mark.parametrize("token", [-1, 3, 1 << 40])
+def test_a_token_that_does_not_exist_is_an_error(token: int) -> None:
+    matcher = dt.compile({"type": "any_text"}, dt.Vocabulary([b"a", b"b", b"<end>"], {"<end>": 2}, [2])).matcher()
+    with pytest.raises(dt.MatcherError, match=f"token id {token} is outside the vocabulary of 3 tokens"):
+        matcher.accept(token)
+    assert 2 == matcher.validate([0, 1, token, 0])
+    assert 0 == matcher.steps

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from dovetail.errors import FormatError, LimitError
 from dovetail.formats import JsonSchemaFormat, bare_schema, load_format
@@ -88,11 +91,31 @@ def test_a_schema_about_names_is_no_envelope() -> None:
     assert schema == load_format({"type": "json_schema", "json_schema": schema}).to_dict()["json_schema"]
 
 
+class Answer(BaseModel):
+    sure: bool
+
+
+@dataclass
+class AnswerFields:
+    sure: bool
+
+
+class AnswerDict(TypedDict):
+    sure: bool
+
+
 BARE: list[tuple[Any, bool]] = [
     # source, whether it is a schema and two switches
     ({"type": "json_schema", "json_schema": SCHEMA}, True),
     ({"type": "json_schema", "json_schema": SCHEMA, "strict": False}, True),
     ({"type": "json_schema", "json_schema": {}, "any_order": True, "strict": True}, True),
+    (SCHEMA, True),
+    ({"enum": [1, 2]}, True),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {}}}, True),
+    ({"type": ["string", "null"]}, True),
+    (Answer, True),
+    (AnswerFields, True),
+    (AnswerDict, True),
     ({"type": "json_schema", "json_schema": True}, False),
     ({"type": "json_schema", "json_schema": SCHEMA, "strict": 1}, False),
     ({"type": "json_schema", "json_schema": {1: 2}}, False),
@@ -109,7 +132,7 @@ def test_a_bare_schema_says_what_its_format_would(source: Any, is_bare: bool) ->
     bare = bare_schema(source)
     assert is_bare == (bare is not None)
     if bare is not None:
-        schema, strict, any_order = bare
+        schema, strict, any_order, _ = bare
         assert load_format(source) == JsonSchemaFormat(json_schema=schema, strict=strict, any_order=any_order)
 
 

@@ -1,4 +1,4 @@
-"""Laws 2 and 3: events tile the output, whatever its cut, and say what the grammar captures."""
+"""Law 2 (conservation) and law 3 (chunk invariance): events tile the output, and say what the grammar captures."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from itertools import pairwise
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dovetail.engine import Event
+from dovetail.engine import CaptureEvent
 from dovetail.grammar import ir
 from tests.machines import compiled, within_limits
 from tests.oracles import Span, TooAmbiguousError, captures
 from tests.strategies import rules_with_outputs
 
 
-def spans(events: list[Event]) -> tuple[Span, ...]:
+def spans(events: list[CaptureEvent]) -> tuple[Span, ...]:
     """The captures of some events that are not empty, in the order in which they open."""
     found: list[Span] = []
     opened: list[int] = []
@@ -28,7 +28,7 @@ def spans(events: list[Event]) -> tuple[Span, ...]:
     return tuple(span for span in found if span[1] < span[2])
 
 
-def assert_tiled(events: list[Event], size: int) -> None:
+def assert_tiled(events: list[CaptureEvent], size: int) -> None:
     at = 0
     open_names: list[str] = []
     for event in events:

@@ -1,4 +1,4 @@
-"""Agreement of dialects: a random model talks under every format, and what it says is read as the captures promise."""
+"""Law 7 (agreement): a random model talks under every format, and what it says is read as the captures promise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUESTS = list(itertools.product(CHOICES, (True, False, "auto"), (True, False),
 INSIDE_A_CALL = {"name", "id", "arguments"}
 
 
-def calls_in(events: list[dt.Event], data: bytes) -> list[dict[str, str]]:
+def calls_in(events: list[dt.CaptureEvent], data: bytes) -> list[dict[str, str]]:
     """The calls that the events tell of; captures other than those of a call stand alone."""
     found: list[dict[str, str]] = []
     names: list[str] = []
@@ -49,7 +49,9 @@ def test_a_random_model_talks_under_every_format(name: str, level: Any) -> None:
     speaker = speaker_of(dialect)
     finished = 0
     for choice, reasoning, parallel, answer in REQUESTS:
-        fmt = dialect.format(TOOLS, choice, reasoning, parallel, answer, level=level)
+        fmt = dialect.format(
+            TOOLS, choice, reasoning, parallel_tool_calls=parallel, response_format=answer, level=level
+        )
         said = speaker.speak(fmt, max_tokens=600)
         if not said.complete:
             continue  # nobody told it how to end: it says only what the mask allows, to the last token
@@ -74,7 +76,7 @@ def test_a_random_model_talks_under_every_format(name: str, level: Any) -> None:
     assert finished >= len(REQUESTS) / 2
 
 
-def data_of(event: dt.Event, data: bytes) -> str:
+def data_of(event: dt.CaptureEvent, data: bytes) -> str:
     return data[event.start : event.end].decode()
 
 
@@ -112,7 +114,9 @@ def test_what_can_be_said_under_the_style_of_xgrammar_can_be_said_under_ours(nam
         )
         said = speaker.speak(theirs.model_dump_json())
         if said.complete and not calls_in_reasoning(dt.dialects.get(name), said.data):
-            assert dt.accepts(dt.get_model_structural_tag(name, TOOLS, choice, mode, parallel), said.data)
+            assert dt.accepts(
+                dt.get_model_structural_tag(name, TOOLS, choice, mode, parallel_tool_calls=parallel), said.data
+            )
 
 
 def calls_in_reasoning(dialect: dt.Dialect, data: bytes) -> bool:

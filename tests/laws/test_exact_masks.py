@@ -1,4 +1,4 @@
-"""Law 5: a token is allowed exactly when some continuation after it completes the format."""
+"""Law 1 (exact masks): a token is allowed exactly when some continuation after it completes the format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law 6: a byte costs the same at the start of an output and after ten million others."""
+"""Law 4 (linear cost): a byte costs the same at the start of an output and after ten million others."""
 
 from __future__ import annotations
 

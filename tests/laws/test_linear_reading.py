@@ -1,4 +1,4 @@
-"""Law 6 for readers: a chunk costs the same at the start of an output and after megabytes of others."""
+"""Law 4 (linear cost) for readers: a chunk costs the same at the start of an output and after megabytes of others."""
 
 from __future__ import annotations
 

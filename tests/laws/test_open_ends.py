@@ -1,4 +1,4 @@
-"""What a reader makes of turns that stop anywhere: no markup in the text, no call lost, and never an exception."""
+"""Law 8 (totality): turns that stop anywhere leave no markup in the text, lose no call, and raise nothing."""
 
 from __future__ import annotations
 

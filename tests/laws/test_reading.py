@@ -1,4 +1,4 @@
-"""The laws of reading, for every dialect: agreement, conservation, chunk invariance, totality."""
+"""Law 2 (conservation), law 3 (chunk invariance), law 7 (agreement) and law 8 (totality), for every dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law 5 over a vocabulary of 131,072 real tokens, where masks cross words, caches and shortcuts.
+"""Law 1 (exact masks) over a vocabulary of 131,072 real tokens, where masks cross words, caches and shortcuts.
 
 Every token is tried by its bytes over a vocabulary of single bytes, which the other laws compare with the definition.
 """

@@ -1,4 +1,4 @@
-"""Laws of response templates: conservation, chunk invariance and totality, for real templates and for random ones."""
+"""Law 2 (conservation), law 3 (chunk invariance) and law 8 (totality) of response templates, real and random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement with templates: any message that a template can say is read back, whichever template says it."""
+"""Law 7 (agreement): any message that a template can say is read back, whichever template says it."""
 
 from __future__ import annotations
 

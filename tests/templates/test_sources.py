@@ -23,7 +23,9 @@ def config(template: Any, **more: Any) -> str:
 
 def test_text_is_a_template() -> None:
     assert (TEMPLATE, "", "") == find_template(TEMPLATE)[:3]
-    assert "just words" == find_template("just words").text
+    with pytest.raises(dt.TemplateError, match="no such file") as caught:
+        find_template("missing.jinja")
+    assert "missing.jinja" == caught.value.path
 
 
 @pytest.mark.parametrize("template", [TEMPLATE, NAMED])

@@ -239,27 +239,17 @@ def _contract(schema: Any, validate: Callable[[Any], Any] | None) -> tuple[Contr
         return None, lambda value: value
     if isinstance(schema, Mapping):
         return make_contract(schema, wrap_root=True, validate=validate), lambda value: value
-    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+    from dovetail.formats.python_types import schema_of
 
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(schema)
-        document = {"$schema": DRAFT_2020_12, **adapter.json_schema()}
-    except (PydanticSchemaGenerationError, PydanticUserError) as error:
-        raise InputError(
-            f"{schema!r} is no schema: {error}", "schema", "give a pydantic model, a dataclass, a type or a JSON Schema"
-        ) from None
+    typed = schema_of(schema)
 
     def check(value: Any) -> None:
-        try:
-            typed = adapter.validate_python(value)
-        except ValidationError as error:
-            problems = (f"{'/'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
-            raise ValueError("; ".join(problems)) from None
+        read = typed.convert(value)
         if validate is not None:
-            validate(typed)
+            validate(read)
 
-    contract = make_contract(document, wrap_root=True, allow_unknown=True, validate=check)
-    return contract, adapter.validate_python
+    document = {"$schema": DRAFT_2020_12, **typed.schema}
+    return make_contract(document, wrap_root=True, allow_unknown=True, validate=check), typed.convert
 
 
 async def _assembled(prompt: str, contract: Contract | None, options: RunOptions, stack: AsyncExitStack) -> Run:

@@ -80,7 +80,7 @@ def parse(
         parse_with_template(template, _tools(tools), stream, shape, prompt, strict, sys.stdin.buffer)
         return
     assert name is not None
-    parser = dialects.get(name).parser(_tools(tools), prompt, strict)
+    parser = dialects.get(name).parser(_tools(tools), prompt, strict=strict)
     printer = _Printer(sys.stdout.isatty())
     for chunk in _chunks(sys.stdin.buffer):
         events = parser.feed(chunk)

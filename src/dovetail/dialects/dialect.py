@@ -5,7 +5,8 @@
 What stands between the bars is the output of the model, and what formats and parsers are about. The blocks come in this
 order, unless `turn.between` is given: then they come in any order, joined by it (Harmony's channels).
 
-The formats that a dialect makes name what they read. These are the captures, by which a parser finds its way:
+The formats that a dialect makes name their parts. These are the captures that a matcher tells as events; the parser
+reads by the same row, and not by them:
 
 | capture | what it spans |
 |---|---|
@@ -22,11 +23,11 @@ arguments that are empty leave no trace, because a matcher does not report a cap
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.callers import warn
 from dovetail.dialects.making import Level, Options, make_format
 from dovetail.dialects.rendering import render
 from dovetail.dialects.requests import parameters, read_request
@@ -34,10 +35,12 @@ from dovetail.dialects.response_template import response_template
 from dovetail.engine import Vocabulary, compile
 from dovetail.engine.compiled import byte_vocabulary
 from dovetail.errors import DialectError
-from dovetail.formats import AnyTextFormat, Format, StructuralTag, load_format
+from dovetail.formats import AnyTextFormat, Format, FormatSource, StructuralTag, load_format
 from dovetail.messages import Message
 from dovetail.parsing import StreamParser
 from dovetail.parsing.layouts import Content, Reasoning, ToolCalls, Turn
+from dovetail.typing import Reasoning as ReasoningOption
+from dovetail.typing import ToolChoice, Tools
 
 _PLAIN, _BARE = Content(), Turn()
 _MAX_WARNED = 10_000  # dialects and parts of which a use has been warned of
@@ -75,11 +78,12 @@ class Dialect:
 
     def format(
         self,
-        tools: Any = None,
-        tool_choice: Any = "auto",
-        reasoning: Any = True,
+        tools: Tools | None = None,
+        tool_choice: ToolChoice = "auto",
+        reasoning: ReasoningOption = True,
+        *,
         parallel_tool_calls: bool = True,
-        response_format: Any = None,
+        response_format: FormatSource | None = None,
         any_order: bool = False,
         exclude_special_tokens: bool = True,
         max_whitespace_cnt: int | None = None,
@@ -107,16 +111,16 @@ class Dialect:
 
     def parser(
         self,
-        tools: Any = None,
+        tools: Tools | None = None,
         prompt: str | None = None,
+        *,
         strict: bool = False,
         inline_reasoning: bool = False,
-        response_format: Any = None,
-        *,
+        response_format: FormatSource | None = None,
         vocabulary: Vocabulary | None = None,
         level: Level = "text",
-        tool_choice: Any = "auto",
-        reasoning: Any = True,
+        tool_choice: ToolChoice = "auto",
+        reasoning: ReasoningOption = True,
         parallel_tool_calls: bool = True,
         in_reasoning: bool | None = None,
     ) -> StreamParser:
@@ -133,8 +137,14 @@ class Dialect:
         self._warn_of_unproven(bool(tools))
         matcher = None
         if strict:
-            request = {"tool_choice": tool_choice, "reasoning": reasoning, "parallel_tool_calls": parallel_tool_calls}
-            made = self.format(tools, response_format=response_format, level=level, **request)
+            made = self.format(
+                tools,
+                tool_choice,
+                reasoning,
+                parallel_tool_calls=parallel_tool_calls,
+                response_format=response_format,
+                level=level,
+            )
             matcher = compile(made.format, vocabulary or byte_vocabulary()).matcher()
         if prompt is None and reasoning in (False, "disabled"):
             prompt = ""
@@ -152,9 +162,36 @@ class Dialect:
             matcher=matcher,
         )
 
-    def parse(self, output: str | bytes | Sequence[int], *arguments: Any, **options: Any) -> Message:
-        """The message that an output says: a parser with the other arguments, fed at once."""
-        parser = self.parser(*arguments, **options)
+    def parse(
+        self,
+        output: str | bytes | Sequence[int],
+        tools: Tools | None = None,
+        prompt: str | None = None,
+        *,
+        strict: bool = False,
+        inline_reasoning: bool = False,
+        response_format: FormatSource | None = None,
+        vocabulary: Vocabulary | None = None,
+        level: Level = "text",
+        tool_choice: ToolChoice = "auto",
+        reasoning: ReasoningOption = True,
+        parallel_tool_calls: bool = True,
+        in_reasoning: bool | None = None,
+    ) -> Message:
+        """The message that a whole output says; the options are those of `parser`."""
+        parser = self.parser(
+            tools,
+            prompt,
+            strict=strict,
+            inline_reasoning=inline_reasoning,
+            response_format=response_format,
+            vocabulary=vocabulary,
+            level=level,
+            tool_choice=tool_choice,
+            reasoning=reasoning,
+            parallel_tool_calls=parallel_tool_calls,
+            in_reasoning=in_reasoning,
+        )
         parser.feed(output)
         return parser.finish()
 
@@ -172,14 +209,14 @@ class Dialect:
                 continue
             _warned.add((self.name, part))
             text = f"{self.name}: the chat template did not prove {part}: {problem}"
-            warnings.warn(text, UnprovenWarning, stacklevel=4)
+            warn(text, UnprovenWarning)
 
     def response_template(self) -> dict[str, Any]:
         """A Hugging Face response template that reads what the family writes; an ExportError where none can."""
         return response_template(self)
 
 
-def _answer(response_format: Any) -> Format | None:
+def _answer(response_format: FormatSource | None) -> Format | None:
     """What the content has to be, or None where any text will do."""
     if response_format is None:
         return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from dovetail.dialects.dialect import Dialect
 from dovetail.dialects.families import FAMILIES
 from dovetail.errors import DialectError
 from dovetail.formats import StructuralTag, load_format
+from dovetail.typing import Reasoning, ToolChoice, Tools
 
 Maker = Callable[..., StructuralTag | dict[str, Any]]
 
@@ -24,7 +26,7 @@ def get(name: str) -> Dialect:
     """The dialect of this name."""
     entry = _known.get(name)
     if not isinstance(entry, Dialect):
-        raise DialectError(f"there is no dialect {name!r}", "", f"use one of {', '.join(names())}")
+        raise DialectError(f"there is no dialect {name!r}", "", _instead(name, names()))
     return entry
 
 
@@ -51,9 +53,10 @@ def register_model_structural_tag(name: str) -> Callable[[Maker], Maker]:
 
 def get_model_structural_tag(
     model: str,
-    tools: Any = None,
-    tool_choice: Any = "auto",
-    reasoning: Any = True,
+    tools: Tools | None = None,
+    tool_choice: ToolChoice = "auto",
+    reasoning: Reasoning = True,
+    *,
     parallel_tool_calls: bool = True,
     any_order: bool = False,
     exclude_special_tokens: bool = True,
@@ -62,7 +65,7 @@ def get_model_structural_tag(
     """The structural tag under which a model reasons, talks and calls tools in its own format."""
     entry = _known.get(model) if isinstance(model, str) else None
     if entry is None:
-        raise DialectError(f"there is no model style {model!r}", "/model", f"use one of {', '.join(sorted(_known))}")
+        raise DialectError(f"there is no model style {model!r}", "/model", _instead(model, sorted(_known)))
     made = (entry.format if isinstance(entry, Dialect) else entry)(
         tools=tools,
         tool_choice=tool_choice,
@@ -73,6 +76,15 @@ def get_model_structural_tag(
         max_whitespace_cnt=max_whitespace_cnt,
     )
     return made if isinstance(made, StructuralTag) else StructuralTag(format=load_format(made))
+
+
+def _instead(name: object, known: Sequence[str]) -> str:
+    """What to write instead of a name that is not known: the one that it looks like, or any."""
+    text = str(name)[:100].lower().replace("-", "_").replace(".", "_")
+    bare = {one.replace("_", ""): one for one in known}
+    near = get_close_matches(text, known, 1) or get_close_matches(text.replace("_", ""), bare, 1)
+    meant = f"did you mean {bare.get(near[0], near[0])!r}? " if near else ""
+    return f"{meant}use one of {', '.join(known)}"
 
 
 get_builtin_structural_tag = get_model_structural_tag

@@ -2,7 +2,7 @@
 
 from dovetail._core import Matcher, fill_masks
 from dovetail.engine.compiled import CompiledGrammar, accepts, compile
-from dovetail.engine.events import Event
+from dovetail.engine.events import CaptureEvent
 from dovetail.engine.vocabulary import Vocabulary
 
-__all__ = ["CompiledGrammar", "Event", "Matcher", "Vocabulary", "accepts", "compile", "fill_masks"]
+__all__ = ["CaptureEvent", "CompiledGrammar", "Matcher", "Vocabulary", "accepts", "compile", "fill_masks"]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 from dovetail import _core
 from dovetail._core import Matcher
 from dovetail.engine.vocabulary import Vocabulary
-from dovetail.formats import Format, StructuralTag, bare_schema, load_format
+from dovetail.formats import FormatSource, bare_schema, load_format
 from dovetail.grammar import ir
 from dovetail.grammar.lower import lower, lower_schema
 
 MAX_CACHED_GRAMMARS = 1024
 
-Source = Format | StructuralTag | ir.Rule | Mapping[str, Any] | str
+Source = FormatSource | ir.Rule
 
 
 class CompiledGrammar:
@@ -43,7 +42,10 @@ class CompiledGrammar:
 
 
 def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
-    """Compile a format, a response_format, its JSON text or a rule; what is known already is not made again."""
+    """Compile a format, a response_format, a JSON Schema, a Python type, JSON text, or a rule.
+
+    What is known already is not made again.
+    """
     if isinstance(source, ir.Rule):
         return CompiledGrammar(vocabulary._store.compile(source), vocabulary)
     cache = vocabulary._compiled
@@ -56,7 +58,7 @@ def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
         key = (content, bare.strict, bare.any_order)
     known = cache.get(key)
     if known is None:
-        rule = lower(load_format(source)) if bare is None else lower_schema(*bare, content)
+        rule = lower(load_format(source)) if bare is None else lower_schema(bare, content)
         known = CompiledGrammar(vocabulary._store.compile(rule), vocabulary)
         cache[key] = known
         while len(cache) > 1 and (

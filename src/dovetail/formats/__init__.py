@@ -3,7 +3,8 @@
 request JSON --load_format--> Format --grammar.lower--> rules over bytes and tokens
 """
 
-from dovetail.formats.loading import bare_schema, load_format
+from dovetail.formats.choices import choice
+from dovetail.formats.loading import BareSchema, FormatSource, bare_schema, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
     AnyTokensFormat,
@@ -35,12 +36,14 @@ from dovetail.formats.models import (
 __all__ = [
     "AnyTextFormat",
     "AnyTokensFormat",
+    "BareSchema",
     "CaptureFormat",
     "ConstStringFormat",
     "DispatchFormat",
     "ExcludeTokenFormat",
     "Format",
     "FormatModel",
+    "FormatSource",
     "GrammarFormat",
     "JsonSchemaFormat",
     "OptionalFormat",
@@ -59,5 +62,6 @@ __all__ = [
     "TokenTriggeredTagsFormat",
     "TriggeredTagsFormat",
     "bare_schema",
+    "choice",
     "load_format",
 ]

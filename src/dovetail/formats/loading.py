@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,20 +18,29 @@ from dovetail.formats.models import (
     StructuralTag,
     TagFormat,
 )
+from dovetail.formats.python_types import is_python_type, schema_of
 from dovetail.formats.rules import check
 
 _FORMAT: TypeAdapter[Format] = TypeAdapter(Format)
 _OPENAI_SCHEMA_FIELDS = frozenset(("name", "description", "schema", "strict"))
 _BARE_FIELDS = frozenset(("type", "json_schema", "strict", "any_order"))
 _TEXT = {str}
+_SCHEMA_TYPES = frozenset(("object", "array", "string", "number", "integer", "boolean", "null"))
+_SCHEMA_KEYWORDS = frozenset(
+    ("$schema", "$id", "$ref", "$defs", "properties", "items", "anyOf", "allOf", "oneOf", "enum", "const")
+)
+
+# What `load_format` takes: format models, the request shapes as dicts or as JSON text, a JSON Schema, a Python type.
+FormatSource = Format | StructuralTag | Mapping[str, Any] | str | bytes | type[Any]
 
 
 class BareSchema(NamedTuple):
-    """A JsonSchemaFormat whose other fields are at their defaults."""
+    """A JsonSchemaFormat whose other fields are at their defaults; `path` is where its schema stands in the source."""
 
     schema: dict[str, Any]
-    strict: bool
-    any_order: bool
+    strict: bool = True
+    any_order: bool = False
+    path: str = ""
 
 
 def bare_schema(source: object) -> BareSchema | None:
@@ -39,21 +49,26 @@ def bare_schema(source: object) -> BareSchema | None:
     Most requests are of this kind, and beside the work on a small schema a model is dear to make: where something else
     ran before, its validators are in no cache of the processor.
     """
-    if type(source) is not dict or source.get("type") != "json_schema" or not source.keys() <= _BARE_FIELDS:
+    if type(source) is not dict:
+        return BareSchema(schema_of(source).schema) if is_python_type(source) else None
+    if _is_schema(source):
+        return BareSchema(source)
+    if source.get("type") != "json_schema" or not source.keys() <= _BARE_FIELDS:
         return None
     schema, strict, any_order = source.get("json_schema"), source.get("strict", True), source.get("any_order", False)
     if type(schema) is not dict or type(strict) is not bool or type(any_order) is not bool:
         return None
     if _is_openai_schema(schema) or not {*map(type, schema)} <= _TEXT:
         return None
-    return BareSchema(schema, strict, any_order)
+    return BareSchema(schema, strict, any_order, "/json_schema")
 
 
 def load_format(source: object) -> Format:
     """The checked format in `source`: the bare format object, whichever request shape it came in.
 
     `source` is a format model, a format object as a dict, a StructuralTag or its JSON object, an OpenAI
-    `response_format`, the older structural tag with `structures` and `triggers`, or a JSON string of any of these.
+    `response_format`, the older structural tag with `structures` and `triggers`, a bare JSON Schema, a JSON string of
+    any of these, or a Python type: a Pydantic model, dataclass or TypedDict.
     """
     if isinstance(source, str | bytes):
         source = _parse(source)
@@ -64,9 +79,13 @@ def load_format(source: object) -> Format:
         fmt = cast(Format, source)
         check(fmt)
         return fmt
+    if is_python_type(source):
+        return JsonSchemaFormat(json_schema=schema_of(source).schema)
     if not isinstance(source, dict):
         raise FormatError(f"a structural tag must be an object, not {shown(source)}", "", 'write {"format": {...}}')
     kind = source.get("type")
+    if _is_schema(source):
+        return _validated({"type": "json_schema", "json_schema": source}, "")
     if kind == "structural_tag" or ("type" not in source and ("format" in source or "structures" in source)):
         return _structural_tag(source)
     if kind == "text":
@@ -140,6 +159,14 @@ def _structure(item: dict[str, Any], path: str) -> TagFormat:
         return TagFormat.model_validate(fields)
     except ValidationError as error:
         raise format_error(error, path) from None
+
+
+def _is_schema(source: Mapping[str, Any]) -> bool:
+    """Whether this is a JSON Schema, and no format: they share no type, and a schema need not have one."""
+    kind = source.get("type")
+    if kind is None:
+        return not _SCHEMA_KEYWORDS.isdisjoint(source)
+    return isinstance(kind, list) or (isinstance(kind, str) and kind in _SCHEMA_TYPES)
 
 
 def _is_openai_schema(inner: object) -> bool:

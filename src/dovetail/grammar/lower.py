@@ -46,9 +46,14 @@ def lower(fmt: f.Format | f.StructuralTag, path: str = "") -> ir.Rule:
     return ir.Rule("root", _open(fmt, _NO_ENDS, path))
 
 
-def lower_schema(schema: Any, strict: bool, any_order: bool, content: json_schema.Content | None = None) -> ir.Rule:
+def rule_of(source: f.FormatSource | ir.Rule) -> ir.Rule:
+    """The grammar of whatever `load_format` takes, or the grammar itself."""
+    return source if isinstance(source, ir.Rule) else lower(f.load_format(source))
+
+
+def lower_schema(bare: f.BareSchema, content: json_schema.Content | None = None) -> ir.Rule:
     """The grammar of a JsonSchemaFormat of which nothing else is said; `content` is the schema's fingerprint."""
-    body = json_schema.lower(schema, strict=strict, any_order=any_order, path="/json_schema", content=content)
+    body = json_schema.lower(bare.schema, strict=bare.strict, any_order=bare.any_order, path=bare.path, content=content)
     return ir.Rule("root", ir.Call(ir.Rule("json_schema", body)))
 
 

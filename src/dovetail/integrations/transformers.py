@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from dovetail.engine import CompiledGrammar, Matcher, Vocabulary, compile, fill_masks
 from dovetail.engine.compiled import Source
 from dovetail.errors import MatcherError
+from dovetail.extras import install
 
 try:
     import torch
     from transformers import LogitsProcessor
 except ImportError as error:
-    raise ImportError("this needs Transformers: pip install 'dovetail[transformers]'") from error
+    raise ImportError(f"this needs Transformers: {install('transformers')}") from error
 
 Constraint = CompiledGrammar | Source
 
@@ -42,9 +43,8 @@ class DovetailLogitsProcessor(LogitsProcessor):
         *,
         prompt_length: int | None = None,
     ) -> None:
-        constraints = (
-            [constraint] if isinstance(constraint, str) or not isinstance(constraint, Sequence) else constraint
-        )
+        several = isinstance(constraint, Sequence) and not isinstance(constraint, str | bytes)
+        constraints = cast(Sequence[Constraint], constraint if several else [constraint])
         self._grammars = [c if isinstance(c, CompiledGrammar) else compile(c, vocabulary) for c in constraints]
         self._vocabulary = vocabulary
         self._given_length = prompt_length
@@ -82,7 +82,7 @@ class DovetailLogitsProcessor(LogitsProcessor):
         self._prompts = input_ids[:, :length].clone()
         self._groups = []
         for row in range(rows):
-            track = _Track(self._grammars[row * count // rows].matcher())
+            track = _Track(self._grammars[row * count // rows].matcher(), self._vocabulary.size)
             # Beams of one prompt lie side by side, and only they exchange histories.
             if row and row * count % rows and torch.equal(self._prompts[row], self._prompts[row - 1]):
                 self._groups[-1].append(track)
@@ -103,7 +103,8 @@ class DovetailLogitsProcessor(LogitsProcessor):
 class _Track:
     """One matcher and the tokens it was shown; those after the first that it refused are kept but not its own."""
 
-    def __init__(self, matcher: Matcher) -> None:
+    def __init__(self, matcher: Matcher, size: int) -> None:
+        self._size = size
         self.matcher = matcher
         self.history: list[int] = []
         self._taken = 0
@@ -114,7 +115,7 @@ class _Track:
         return self.matcher.is_finished or self._taken < len(self.history)
 
     def fork(self) -> _Track:
-        copy = _Track(self.matcher.fork())
+        copy = _Track(self.matcher.fork(), self._size)
         copy.history, copy._taken = list(self.history), self._taken
         return copy
 
@@ -131,7 +132,8 @@ class _Track:
             self._taken = shared
         del self.history[shared:]
         for token in history[shared:]:
-            if not self.is_over and self.matcher.accept(token):
+            # Beams of probability zero may have logits that stand for no token.
+            if not self.is_over and token < self._size and self.matcher.accept(token):
                 self._taken += 1
             self.history.append(token)
 

@@ -75,7 +75,8 @@ class TaggedCall:
     cdata: bool = False
 
 
-CallLayout = JsonCall | KeyedCall | TaggedCall
+WholeCall = JsonCall | KeyedCall  # one JSON text, whose markup follows from the class
+CallLayout = WholeCall | TaggedCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,12 @@ from dovetail.parsing.layouts import (
     ID,
     Content,
     Field,
-    JsonCall,
-    KeyedCall,
     Quoted,
     Reasoning,
     TaggedCall,
     ToolCalls,
     Turn,
+    WholeCall,
 )
 from dovetail.parsing.signs import either, signed
 from dovetail.parsing.stops import Stops, TurnEnds
@@ -73,7 +72,7 @@ class Way:
 
     begin: Phrase
     call_begin: Phrase
-    call: JsonCall | KeyedCall | Head
+    call: WholeCall | Head
     call_end: Phrase
     separator: Phrase
     end: Phrase

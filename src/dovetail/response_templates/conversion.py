@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ class _Request:
 def to_format(
     template: ResponseTemplate,
     tools: Sequence[Tool] | None,
-    tool_choice: str | dict[str, Any],
+    tool_choice: str | Mapping[str, Any],
     parallel_tool_calls: bool,
     reasoning: bool,
     started: Field | None,
@@ -51,14 +51,15 @@ def to_format(
     return StructuralTag(format=load_format(_Converter(template, request, started).message(reasoning)))
 
 
-def _read_request(tools: Sequence[Tool] | None, choice: str | dict[str, Any], parallel: bool) -> _Request:
+def _read_request(tools: Sequence[Tool] | None, choice: str | Mapping[str, Any], parallel: bool) -> _Request:
     functions = [function_of(tool, index) for index, tool in enumerate(tools or ())]
     named = None
-    if isinstance(choice, dict):
-        named = choice.get("function", choice).get("name") if isinstance(choice.get("function", choice), dict) else None
+    if isinstance(choice, Mapping):
+        function = choice.get("function", choice)
+        named = function.get("name") if isinstance(function, Mapping) else None
     elif choice not in ("auto", "none", "required"):
         named = choice
-    if isinstance(choice, dict) or named is not None:
+    if isinstance(choice, Mapping) or named is not None:
         functions = [function for function in functions if function["name"] == named]
         if not functions:
             raise InputError(

@@ -13,6 +13,7 @@ from dovetail.engine import Vocabulary
 from dovetail.errors import DialectError, InputError, ResponseTemplateError, TemplateError
 from dovetail.response_templates.template import ResponseTemplate
 from dovetail.templates.analyze import analysis_of
+from dovetail.typing import TemplateSource
 
 if TYPE_CHECKING:
     from dovetail.templates.analysis.evidence import Analysis
@@ -32,7 +33,7 @@ class Detection:
     analysis: Analysis | None = None
 
 
-def detect(source: Any, bos_token: str = "", eos_token: str = "") -> Detection:
+def detect(source: TemplateSource | Vocabulary, bos_token: str = "", eos_token: str = "") -> Detection:
     """The dialect of a chat template, a tokenizer, its folder, a GGUF model or a vocabulary, and why it is that one.
 
     A response template comes first: its author says how outputs are read. Then the chat template is analysed; without
@@ -40,6 +41,8 @@ def detect(source: Any, bos_token: str = "", eos_token: str = "") -> Detection:
     """
     own = _response_template(source)
     try:
+        if isinstance(source, Vocabulary):
+            raise TemplateError("a vocabulary holds no chat template")
         analysis: Analysis | None = analysis_of(source, bos_token, eos_token)
     except TemplateError as error:
         analysis, problem = None, error
@@ -62,7 +65,7 @@ def detect(source: Any, bos_token: str = "", eos_token: str = "") -> Detection:
     return Detection(family, "response_template" if own else "vocabulary", why, own)
 
 
-def _response_template(source: Any) -> ResponseTemplate | None:
+def _response_template(source: TemplateSource | Vocabulary) -> ResponseTemplate | None:
     """The response template of a tokenizer or its folder, if it has one."""
     if isinstance(source, str | os.PathLike):
         if not _is_path(source) or not (Path(source) / "tokenizer_config.json").is_file():
@@ -81,7 +84,7 @@ def _is_path(source: Any) -> bool:
     return "{" not in text and "\n" not in text and len(text) < 4096 and "\0" not in text
 
 
-def _by_vocabulary(source: Any) -> list[Dialect]:
+def _by_vocabulary(source: TemplateSource | Vocabulary) -> list[Dialect]:
     """The built-in dialects with most markers among the tokens of the vocabulary; none of their own may be missing."""
     known = _tokens(source)
     scores = {
@@ -94,7 +97,7 @@ def _by_vocabulary(source: Any) -> list[Dialect]:
     return [family for family, score in scores.items() if score == best]
 
 
-def _tokens(source: Any) -> set[str]:
+def _tokens(source: TemplateSource | Vocabulary) -> set[str]:
     if isinstance(source, Vocabulary):
         return set(source.special_tokens)
     added = getattr(getattr(source, "tokenizer", source), "added_tokens_decoder", None)

@@ -9,17 +9,19 @@ from dovetail.errors import InputError
 from dovetail.response_templates.parser import ResponseParser
 from dovetail.response_templates.template import ResponseTemplate
 from dovetail.response_templates.tools import Tool
+from dovetail.typing import Decoder, TokenIds
 
 Template = Mapping[str, Any] | str | ResponseTemplate
+Response = str | TokenIds | Sequence[str] | Sequence[TokenIds]  # one or a batch; tensors of ids do as well
 
 
 def parse_response(
-    response: Any,
+    response: Response,
     template: Template | None = None,
     *,
-    prefix: Any = None,
+    prefix: Response | None = None,
     tools: Sequence[Tool] | None = None,
-    tokenizer: Any = None,
+    tokenizer: Decoder | None = None,
     on_malformed: Literal["raise", "keep"] = "raise",
 ) -> Any:
     """The message of a response, or the list of messages of a batch.
@@ -50,10 +52,10 @@ def parse_response(
 
 
 def get_response_parser(
-    tokenizer: Any,
+    tokenizer: object,
     template: Template | None = None,
     *,
-    prefix: Any = None,
+    prefix: str | TokenIds | None = None,
     tools: Sequence[Tool] | None = None,
     on_malformed: Literal["raise", "keep"] = "raise",
     spans: bool = False,
@@ -68,7 +70,7 @@ def get_response_parser(
     return ResponseParser(loaded, prefix, tools=tools, on_malformed=on_malformed, spans=spans)
 
 
-def _template(template: Template | None, tokenizer: Any) -> ResponseTemplate:
+def _template(template: Template | None, tokenizer: object) -> ResponseTemplate:
     if template is not None:
         return ResponseTemplate.load(template, strict=False)
     if tokenizer is None:

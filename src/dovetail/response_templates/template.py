@@ -93,7 +93,7 @@ class ResponseTemplate:
             raise ResponseTemplateError(f"the template is not JSON: {error}", "", "use plain JSON values") from None
 
     @staticmethod
-    def of_tokenizer(tokenizer: Any) -> ResponseTemplate:
+    def of_tokenizer(tokenizer: object) -> ResponseTemplate:
         """The template of a Transformers tokenizer or processor, or of a folder or `tokenizer_config.json`."""
         if isinstance(tokenizer, str | Path):
             found = _read_config(_config_path(tokenizer)).get(_KEY)
@@ -105,7 +105,7 @@ class ResponseTemplate:
             )
         return ResponseTemplate.load(found)
 
-    def write_to(self, tokenizer: Any) -> None:
+    def write_to(self, tokenizer: object) -> None:
         """Set it on a tokenizer, or write it into the `tokenizer_config.json` of a folder."""
         if not isinstance(tokenizer, str | Path):
             setattr(tokenizer, _KEY, self.to_dict())
@@ -121,7 +121,7 @@ class ResponseTemplate:
     def to_format(
         self,
         tools: Sequence[Tool] | None = None,
-        tool_choice: str | dict[str, Any] = "auto",
+        tool_choice: str | Mapping[str, Any] = "auto",
         *,
         parallel_tool_calls: bool = True,
         reasoning: bool = True,

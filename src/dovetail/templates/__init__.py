@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dovetail.templates.checks import Report
+    from dovetail.typing import TemplateSource
 
 
-def check(chat_template: Any, bos_token: str = "", eos_token: str = "") -> Report:
-    """Analyse a chat template and prove laws 1 to 4 for it: a report of each feature.
+def check(chat_template: TemplateSource, bos_token: str = "", eos_token: str = "") -> Report:
+    """Analyze a chat template and prove, feature by feature, that what it writes is read back and may be written.
+
+    Those are law 2 (conservation), law 3 (chunk invariance), law 7 (agreement) and law 8 (totality).
 
     The template is given as text, as the path of a file or folder, or as the tokenizer that holds it.
     """

@@ -14,9 +14,10 @@ from dovetail.parsing.layouts import Quoted, TaggedCall
 
 if TYPE_CHECKING:
     from dovetail.templates.analysis.evidence import Analysis
+    from dovetail.typing import TemplateSource
 
 
-def analyze(source: Any, bos_token: str = "", eos_token: str = "") -> Dialect:
+def analyze(source: TemplateSource, bos_token: str = "", eos_token: str = "") -> Dialect:
     """The dialect that a chat template shows, by comparing what it renders.
 
     The source is the template itself, a tokenizer, the folder or file where one is kept, or a GGUF model. The same
@@ -25,9 +26,9 @@ def analyze(source: Any, bos_token: str = "", eos_token: str = "") -> Dialect:
     return analysis_of(source, bos_token, eos_token).dialect
 
 
-def analysis_of(source: Any, bos_token: str = "", eos_token: str = "") -> Analysis:
+def analysis_of(source: TemplateSource, bos_token: str = "", eos_token: str = "") -> Analysis:
     """All that the analysis of a chat template says, with its evidence."""
-    # Templates are an extra: who never analyses one need not have jinja2.
+    # Imported late, because jinja2 takes longer to import than everything else together.
     from dovetail.templates.analysis import analyse_template
     from dovetail.templates.sources import find_template
 
@@ -60,7 +61,7 @@ def marks(dialect: Dialect) -> list[str]:
     return list(dict.fromkeys(text for text in found if text.strip()))
 
 
-def _special_tokens(source: Any) -> list[str]:
+def _special_tokens(source: TemplateSource) -> list[str]:
     """The special tokens of a tokenizer or its folder; a template alone does not say which of its markers are some."""
     if isinstance(source, str | os.PathLike):
         return _configured_tokens(source)

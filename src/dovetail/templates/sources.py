@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.errors import TemplateError, VocabularyError
+from dovetail.typing import TemplateHolder
+from dovetail.typing import TemplateSource as Source
 
 _CONFIG, _TEMPLATE, _PROCESSOR = "tokenizer_config.json", "chat_template.jinja", "chat_template.json"
 # Of several templates under names, the one that can say most.
@@ -27,9 +29,11 @@ class TemplateSource(NamedTuple):
     origin: str = ""
 
 
-def find_template(source: Any) -> TemplateSource:
+def find_template(source: Source) -> TemplateSource:
     """The chat template in `source`; text that is the path of a file or folder is read as such."""
     if isinstance(source, str) and not _is_path(source):
+        if _looks_like_path(source):
+            raise TemplateError("there is no such file", source, _FIX)
         return TemplateSource(source, origin="the text given")
     if isinstance(source, str | os.PathLike):
         path = Path(source)
@@ -47,7 +51,11 @@ def tokenizer_config(source: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _is_path(text: str) -> bool:
-    return "{" not in text and "\n" not in text and len(text) < 4096 and "\0" not in text and Path(text).exists()
+    return _looks_like_path(text) and Path(text).exists()
+
+
+def _looks_like_path(text: str) -> bool:
+    return "{" not in text and "\n" not in text and len(text) < 4096 and "\0" not in text
 
 
 def _in_folder(folder: Path) -> TemplateSource:
@@ -89,7 +97,7 @@ def _in_gguf(path: Path) -> TemplateSource:
     return TemplateSource(_decoded(text), bos, eos, str(path))
 
 
-def _in_tokenizer(tokenizer: Any) -> TemplateSource:
+def _in_tokenizer(tokenizer: TemplateHolder) -> TemplateSource:
     text = _chosen(getattr(tokenizer, "chat_template", None))
     if not text:
         raise TemplateError(f"there is no chat template in this {type(tokenizer).__name__}", "", _FIX)

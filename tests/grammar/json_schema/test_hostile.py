@@ -1,4 +1,4 @@
-"""Schemas made to hurt end in a working grammar or in a clear error, within a gibibyte of memory."""
+"""Law 5 (bounded work): schemas made to hurt end in a grammar or a clear error, within a gibibyte of memory."""
 
 from __future__ import annotations
 

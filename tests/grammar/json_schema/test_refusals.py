@@ -1,4 +1,4 @@
-"""Schemas that are refused, with the place and the reason."""
+"""Law 6 (honest schemas): schemas that are refused, with the place and the reason."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.agent.types import (
     AssistantTurn,
@@ -80,6 +80,6 @@ def chat_tool(tool: ToolSpec, parameters: Mapping[str, Any] | None = None, stric
     return {"type": "function", "function": function | ({"strict": True} if strict else {})}
 
 
-def chat_choice(choice: ToolChoice) -> str | dict[str, Any]:
+def chat_choice(choice: ToolChoice) -> Literal["auto", "required", "none"] | dict[str, Any]:
     """The tool choice."""
     return {"type": "function", "function": {"name": choice.name}} if isinstance(choice, Named) else choice

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dovetail.errors import ExportError
+from dovetail.formats import FormatSource
 from dovetail.grammar import ir
 from dovetail.grammar.export.plain import plain
+from dovetail.grammar.lower import rule_of
 
 # llama.cpp refuses to parse larger counts.
 MAX_GBNF_COUNT = 2_000
@@ -44,8 +46,9 @@ class _Language:
     count: Callable[[int, int | None], str]
 
 
-def gbnf(rule: ir.Rule, *, lazy: bool = False) -> Gbnf:
-    """`rule` for llama.cpp; with `lazy`, free text before the first trigger is left to the model, not written out."""
+def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False) -> Gbnf:
+    """A format for llama.cpp; with `lazy`, free text before the first trigger is left to the model, not written out."""
+    rule = rule_of(source)
     triggers: tuple[str, ...] = ()
     if lazy:
         stops = _free_start(rule)
@@ -55,13 +58,13 @@ def gbnf(rule: ir.Rule, *, lazy: bool = False) -> Gbnf:
     return Gbnf(_printed(simple, _GBNF), lazy, triggers, _preserved(simple))
 
 
-def ebnf(rule: ir.Rule) -> str:
-    """`rule` in xgrammar's EBNF."""
-    return _printed(plain(rule), _EBNF)
+def ebnf(source: FormatSource | ir.Rule) -> str:
+    """A format in xgrammar's EBNF."""
+    return _printed(plain(rule_of(source)), _EBNF)
 
 
-def lark(rule: ir.Rule, *, special_tokens: Mapping[str, int] | None = None) -> str:
-    """`rule` in llguidance's Lark; a special token may stand for its text where its id is given.
+def lark(source: FormatSource | ir.Rule, *, special_tokens: Mapping[str, int] | None = None) -> str:
+    """A format in llguidance's Lark; a special token may stand for its text where its id is given.
 
     llguidance cuts the text into terminals greedily, so every terminal is one character: only then is no text lost.
     """
@@ -71,7 +74,7 @@ def lark(rule: ir.Rule, *, special_tokens: Mapping[str, int] | None = None) -> s
         return [part for piece in _pieces(node, known) for part in piece]
 
     language = _Language("{}: {}", "start", _lark_name, literal, _lark_chars, _lark_tokens, _braces)
-    return "%llguidance {}\n" + _printed(plain(rule), language)
+    return "%llguidance {}\n" + _printed(plain(rule_of(source)), language)
 
 
 def _free_start(rule: ir.Rule) -> tuple[tuple[bytes, ir.Node], ...]:

@@ -10,10 +10,11 @@ from dovetail.errors import ExportError, InputError
 from dovetail.formats import (
     CaptureFormat,
     FormatModel,
+    FormatSource,
     GrammarFormat,
     JsonSchemaFormat,
     RegexFormat,
-    StructuralTag,
+    load_format,
 )
 from dovetail.grammar import ebnf, ir, regex
 from dovetail.grammar.ebnf.scanner import scan
@@ -25,10 +26,9 @@ _OURS = re.compile(r"\(\?(?!:)|\\[pPbBAZsSU]|(?<!^)\^|\$(?!$)|[{}]")
 _NOT_THEIRS = ("type", "strict", "text_capture", "pad")
 
 
-def structural_tag(fmt: FormatModel) -> dict[str, Any]:
-    """The structural tag of `fmt`: captures are transparent, and what xgrammar cannot read is written as a grammar."""
-    inner = fmt.format if isinstance(fmt, StructuralTag) else fmt
-    return {"type": "structural_tag", "format": _tag(inner, "/format")}
+def structural_tag(source: FormatSource) -> dict[str, Any]:
+    """A format as a structural tag: captures are transparent, and what xgrammar cannot read is written as a grammar."""
+    return {"type": "structural_tag", "format": _tag(load_format(source), "/format")}
 
 
 def _tag(fmt: FormatModel, path: str) -> dict[str, Any]:

@@ -229,13 +229,14 @@ class _Checker:
     def _babble(self) -> tuple[str, int]:
         """A random speaker talks under the format, and what it says is read without a remark."""
         dialect, count, cut = self.analysis.dialect, 0, 0
+        parallel = self.analysis.capabilities.parallel_calls
         start = time.process_time()
         speaker = _speaker(self.analysis)
         asked = replace(PROBES["parallel"][0], tool_calls=(*PROBES["parallel"][0].tool_calls, _search()))
         tools = tools_of(asked) if dialect.calls else None
         for choice in ("auto", "required") if tools else ("auto",):
             for reasoning in (True, False) if dialect.reasoning else (False,):
-                fmt = dialect.format(tools, choice, reasoning, self.analysis.capabilities.parallel_calls)
+                fmt = dialect.format(tools, choice, reasoning, parallel_tool_calls=parallel)
                 for _ in range(_UTTERANCES):
                     said = speaker.speak(fmt.format, max_tokens=500)
                     if time.process_time() - start > _MAX_BABBLE_S:

@@ -17,7 +17,7 @@ _FRAGMENTS = 8  # places at which an output is cut short or damaged
 
 
 def read_back(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> str:
-    """Law 1, first half: the parser reads what the template wrote, and remarks on nothing."""
+    """Law 7 (agreement): the parser reads what the template wrote, and remarks on nothing."""
     got = dialect.parse(turn.output, tools, turn.prompt)
     for what, wanted, found in (
         ("reasoning", message.reasoning.strip(), got.reasoning.strip()),
@@ -30,14 +30,14 @@ def read_back(dialect: Dialect, tools: Any, turn: Rendered, message: Message) ->
 
 
 def accepted(dialect: Dialect, tools: Any, turn: Rendered) -> str:
-    """Law 1, second half: the format that constrains the model allows what the template wrote."""
+    """Law 7 (agreement): the format that constrains the model allows what the template wrote."""
     if accepts(dialect.format(tools, reasoning=turn.reasoning).format, turn.output):
         return ""
     return "the format refuses what the template writes"
 
 
 def forced(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> str:
-    """Law 1 where a call is asked for: `required` and a named choice allow the turn, and no other tool."""
+    """Law 7 (agreement) where a call is asked for: `required` and a named choice allow the turn, and no other tool."""
     if not message.tool_calls or message.content:
         return ""
     made = dialect.format(tools, "required", turn.reasoning).format
@@ -53,7 +53,7 @@ def forced(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> st
 
 
 def stopped(eos_token: str, turn: Rendered) -> str:
-    """Law 1 where generation stops: the end-of-sequence token stands nowhere inside of a turn."""
+    """Law 7 (agreement) where generation stops: the end-of-sequence token stands nowhere inside of a turn."""
     return (
         f"{eos_token} stands inside of the turn, and generation stops there"
         if eos_token and eos_token in turn.output
@@ -62,7 +62,10 @@ def stopped(eos_token: str, turn: Rendered) -> str:
 
 
 def streams(dialect: Dialect, tools: Any, turn: Rendered) -> str:
-    """Laws 2 to 4: no byte is lost or told twice, cuts do not matter, and damage does not stop the reader."""
+    """No byte is lost or told twice, cuts do not matter, and damage does not stop the reader.
+
+    Law 2 (conservation), law 3 (chunk invariance), law 8 (totality).
+    """
     data = turn.output.encode()
     whole, events = _fed(dialect, tools, turn.prompt, [data])
     if not _tiles(events, len(data)):
