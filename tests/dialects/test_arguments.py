@@ -16,14 +16,14 @@ from dovetail.dialects.literals import spell_arguments
 from dovetail.engine import accepts
 from dovetail.errors import DialectError, LimitError, SchemaError
 from dovetail.grammar import ir, json_schema
-from dovetail.layouts.styles import GEMMA, PYTHON, PYTHON_DICT, Literals
+from dovetail.layouts.styles import CONTROLS, GEMMA, PYTHON, PYTHON_DICT, Literals
 from dovetail.messages import Message, ToolCall
 from dovetail.parsing.layouts import TaggedCall
 from tests.grammar.json_schema.strategies import NAMES, schemas, values
 from tests.grammar.json_schema.test_agreement import orders
 from tests.turns import speaker_of
 
-RAW_LINES = Literals("(", ")", "=", ", ", ("'", '"'), True, False, "True", "False", "None", raw_lines=True)
+RAW_LINES = Literals("(", ")", "=", ", ", ("'", '"'), True, False, "True", "False", "None", raw=CONTROLS)
 SYNTAXES = [PYTHON, PYTHON_DICT, GEMMA, RAW_LINES]
 
 arguments = st.dictionaries(st.sampled_from([*NAMES, "x", "x_1"]), values, max_size=3)

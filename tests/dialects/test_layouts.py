@@ -21,7 +21,7 @@ from dovetail.dialects import (
     ToolCalls,
     Turn,
 )
-from dovetail.layouts.styles import KINDS, PYTHON_DICT, Layout
+from dovetail.layouts.styles import CONTROLS, KINDS, PYTHON_DICT, Layout
 from dovetail.messages import Message, ToolCall
 from dovetail.parsing.layouts import CallLayout
 
@@ -38,7 +38,7 @@ TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": PARA
 VALUE = {"city": 'It\'s "São"', "days": 3, "wet": True, "tags": ["a'b", 'c"d']}
 TAGS = Layout("<p k=", dict.fromkeys(KINDS, (">",)), "</p>")
 PYTHON_TAGS = Layout("<p k=", dict.fromkeys(KINDS, (">",)), "</p>", python=("boolean", "null", "object", "array"))
-SINGLE = Literals("(", ")", "=", ", ", ("'", '"'), True, False, "True", "False", "None", raw_lines=True)
+SINGLE = Literals("(", ")", "=", ", ", ("'", '"'), True, False, "True", "False", "None", raw=CONTROLS)
 
 
 def dialect(call: CallLayout, **fields: Any) -> Dialect:

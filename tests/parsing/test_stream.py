@@ -542,6 +542,13 @@ def test_where_there_is_no_tool_calls_are_text_and_end_reasoning() -> None:
     assert ("Yes.", CALL, []) == shape(read("qwen_3", closed, tools=[]))
 
 
+@pytest.mark.parametrize("options", [{}, {"tools": []}])
+def test_a_marker_of_calls_in_reasoning_that_is_closed_behind_it_is_text(options: Any) -> None:
+    thought = 'Then <minimax:tool_call>\n<invoke name="look'
+    assert ("Yes.", thought, []) == shape(read("minimax", f"<think>{thought}</think>Yes.", **options))
+    assert ("", thought, []) == shape(read("minimax", f"<think>{thought}</think>", **options))
+
+
 def test_a_name_in_quotes_may_hold_any_other_sign() -> None:
     for name in ("a<b", "a{b}", "a b", "a.b"):
         call = f'<function name="{name}"><param name="a">x</param></function>'

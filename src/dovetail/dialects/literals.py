@@ -43,5 +43,5 @@ def _members(value: dict[str, Any], syntax: Literals, assign: str, bare: bool) -
 def _quoted(text: str, quote: str, syntax: Literals) -> str:
     """A string between quotes; where there are escapes, halves of surrogate pairs are escaped as well."""
     if syntax.escapes:
-        text = _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text.translate(escapes(quote, syntax.raw_lines)))
+        text = _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text.translate(escapes(quote, syntax.raw)))
     return quote + text + quote

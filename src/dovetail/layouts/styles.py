@@ -71,9 +71,8 @@ class Literals:
     Strings stand in any one of `quotes`, the first of which is the one written, with backslash escapes where `escapes`.
     Objects inside are {key: value} with the keys as strings, or bare like those of the arguments where `bare_keys`.
     Where `sorted_keys`, keys are written in alphabetical order. JSON's own true, false and null are read everywhere.
-    Where `quoted_keys`, the keys of the arguments are strings as well; where `raw_lines`, line breaks and other control
-    characters stand in strings as they are. Where `json_values`, values are JSON, whose own separators may be written
-    otherwise than `separator`.
+    Where `quoted_keys`, the keys of the arguments are strings as well; the control characters in `raw` stand in strings
+    as they are. Where `json_values`, values are JSON, whose own separators may be written otherwise than `separator`.
     """
 
     begin: str
@@ -88,7 +87,7 @@ class Literals:
     null: str = "null"
     sorted_keys: bool = False
     quoted_keys: bool = False
-    raw_lines: bool = False
+    raw: str = ""
     json_values: bool = False
 
     def __post_init__(self) -> None:
@@ -103,12 +102,16 @@ class Literals:
         return sorted(members, key=lambda member: member[0].lower()) if self.sorted_keys else list(members)
 
 
+CONTROLS = "".join(map(chr, range(0x20)))
+
+
 @lru_cache(maxsize=64)
-def escapes(quote: str, raw_lines: bool = False) -> Mapping[int, str]:
+def escapes(quote: str, raw: str = "") -> Mapping[int, str]:
     """The characters that cannot stand as they are between two times `quote`, each with its escape."""
+    marks = {ord(quote): "\\" + quote, 0x5C: "\\\\"}
     short = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r"}
-    controls = {} if raw_lines else {code: f"\\u{code:04x}" for code in range(0x20)} | short
-    return {**controls, ord(quote): "\\" + quote, 0x5C: "\\\\"}
+    controls = {code: f"\\u{code:04x}" for code in range(0x20) if chr(code) not in raw}
+    return controls | {code: escape for code, escape in short.items() if code in controls} | marks
 
 
 PYTHON = Literals("(", ")", "=", ", ", ('"', "'"), True, False, "True", "False", "None")

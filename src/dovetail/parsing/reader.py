@@ -403,7 +403,7 @@ class Reader:
             self.teller.enter("")
             self.tape.look = self.tape.at
         elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)) or (
-            yield from self._half_call(offset)
+            yield from self._half_call_ends_block(offset, reasoning.ends_at_calls)
         ):
             pass
         elif not (yield from self._content_block(offset)):
@@ -427,9 +427,19 @@ class Reader:
             return False
         return at_once or not (yield from self._is_closed_later(offset))
 
+    def _half_call_ends_block(self, offset: int, at_once: bool) -> Steps[bool]:
+        """Tell half of a call at the end of the output, unless the open block is closed behind its marker."""
+        return (yield from self._may_end_block(offset, at_once)) and (yield from self._half_call(offset))
+
+    def _may_end_block(self, offset: int, at_once: bool) -> Steps[bool]:
+        """Whether the output has ended, and the open block is not closed in it."""
+        return self.tape.final and (at_once or not (yield from self._is_closed_later(offset)))
+
     def _call_as_text(self, offset: int, at_once: bool) -> Steps[bool]:
         """Whether a call, or half of one, ends the open block, though calls are the text of the content."""
-        return (yield from self._call_ends_block(offset, at_once)) or (yield from self._ends_in_a_call(offset))
+        if (yield from self._call_ends_block(offset, at_once)):
+            return True
+        return (yield from self._may_end_block(offset, at_once)) and (yield from self._ends_in_a_call(offset))
 
     def _is_closed_later(self, offset: int) -> Steps[bool]:
         """Whether the end of the open block comes before the end of the turn."""

@@ -246,3 +246,22 @@ def test_calls_that_are_written_as_they_come_are_allowed_in_the_orders_of_client
     made = dt.analyze(source).format(TOOLS, "required").format
     for head in ('"id": "a1", "type": "function"', '"type": "function", "id": "a1"'):
         assert dt.accepts(made, f'<calls>[{{{head}, "function": {{"name": "look", "arguments": {{}}}}}}]</calls>')
+
+
+# Line breaks and quotes are escaped, and a tab stands as it is.
+ESCAPED = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}<calls>[{% for c in m.tool_calls %}"
+    "{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}={{ \"'\" ~ (v | replace('\\\\', "
+    "'\\\\\\\\') | replace(\"'\", \"\\\\'\") | replace('\n', '\\\\n')) ~ \"'\" if v is string else v | tojson }}"
+    "{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]</calls>{% endif %}<|end|>"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def test_control_characters_stand_in_strings_as_the_template_writes_them() -> None:
+    assert dt.check(ESCAPED).passed
+    dialect = dt.analyze(ESCAPED)
+    tools = [{"type": "function", "function": {"name": "f", "parameters": PARAMETERS}}]
+    made = dialect.format(tools, "required").format
+    assert dt.accepts(made, "<calls>[f(a='x\ty\\nz')]</calls>")
+    assert not dt.accepts(made, "<calls>[f(a='x\ny')]</calls>")

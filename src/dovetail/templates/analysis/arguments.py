@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dovetail.dialects import ARGUMENTS, Literals
-from dovetail.layouts.styles import Layout, Middle
+from dovetail.layouts.styles import CONTROLS, Layout, Middle
 from dovetail.parsing.layouts import Field, Quoted
 from dovetail.templates.analysis.diff import ListLayout, list_layout
 from dovetail.templates.analysis.probes import KEYS, NAMES, VALUES, Call
@@ -19,6 +19,7 @@ Turn = Callable[..., str]
 
 _KEY = "\ue003"  # stands for a key that is written again behind its value
 _NUMBER = 7342
+_CONTROL_SAMPLES = "\x01\b\t\n\f\r"
 _SAMPLES: dict[str, Any] = {
     "number": _NUMBER,
     "boolean": True,
@@ -139,8 +140,7 @@ def _literals(
     nested = samples["object"]
     backwards = turn(Call(NAMES[0], {KEYS[1]: VALUES[1], KEYS[0]: VALUES[0]}))
     escapes = len(quote) == 1
-    lines = VALUES[0] + "\n" + VALUES[1]
-    raw_lines = lines in turn(Call(NAMES[0], {KEYS[0]: lines}))
+    raw = _raw_controls(turn) if escapes else ""
     style = Literals(
         begin,
         end,
@@ -153,10 +153,18 @@ def _literals(
         false="False" if boolean and boolean.python else "false",
         null="None" if null and null.python else "null",
         sorted_keys=backwards.find(KEYS[0]) < backwards.find(KEYS[1]),
-        raw_lines=raw_lines and escapes,
-        json_values=escapes and not raw_lines and _is_json(samples) and layout.separator != ", ",
+        raw=raw,
+        json_values=escapes and not raw and _is_json(samples) and layout.separator != ", ",
     )
     return FoundArguments((*parts, *((before,) if before else ()), ARGUMENTS), rest, style)
+
+
+def _raw_controls(turn: Turn) -> str:
+    """The control characters that are written into strings as they are; one stands for those without a short escape."""
+    text = turn(Call(NAMES[0], {KEYS[0]: "".join(f"{VALUES[0]}{char}{VALUES[1]}" for char in _CONTROL_SAMPLES)}))
+    raw = [char for char in _CONTROL_SAMPLES if f"{VALUES[0]}{char}{VALUES[1]}" in text]
+    rare = [char for char in CONTROLS if char not in _CONTROL_SAMPLES and _CONTROL_SAMPLES[0] in raw]
+    return "".join(sorted(raw + rare))
 
 
 def _is_json(samples: dict[str, _Sample | None]) -> bool:

@@ -67,7 +67,7 @@ class FoundCalls:
         if self.end.strip() and self.end.strip() not in self.evidence[1]:
             found.append(f"one call alone is not closed by {self.end.strip()}")
         style = self.call.arguments if isinstance(self.call, TaggedCall) else "json"
-        if isinstance(style, Literals) and style.raw_lines:
+        if isinstance(style, Literals) and "\n" in style.raw:
             found.append("strings are written without escapes, so that a quote or a backslash in one is misread")
         return found
 

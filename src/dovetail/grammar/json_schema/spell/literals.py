@@ -88,7 +88,7 @@ class _LiteralFrame(Frame):
 
 
 def _quotes(mark: str, syntax: Literals) -> AnyQuotes:
-    return Quotes(mark, escapes(mark, syntax.raw_lines), _FREE_ESCAPE) if syntax.escapes else RawQuotes(mark)
+    return Quotes(mark, escapes(mark, syntax.raw), _FREE_ESCAPE) if syntax.escapes else RawQuotes(mark)
 
 
 def _literal(text: str) -> Node:
