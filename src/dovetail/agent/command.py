@@ -98,6 +98,7 @@ class _Told:
         self.lock = threading.Lock()
         self._code: int | None = None
         self._file = None if flags.output_file is None else Path.cwd() / Path(flags.output_file).expanduser()
+        self._is_special = False
 
     def prepare(self) -> None:
         """Make sure that the answer can be written, and that what an earlier run wrote is not taken for it."""
@@ -105,6 +106,9 @@ class _Told:
             return
         if self._file.is_dir() or not self._file.parent.is_dir():
             raise InputError(f"--output-file: {self._file} cannot be a file", "", "name a file in a folder that exists")
+        # Found out now: commands of the run may put links where they can write.
+        self._is_special = self._file.exists() and not self._file.is_file()
+        self._file = self._file.parent.resolve() / self._file.name
         if self._file.is_file():
             self._file.unlink()
 
@@ -135,10 +139,12 @@ class _Told:
             return ""
         try:
             data = f"{answer_of(ending)}\n".encode("utf-8", "replace")
-            if self._file.exists():  # a pipe or a device
+            if self._is_special and not self._file.is_file():  # a pipe or a device
                 self._file.write_bytes(data)
-            else:
-                write_whole(self._file.resolve(), data)
+                return ""
+            if self._file.is_symlink():
+                self._file.unlink()
+            write_whole(self._file, data)
         except (OSError, ToolError) as error:
             return f"{self._file}: {getattr(error, 'strerror', None) or error}"
         return ""

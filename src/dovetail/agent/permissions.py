@@ -264,7 +264,7 @@ class Rules:
         root = next((root for root in (self.workspace, *self.outside) if path.is_relative_to(root)), Path("/"))
         if any(part.lower() in _KEPT for part in path.relative_to(root).parts):
             return True
-        return any(path.is_relative_to(_resolved(each) or each) for each in obeyed(root, self.home))
+        return any(path.is_relative_to(_resolved(each.path) or each.path) for each in obeyed(root, self.home))
 
     def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
         """What deny and ask rules about these tools cover: folders, and globs that count from there."""

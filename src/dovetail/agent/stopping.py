@@ -19,6 +19,7 @@ from types import FrameType
 from dovetail.agent.exit_reasons import CANCELLED, Ending, Reason
 from dovetail.agent.loop import Run
 from dovetail.agent.loop.budget import wall_time_message
+from dovetail.agent.sandbox import close_sandboxes
 from dovetail.agent.tools.processes import kill_everything
 
 # How long a run may take to end once it is asked to; beyond it the process ends as it is.
@@ -150,9 +151,10 @@ class Stop:
 
     def _exit(self, code: int) -> None:
         kill_everything()
-        streams = threading.Thread(target=_flush, daemon=True)
-        streams.start()
-        streams.join(_LAST_WORDS_S)
+        for work in (_flush, close_sandboxes):
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            thread.join(_LAST_WORDS_S)
         os._exit(code)
 
 

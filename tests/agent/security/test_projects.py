@@ -245,3 +245,27 @@ def test_transcripts_are_in_folders_of_their_owner(bench: Bench) -> None:
     assert 0 == bench.run([SO]).code
     folders = {parent for path in bench.transcripts for parent in path.parents if parent.is_relative_to(bench.home)}
     assert {0o700} == {os.stat(folder).st_mode & 0o777 for folder in folders - {bench.home}}
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("answer.json", "ln -sf ../home/.bashrc answer.json"),
+        ("answer.json", "ln -sf ../home/new answer.json"),
+        ("out/answer.json", "mv out x; ln -s ../home out"),
+        ("out/.bashrc", "mv out x; ln -s ../home out"),
+    ],
+)
+def test_the_answer_is_not_written_where_a_link_of_a_command_leads(bench: Bench, name: str, command: str) -> None:
+    (bench.home / ".bashrc").write_text("# mine\n")
+    (bench.workspace / "out").mkdir()
+    before = sorted(path.name for path in bench.home.iterdir())
+    shell = call("run_shell_command", command=command)
+    finished = bench.run([shell, SO], "-y", "--output-file", name, "--no-chat-recording")
+    assert "exit code: 0" in bench.answers()["run_shell_command"]
+    assert "# mine\n" == (bench.home / ".bashrc").read_text()
+    assert before == sorted(path.name for path in bench.home.iterdir())
+    if name == "answer.json":
+        assert (0, '{"summary":"fine"}\n') == (finished.code, (bench.workspace / name).read_text())
+    else:
+        assert 74 == finished.code

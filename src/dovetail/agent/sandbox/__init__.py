@@ -23,6 +23,7 @@ from typing import Literal, Protocol
 
 from dovetail.agent.environment import program_outside, without_keys
 from dovetail.agent.permissions import SHELL, Rules
+from dovetail.agent.repository import Obeyed
 from dovetail.agent.sandbox.bubblewrap import bubblewrap_command
 from dovetail.agent.sandbox.landlock import landlock_command, landlock_problem
 from dovetail.agent.sandbox.policy import UNWANTED, Policy, placeholders, policy_of, writable_folders
@@ -80,6 +81,16 @@ class NoSandbox:
         """Nothing is to be removed."""
 
 
+# The sandboxes that were not closed yet, for a run that is ended by force.
+_open: set[_System] = set()
+
+
+def close_sandboxes() -> None:
+    """Close every sandbox that is still open."""
+    for sandbox in list(_open):
+        sandbox.close()
+
+
 class _System(ABC):
     """What the sandboxes of the operating system share: the policy, and a folder for temporary files."""
 
@@ -92,22 +103,25 @@ class _System(ABC):
         self.network = network
         self._scratch = Path(tempfile.mkdtemp(prefix="dovetail-")).resolve()
         self._made: list[Path] = []
+        _open.add(self)
 
     def close(self) -> None:
-        """Remove the temporary files, and the empty folders that stood for protected ones."""
+        """Remove the temporary files, and what is empty and stood for something protected."""
+        _open.discard(self)
         shutil.rmtree(self._scratch, ignore_errors=True)
-        for folder in self._made:
+        for place in reversed(self._made):
             with suppress(OSError):  # somebody may have put something there meanwhile, and it is theirs
-                folder.rmdir()
+                if place.is_dir():
+                    place.rmdir()
+                elif not place.stat().st_size:
+                    place.unlink()
 
     @contextmanager
     def confined(self, words: Sequence[str], folder: Path) -> Iterator[Launch]:
         """The command under the policy of this moment."""
         roots = writable_folders(self._rules)
-        for place in placeholders(roots):
-            if os.access(place.parent, os.W_OK):
-                place.mkdir(exist_ok=True)
-                self._made.append(place)
+        for place in placeholders(self._rules):
+            self._stand_in(place)
         unwanted = [path for root in roots for name in UNWANTED if not os.path.lexists(path := root / name)]
         try:
             with self.launch(policy_of(self._rules, network=self.network), tuple(words), folder) as launch:
@@ -116,6 +130,18 @@ class _System(ABC):
             for path in unwanted:
                 if os.path.lexists(path) and not path.is_dir():
                     path.unlink()
+
+    def _stand_in(self, place: Obeyed) -> None:
+        """Make what is not there, with the folders above it, so that it can be protected."""
+        absent = [path for path in place.path.parents if not path.exists()]
+        if not os.access((absent or [place.path])[-1].parent, os.W_OK):  # nor may commands make it then
+            return
+        for folder in (*reversed(absent), *([place.path] if place.is_folder else [])):
+            folder.mkdir(exist_ok=True)
+            self._made.append(folder)
+        if not place.is_folder:
+            place.path.touch()
+            self._made.append(place.path)
 
     @abstractmethod
     def launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> AbstractContextManager[Launch]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dovetail.agent.patterns import matches_path, matches_text
 from dovetail.agent.permissions import EDIT_TOOLS, READ_TOOLS, Rules
-from dovetail.agent.repository import obeyed
+from dovetail.agent.repository import Obeyed, obeyed
 from dovetail.agent.settings import dovetail_home
 from dovetail.errors import LimitError
 
@@ -56,7 +56,7 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
     """The policy that the rules imply now; LimitError where there is too much to search or to hide."""
     writable = writable_folders(rules)
     own = [(root, name) for root in writable for name in _protected(root)]
-    for root, name in own:
+    for root, name in (*own, *((root, ".git") for root in writable)):
         if (root / name).is_symlink():  # nothing can lie over a link and keep it from being replaced
             raise LimitError(
                 f"{name} is a symbolic link, which the sandbox cannot protect", str(root), "make it a folder"
@@ -66,7 +66,7 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
     hidden = _outermost([*_existing(forbidden), *_programs(rules)])
     kept = [root / name for root, name in own]
     kept += [path for root in writable for pattern in _GIT_DEEPER for path in _covered(root, pattern)]
-    kept += [path for root in writable for path in obeyed(root, rules.home) if path.resolve() != root]
+    kept += [each.path for root in writable for each in obeyed(root, rules.home) if each.path.resolve() != root]
     kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in _covered(*pattern)]
     kept += [dovetail_home()]
     protected = [path for path in _existing(kept) if any(path.is_relative_to(root) for root in writable)]
@@ -99,13 +99,16 @@ def protecting(policy: Policy) -> list[Path]:
     return sorted(found)
 
 
-def placeholders(roots: Iterable[Path]) -> Iterator[Path]:
-    """Folders that have to exist, because only what exists can be protected."""
+def placeholders(rules: Rules) -> Iterator[Obeyed]:
+    """Files and folders that have to exist, because only what exists can be protected."""
+    roots = writable_folders(rules)
     for root in roots:
-        for name in _protected(root):
-            path = root / name
-            if path.suffix == "" and path.name != "config" and not os.path.lexists(path):
-                yield path
+        folders = (root / name for name in _protected(root))
+        wanted = [Obeyed(path, True) for path in folders if path.suffix == "" and path.name != "config"]
+        for each in (*wanted, *obeyed(root, rules.home)):
+            inside = any(Path(os.path.normpath(each.path)).is_relative_to(folder) for folder in roots)
+            if inside and not os.path.lexists(each.path):
+                yield each
 
 
 def _protected(root: Path) -> tuple[str, ...]:
