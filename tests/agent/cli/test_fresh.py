@@ -76,4 +76,4 @@ def test_it_needs_none_of_the_extras_and_names_the_one_that_is_missing(bench: Be
     assert "files" in json.loads(done.stdout)
     done = without("run", "-p", "x", "--provider", "openai", "--model", "m")
     assert 52 == done.returncode
-    assert "dovetail[agent]" in done.stderr
+    assert "dovetail-lm[agent]" in done.stderr
