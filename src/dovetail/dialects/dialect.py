@@ -5,8 +5,8 @@
 What stands between the bars is the output of the model, and what formats and parsers are about. The blocks come in this
 order, unless `turn.between` is given: then they come in any order, joined by it (Harmony's channels).
 
-The formats that a dialect makes name their parts. These are the captures that a matcher tells as events; the parser reads
-by the same row, and not by them:
+The formats that a dialect makes name their parts. These are the captures that a matcher tells as events; the parser
+reads by the same row, and not by them:
 
 | capture | what it spans |
 |---|---|

@@ -3,7 +3,7 @@
 request JSON --load_format--> Format --grammar.lower--> rules over bytes and tokens
 """
 
-from dovetail.formats.loading import BareSchema, FormatSource, bare_schema, load_format
+from dovetail.formats.loading import FormatSource, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
     AnyTokensFormat,
@@ -35,7 +35,6 @@ from dovetail.formats.models import (
 __all__ = [
     "AnyTextFormat",
     "AnyTokensFormat",
-    "BareSchema",
     "CaptureFormat",
     "ConstStringFormat",
     "DispatchFormat",
@@ -60,6 +59,5 @@ __all__ = [
     "TokenFormat",
     "TokenTriggeredTagsFormat",
     "TriggeredTagsFormat",
-    "bare_schema",
     "load_format",
 ]
