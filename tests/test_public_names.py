@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import dovetail
-from dovetail import errors
+from dovetail import errors, public
 
 RECORD = Path(__file__).with_name("public_names.txt")
 MODULES = [
@@ -93,12 +93,50 @@ def test_the_record_is_one_of_the_whole_surface() -> None:
 
 
 def test_all_is_sorted_and_lists_every_public_name() -> None:
-    public = [
+    known = [
         name
-        for name, value in vars(dovetail).items()
+        for name, value in vars(public).items()
         if not name.startswith("_") and (not isinstance(value, ModuleType) or name in dovetail.__all__)
     ]
-    assert dovetail.__all__ == sorted(public)
+    assert dovetail.__all__ == sorted(known)
+
+
+def test_every_public_name_is_found_where_nothing_is_loaded_yet() -> None:
+    code = """
+import sys, dovetail
+assert len(sys.modules) < 100, len(sys.modules)
+assert dovetail.errors.InputError
+for name in (*dovetail.__all__, *dir(dovetail)):
+    getattr(dovetail, name)
+for name in ("compiled", "__wrapped__"):
+    assert not hasattr(dovetail, name)
+from dovetail import *
+compile, run, Dialect
+"""
+    assert b"" == subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True).stderr
+
+
+def test_every_room_can_be_the_first_one() -> None:
+    """Each in a child that has nothing of the package yet."""
+    code = """
+import importlib, os, pkgutil, sys, dovetail
+failed = 0
+for found in pkgutil.iter_modules(dovetail.__path__, "dovetail."):
+    if found.name.endswith("__main__"):
+        continue
+    child = os.fork()
+    if child == 0:
+        try:
+            importlib.import_module(found.name)
+        except BaseException as error:
+            print(found.name, repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    failed += os.waitpid(child, 0)[1] != 0
+sys.exit(failed)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (0, "") == (done.returncode, done.stdout)
 
 
 def test_every_error_is_public_and_documented() -> None:
@@ -118,14 +156,21 @@ import sys
 before = set(sys.modules)
 import dovetail
 
-new = {name.partition(".")[0] for name in set(sys.modules) - before}
-print(*sorted(name for name in new - sys.stdlib_module_names if not name.startswith("_")))
+def loaded():
+    new = {name.partition(".")[0] for name in set(sys.modules) - before}
+    return sorted(name for name in new - sys.stdlib_module_names if not name.startswith("_"))
+
+print(*loaded())
+dovetail.compile
+print(*loaded())
 """
 
 
 def test_the_package_loads_nothing_but_what_every_use_needs() -> None:
-    loaded = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True).stdout
-    assert {"dovetail", "numpy"} <= set(loaded.split()) <= NEEDED | OF_PYDANTIC
+    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True)
+    at_once, at_first_use = map(str.split, done.stdout.splitlines())
+    assert ["dovetail"] == at_once
+    assert {"dovetail", "numpy"} <= set(at_first_use) <= NEEDED | OF_PYDANTIC
 
 
 def test_the_version_is_the_one_of_the_package() -> None:

@@ -14,11 +14,14 @@ DovetailError
 │   ├── ResponseError     an output that its response template cannot read; has the message so far
 │   ├── ModelError        a local model, its prompt or its sampling
 │   └── LimitError        a budget of time, memory, depth or size ran out
+├── AnswerError           a model's answer that is no value of its type; has .reason and .text
 ├── ParseError            output that a strict reader cannot read; has .position in bytes
 └── MatcherError          a matcher used against its rules
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class DovetailError(Exception):
@@ -107,6 +110,33 @@ class ModelError(InputError):
 
 class LimitError(InputError):
     """A budget of time, memory, depth or size ran out."""
+
+
+class AnswerError(DovetailError):
+    """A model's answer is no value of the type that was asked for.
+
+    `reason` is "length" where it was cut off and "invalid" where the type's own checks refuse it; `text` is what was
+    said. Of several prompts, `index` is the one that failed first, and `answers` has the value or error of each.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        reason: Literal["length", "invalid"],
+        text: str,
+        index: int = 0,
+        answers: tuple[object, ...] = (),
+    ) -> None:
+        super().__init__(problem, reason, text, index, answers)
+        self.problem = problem
+        self.reason = reason
+        self.text = text
+        self.index = index
+        self.answers = answers
+
+    def __str__(self) -> str:
+        fix = {"length": "raise max_tokens, or ask for less", "invalid": "say in the prompt what the type wants"}
+        return f"{self.problem}\n  said {self.text[-200:]!r}\n  fix  {fix[self.reason]}"
 
 
 class ParseError(DovetailError):

@@ -7,13 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.models import Sampling, Speaker, Step
 from dovetail.models.chat import render_plainly
-from dovetail.models.stops import StopTexts
 
 PERSON = {
     "type": "object",
@@ -96,21 +93,6 @@ def test_logprobs_are_those_of_the_draw() -> None:
 def test_a_stop_text_ends_the_output_and_is_not_part_of_it() -> None:
     said = steps(Speaker(), {"type": "const_string", "value": "one two three"}, stop=("o th", "never"))
     assert (b"one tw", "stop", "o th") == (data(said), said[-1].finish, said[-1].stopped_by)
-
-
-@given(st.lists(st.binary(max_size=4)), st.lists(st.sampled_from(["ab", "b", "abc", "ca"]), max_size=3))
-def test_stop_texts_are_found_wherever_the_stream_is_cut(chunks: list[bytes], texts: list[str]) -> None:
-    stops, passed = StopTexts(texts), b""
-    for chunk in chunks:
-        if stops.found is None:
-            passed += stops.feed(chunk)
-    whole = b"".join(chunks)
-    if stops.found is None:
-        assert whole == passed + stops.flush()
-        assert not any(text.encode() in whole for text in texts)
-    else:
-        assert whole.startswith(passed + stops.found.encode())
-        assert not any(text.encode() in passed for text in texts)
 
 
 @pytest.mark.parametrize(

@@ -80,4 +80,4 @@ def test_the_prompts_of_every_dialect_leave_its_format_at_the_beginning(dialect:
     for effort in ("none", "high"):
         ask = read_chat({"messages": HELLO, "reasoning_effort": effort})
         job = prepare(ask, Speaker(dialect=dialect), Limits())
-        assert ("", "enabled" if effort == "high" else "disabled") == (job.prompt.prefix, job.mode)
+        assert ("", "enabled" if effort == "high" else "disabled") == (job.local.prompt.prefix, job.local.reasoning)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dovetail import dialects
 from dovetail.messages import Message, ToolCall
 from dovetail.parsing import Event
-from dovetail.serving.turns import Odds, StopStrings, Turn
+from dovetail.serving.turns import Odds, Turn
 
 CALLS = (ToolCall.of("f", {"a": "é"}, "x1y2z3abc"), ToolCall.of("g", {}, "x1y2z3abd"))
 
@@ -21,25 +19,6 @@ def read(turn: Turn, output: bytes, size: int = 1, finish: Any = "stop") -> list
     for at in range(0, len(output), size):
         events += turn.feed(output[at : at + size]).events
     return events + turn.close(finish).events
-
-
-@given(st.text("ab", max_size=30), st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3), st.data())
-def test_a_stop_string_ends_a_text_where_it_first_stands(text: str, stops: list[str], data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
-    finder = StopStrings(stops)
-    told = ""
-    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
-        if finder.found is None:
-            told += finder.feed(text[start:end])
-    told += "" if finder.found else finder.flush()
-    # A stop is seen when it is complete, so the one that ends first wins, and of those the longest.
-    ends = [(text.find(stop) + len(stop), -len(stop), stop) for stop in stops if stop in text]
-    if not ends:
-        assert (text, None) == (told, finder.found)
-    else:
-        assert finder.found is not None
-        assert text.startswith(told + finder.found)
-        assert not any(stop in told for stop in stops)
 
 
 @pytest.mark.parametrize("name", ["qwen_3", "mistral", "kimi", "harmony", "deepseek_v3_1", "glm_4_7"])

@@ -1,7 +1,8 @@
 """What editors infer from the public names: checked by mypy, never run."""
 
+import re
 from collections.abc import Iterator
-from typing import Any, assert_type
+from typing import Any, Literal, TypedDict, assert_type
 
 import numpy as np
 from pydantic import BaseModel
@@ -38,6 +39,47 @@ def speaker(fmt: dict[str, object]) -> None:
     voice = Speaker(seed=1)
     assert_type(voice.speak(fmt), Utterance)
     assert_type(voice.stream(fmt), Iterator[int])
+
+
+class Person(BaseModel):
+    name: str
+
+
+class Movie(TypedDict):
+    title: str
+
+
+def answers(model: Speaker, schema: dict[str, object], chat: list[dict[str, str]]) -> None:
+    assert_type(dt.generate(model, "Who?", Person), Person)
+    assert_type(dt.generate("smollm2", chat, Person, temperature=0.5, max_tokens=9), Person)
+    assert_type(dt.generate(model, "Who?", Movie), Movie)
+    assert_type(dt.generate(model, "Who?", list[int]), list[int])
+    assert_type(dt.generate(model, "Who?", Literal["a", "b"]), Any)
+    assert_type(dt.generate(model, "Who?", schema), Any)
+    assert_type(dt.generate(model, "Who?", "[0-9]+"), str)
+    assert_type(dt.generate(model, "Who?", re.compile("[0-9]+")), str)
+    assert_type(dt.generate(model, "Who?", ["a", "b"]), str)
+    assert_type(dt.generate(model, "Who?"), str)
+    assert_type(dt.generate(model, ["Who?", "Where?"], Person), list[Person])
+    assert_type(dt.generate(model, [chat, chat], Person), list[Person])
+    assert_type(dt.generate(model, ["Who?"]), list[str])
+    assert_type(dt.generate(model, "Who?", Person, stream=True), dt.AnswerStream[Person])
+    assert_type(dt.generate(model, "Who?", Person, stream=True).value, Person)
+
+
+async def later_answers(model: Speaker) -> None:
+    assert_type(await dt.generate_async(model, "Who?", Person), Person)
+    assert_type(await dt.generate_async(model, ["Who?"], Person), list[Person])
+    stream = dt.generate_async(model, "Who?", Person, stream=True)
+    assert_type(stream, dt.AsyncAnswerStream[Person])
+    assert_type(await stream.value(), Person)
+
+
+def calls(model: Speaker) -> None:
+    result = dt.call(model, "Who?", [answers], tool_choice="required")
+    assert_type(result, dt.CallResult)
+    assert_type(result.text, str)
+    assert_type(result.calls, tuple[dt.FunctionCall, ...])
 
 
 def responses(template: dict[str, object], tools: list[dict[str, object]]) -> None:

@@ -44,10 +44,13 @@ from dovetail.errors import DovetailError, InputError
 CLOSING_S = 2.0
 
 
-async def execute(flags: Flags) -> int:
-    """Do what the flags say, print it, and return the exit code; ConflictError where there is nothing to do."""
+async def execute(flags: Flags, began: float) -> int:
+    """Do what the flags say, print it, and return the exit code; ConflictError where there is nothing to do.
+
+    `began` is when the command did, on the monotonic clock.
+    """
     told = _Told(flags)
-    stop = Stop(told.tell, told.lock.locked)
+    stop = Stop(told.tell, told.lock.locked, began)
     with stop.listening():
         async with AsyncExitStack() as stack:
             ending = await _ended(flags, told, stop, stack)
@@ -253,7 +256,7 @@ class _Assembly:
     async def assemble(self, given: Prompt, stack: AsyncExitStack, sink: Sink) -> Run:
         """Connect to the model and to servers, open the transcript, and make the run."""
         typed, images = expand_mentions(given.typed, self.workspace, self.rules)
-        options = provider_options(self.flags, self.settings)
+        options = replace(provider_options(self.flags, self.settings), tell=self.warn)
         provider = connect(options)
         stack.push_async_callback(provider.close)
         check_prices(self.limits, self.catalog, provider.model, options.fallback_model)

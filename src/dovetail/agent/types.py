@@ -6,7 +6,7 @@ import base64
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -294,7 +294,7 @@ class ProviderOptions:
     """How to reach a model: what flags, settings and environment say together.
 
     `name` is "openai", "anthropic", "gemini", "local", "speaker", or "" for what is configured; `model` names the model
-    or, for "local", its directory.
+    or, for "local", its directory. `tell` hears what of a request is not done as it was asked.
     """
 
     name: str = ""
@@ -309,6 +309,7 @@ class ProviderOptions:
     effort: Effort | None = None
     fallback_model: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    tell: Callable[[str], None] = field(default=lambda _: None, compare=False)
 
 
 # Tools and what surrounds a call.

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+
+if sys.argv[1:2] == ["run"] and hasattr(signal, "pthread_sigmask"):
+    # A run tells one result, also of a signal that comes while the rest is being loaded: it waits for the run.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+
 import importlib
 from typing import Any
 

@@ -3,6 +3,7 @@
 request JSON --load_format--> Format --grammar.lower--> rules over bytes and tokens
 """
 
+from dovetail.formats.choices import choice
 from dovetail.formats.loading import FormatSource, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
@@ -59,5 +60,6 @@ __all__ = [
     "TokenFormat",
     "TokenTriggeredTagsFormat",
     "TriggeredTagsFormat",
+    "choice",
     "load_format",
 ]

@@ -216,6 +216,15 @@ def _without_metadata(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     return annotation, ()
 
 
+def result_text(result: Any) -> str:
+    """What a function returned, as a model reads it: text as it is, anything else as JSON."""
+    if isinstance(result, str):
+        return result
+    if result is None:
+        return "Done."
+    return to_json(TypeAdapter(Any).dump_python(result, mode="json"))
+
+
 def problems(error: ValidationError) -> str:
     """What a value does not keep, each with the JSON Pointer of its place, in one line."""
     told = error.errors(include_url=False, include_input=False)

@@ -20,7 +20,7 @@ from dovetail.engine import Matcher, Vocabulary, fill_masks
 from dovetail.errors import ModelError
 from dovetail.models.drawing import Array, Draw, Drawn, apply_mask, draw
 from dovetail.models.model import Finish, Sampling, Step
-from dovetail.models.stops import StopTexts
+from dovetail.models.stops import StopStrings
 from dovetail.models.voice import Talker
 
 PIECE = 512  # tokens of a prompt that are read between two steps
@@ -82,7 +82,7 @@ class Job:
         self.sampling = sampling
         self.limit = limit
         self.closer = closer
-        self.stops = StopTexts(sampling.stop)
+        self.stops = StopStrings(sampling.stop)
         self.random = np.random.default_rng(None if sampling.seed is None else abs(sampling.seed))
         self.tokens = list(prompt)  # and what was said
         self.abandoned = False

@@ -25,7 +25,7 @@ from dovetail.grammar import ir
 from dovetail.models.chat import render_plainly, settled
 from dovetail.models.model import DEFAULT_SAMPLING, Constraint, Finish, Prompt, Sampling, Step, matcher_of
 from dovetail.models.shortest import shortest
-from dovetail.models.stops import StopTexts
+from dovetail.models.stops import StopStrings
 from dovetail.models.voice import Chances, Ids, Talker, Voice, exits_of, root_of
 
 _SOFT_LIMIT = 60
@@ -154,7 +154,7 @@ class Speaker:
         soft_limit = min(_SOFT_LIMIT, sampling.soft_limit or _SOFT_LIMIT, (limit + 1) // 2)
         planner = _Planner(self, _FREE if constraint is None else constraint, random, prefix)
         plan = await asyncio.to_thread(planner.plan, limit, soft_limit, sampling.logprobs)
-        stops = StopTexts(sampling.stop)
+        stops = StopStrings(sampling.stop)
         for index, step in enumerate(plan.steps):
             await asyncio.sleep(self._pace_s)
             last = index == len(plan.steps) - 1

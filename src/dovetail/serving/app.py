@@ -108,8 +108,8 @@ class Answering:
 
     async def _answer(self, ask: Ask, started: float, scope: Scope, receive: Receive, send: Send) -> None:
         job = await self._server.prepare(ask)
-        writer = self._writer(ask, ask.model or job.model.name, len(job.prompt_ids))
-        self._server.metrics.tokens.add(len(job.prompt_ids), kind="prompt")
+        writer = self._writer(ask, ask.model or job.local.model.name, len(job.local.prompt_ids))
+        self._server.metrics.tokens.add(len(job.local.prompt_ids), kind="prompt")
         async with aclosing(self._written(job, writer, started)) as written:
             if ask.stream:
                 await send_stream(written, lambda told: sse.encode(writer.failed(told), writer.named), send)
@@ -265,7 +265,7 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
     async def count_tokens(request: Request) -> Response:
         ask = read_messages(parse_body(await read_body(request, settings.limits)))
         job = await server.prepare(ask)
-        return Json({"input_tokens": len(job.prompt_ids)})
+        return Json({"input_tokens": len(job.local.prompt_ids)})
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:

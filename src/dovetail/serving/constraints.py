@@ -8,11 +8,9 @@ from typing import Any
 from pydantic_core import from_json
 
 from dovetail.errors import InputError
-from dovetail.formats import AnyTextFormat, Format, load_format
-from dovetail.grammar.lower import lower
+from dovetail.formats import AnyTextFormat, Format, choice, load_format
 from dovetail.serving.errors import RequestError
 
-_CHOICES = 4096
 _FREE: tuple[Any, ...] = ({}, {"type": "text"})
 
 
@@ -29,14 +27,6 @@ class Answer:
             if path == inner or path.startswith((inner + "/", inner + ",")) or not inner:
                 return outer + path.removeprefix(inner)
         return self.places[0][1]
-
-    def error(self) -> InputError | None:
-        """What is wrong with the answer by itself, told in pointers into the request."""
-        try:
-            lower(self.format)
-        except InputError as error:
-            return relocated(error, self.place(error.path))
-        return None
 
 
 def relocated(error: InputError, path: str) -> InputError:
@@ -124,11 +114,12 @@ def _ebnf(value: Any, path: str) -> Answer:
 
 
 def _choice(value: Any, path: str) -> Answer:
-    if not isinstance(value, list) or not 0 < len(value) <= _CHOICES or not all(isinstance(one, str) for one in value):
-        raise RequestError("the choices are no list of strings", path, f"send between 1 and {_CHOICES} strings")
-    elements = [{"type": "const_string", "value": text} for text in value]
-    made = load_format(elements[0] if len(elements) == 1 else {"type": "or", "elements": elements})
-    return Answer(made, (("/elements", path), ("", path)))
+    if not isinstance(value, list):
+        raise RequestError("the choices are no list of strings", path, "send a list of strings")
+    try:
+        return Answer(choice(value), (("/elements", path), ("", path)))
+    except InputError as error:
+        raise RequestError(error.problem, path, error.fix) from None
 
 
 def _tag(value: Any, path: str) -> Answer | None:

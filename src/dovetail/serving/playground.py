@@ -52,7 +52,11 @@ def job(body: dict[str, Any], models: Models, limits: Limits) -> Job:
 
 def described(made: Job) -> Wire:
     """The format of a request as a tree of plain objects, and what the model talks."""
-    return {"dialect": made.dialect.name, "prompt": made.prompt.text, "format": made.format.to_dict()}
+    return {
+        "dialect": made.local.dialect.name,
+        "prompt": made.local.prompt.text,
+        "format": made.local.format.to_dict(),
+    }
 
 
 def checked(body: dict[str, Any]) -> Wire:
@@ -92,9 +96,9 @@ class _Walk:
     """Follows an answer with a matcher and a parser of its own."""
 
     def __init__(self, made: Job) -> None:
-        self._vocabulary = made.model.vocabulary
-        self._matcher = compile(made.format, self._vocabulary).matcher()
-        self._matcher.accept_bytes(made.prompt.prefix)
+        self._vocabulary = made.local.model.vocabulary
+        self._matcher = compile(made.local.format, self._vocabulary).matcher()
+        self._matcher.accept_bytes(made.local.prompt.prefix)
         self._parser = made.parser()
         self._mask = np.zeros(self._vocabulary.mask_words, dtype=np.int32)
         self._output = bytearray()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from dovetail.dialects.requests import ReasoningMode
 from dovetail.errors import MessageError
 from dovetail.messages import Message, Wire
 from dovetail.serving.constraints import Answer, read_answer
 from dovetail.serving.errors import RequestError
 from dovetail.serving.fields import Extras
 
-ReasoningMode = Literal["enabled", "disabled", "auto"]
 MAX_MESSAGES = 10_000
 
 _OFF = ("none", "disabled", "off")
@@ -55,6 +55,16 @@ class Ask:
     include_usage: bool = False
     show_reasoning: bool = True
     inline_reasoning: bool = False
+
+    def place(self, path: str) -> str:
+        """The pointer into this request for one into the turn that is planned for it."""
+        if self.answer is not None and path.startswith("/response_format"):
+            return self.answer.place(path.removeprefix("/response_format"))
+        for index, tool in enumerate(self.tools or ()):
+            inner = f"/tools/{index}/function/parameters"
+            if path == inner or path.startswith(inner + "/"):
+                return tool.place + path.removeprefix(inner)
+        return path
 
 
 def common(extras: Extras, response_format: Any, path: str = "/response_format") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from dovetail.messages import FinishReason, Message, ToolCall
+from dovetail.models.stops import StopStrings
 from dovetail.parsing import Event, StreamParser
 from dovetail.parsing.events import Region
 
@@ -34,36 +35,6 @@ class Counts:
 
     completion: int = 0
     reasoning: int = 0
-
-
-class StopStrings:
-    """Looks for the first of some texts in a text that comes in pieces."""
-
-    def __init__(self, stops: Sequence[str]) -> None:
-        self._stops = tuple(stops)
-        self._longest = max(map(len, stops), default=0)
-        self._held = ""
-        self.found: str | None = None
-
-    def feed(self, text: str) -> str:
-        """What of the text so far can be told: nothing behind a stop, and nothing that may be the start of one."""
-        text = self._held + text
-        places = [(place, -len(stop), stop) for stop in self._stops if (place := text.find(stop)) >= 0]
-        if places:
-            place, _, self.found = min(places)
-            self._held = ""
-            return text[:place]
-        keep = next((n for n in range(min(self._longest - 1, len(text)), 0, -1) if self._may_start(text[-n:])), 0)
-        self._held = text[len(text) - keep :]
-        return text[: len(text) - keep]
-
-    def flush(self) -> str:
-        """What was held back, now that nothing can complete it."""
-        held, self._held = self._held, ""
-        return held
-
-    def _may_start(self, tail: str) -> bool:
-        return any(stop.startswith(tail) for stop in self._stops)
 
 
 @dataclass(slots=True)
@@ -173,11 +144,12 @@ class Turn:
     def _stopped(self, event: Event, stops: StopStrings) -> list[Event]:
         match event.kind:
             case "text":
-                text = stops.feed(event.text)
+                # Stop strings and texts are whole characters, so no cut goes through one.
+                text = stops.feed(event.text.encode()).decode()
                 self.stop = stops.found
                 return [event._replace(text=text)] if text else []
             case "close" if held := stops.flush():
-                return [Event("text", "content", event.start, event.start, held), event]
+                return [Event("text", "content", event.start, event.start, held.decode()), event]
         return [event]
 
     def _called(self, event: Event) -> list[Event]:

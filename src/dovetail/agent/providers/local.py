@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Iterator
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Literal
@@ -29,16 +30,17 @@ from dovetail.agent.types import (
     Usage,
     UsageDelta,
 )
-from dovetail.engine import compile
-from dovetail.errors import DovetailError, InputError, LimitError, SchemaError
-from dovetail.formats import Format, load_format
+from dovetail.dialects.requests import ReasoningMode
+from dovetail.errors import DovetailError
 from dovetail.messages import call_id, from_json, to_json
-from dovetail.models import Model, Prompt, Sampling, load
+from dovetail.models import LocalTurn, Model, Note, Sampling, load, plan_turn
 from dovetail.parsing.events import Event
 
 _MAX_OUTPUT_TOKENS = 8192
 _ATTEMPTS = 30
 _NEXT_SEED = 1009  # more turns than a run has, so that no attempt repeats one of another turn
+_REASONING: dict[Any, ReasoningMode] = {None: "enabled", True: "enabled", False: "disabled"}
+_TOOL = re.compile(r"/tools/(\d+)/function/parameters")
 _REASONS: dict[str, Literal["stop", "tool_use", "length"]] = {"tool_calls": "tool_use", "length": "length"}
 
 
@@ -52,7 +54,8 @@ class LocalProvider:
         self.model = model.name
         self._model = model
         self._seed = options.seed
-        self._reasoning = bool(options.extra.get("reasoning", True))
+        self._reasoning = _REASONING[options.extra.get("reasoning")]
+        self._notes_told: set[str] = set()
         self._template_options = options.extra.get("chat_template_kwargs", {})
         self._timeout_s = options.timeout_s
         self._options = options
@@ -63,10 +66,10 @@ class LocalProvider:
 
     async def _reply(self, request: Request, attempt: int) -> AsyncGenerator[Delta, None]:
         try:
-            prompt, tag, tools = await asyncio.to_thread(self._prepare, request)
+            turn = await asyncio.to_thread(self._plan, request)
             sampling = self._sampling(request, attempt)
             async with asyncio.timeout(self._timeout_s):
-                async with aclosing(self._generate(sampling, prompt, tag, tools)) as deltas:
+                async with aclosing(self._generate(sampling, turn)) as deltas:
                     async for delta in deltas:
                         yield delta
         except TimeoutError as error:
@@ -80,41 +83,29 @@ class LocalProvider:
         """Let the model go."""
         await asyncio.to_thread(self._model.close)
 
-    def _prepare(self, request: Request) -> tuple[Prompt, Format, list[dict[str, Any]]]:
-        tools = [chat_tool(tool) for tool in request.tools]
-        prompt = self._model.render(
+    def _plan(self, request: Request) -> LocalTurn:
+        """The turn that answers a request; what its tools lose in a grammar is told once."""
+        turn = plan_turn(
+            self._model,
             chat_messages(request, with_reasoning=True),
-            tools,
+            # A tool of somebody else whose schema makes no sense is no reason to end a run.
+            tools=[_lenient(chat_tool(tool)) for tool in request.tools] or None,
+            tool_choice=chat_choice(request.tool_choice) if request.tools else "none",
             reasoning=self._reasoning,
             options=self._template_options,
         )
-        choice = chat_choice(request.tool_choice) if tools else "none"
-        for held in (lambda tool: tool, self._held):
-            made = self._model.dialect.format(
-                [held(tool) for tool in tools] or None, choice, reasoning=self._reasoning
-            ).format
-            for tag in (made, _widened(made)):
-                try:
-                    compile(tag, self._model.vocabulary)  # here, in a thread, where its errors can still be cured
-                except (SchemaError, LimitError):
-                    continue
-                return prompt, tag, tools
-        raise ProviderError("no grammar holds to these tools")
+        for note in turn.notes:
+            self._tell(_told(note, request.tools))
+        return turn
 
-    def _held(self, tool: dict[str, Any]) -> dict[str, Any]:
-        """The tool, or where no grammar holds to its schema at all, the tool with arguments of any kind."""
-        try:
-            compile(_widened(self._model.dialect.format([tool], "required").format), self._model.vocabulary)
-        except InputError:
-            return tool | {"function": tool["function"] | {"strict": False}}
-        return tool
+    def _tell(self, text: str) -> None:
+        if text not in self._notes_told:
+            self._notes_told.add(text)
+            self._options.tell(text)
 
-    async def _generate(
-        self, sampling: Sampling, prompt: Prompt, tag: Format, tools: list[dict[str, Any]]
-    ) -> AsyncGenerator[Delta, None]:
-        ids = self._model.encode(prompt.text)
-        parser = self._model.dialect.parser(tools or None, prompt.text, reasoning=self._reasoning)
-        steps = self._model.generate(ids, tag, sampling, prefix=prompt.prefix)
+    async def _generate(self, sampling: Sampling, turn: LocalTurn) -> AsyncGenerator[Delta, None]:
+        parser = turn.parser()
+        steps = turn.steps(sampling)
         count, finish = 0, ""
         try:
             async for step in steps:
@@ -126,7 +117,7 @@ class LocalProvider:
             await steps.aclose()
         for delta in _deltas(parser.close("length" if finish == "length" else "stop")):
             yield delta
-        yield UsageDelta(Usage(len(ids), count))
+        yield UsageDelta(Usage(len(turn.prompt_ids), count))
         yield Finish(_REASONS.get(parser.finish_reason or "stop", "stop"))
 
     def _sampling(self, request: Request, attempt: int) -> Sampling:
@@ -187,20 +178,16 @@ def speaker_provider(options: ProviderOptions) -> SpeakerProvider:
     return SpeakerProvider(model, replace(options, extra={"reasoning": False, **options.extra}), "speaker")
 
 
-def _widened(made: Format) -> Format:
-    """The format with its schemas held as far as a grammar can."""
-    plain = made.model_dump(mode="json")
-    pending: list[Any] = [plain]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, dict):
-            if node.get("type") == "json_schema" and "on_inexact" in node:
-                node["on_inexact"] = "widen"
-            else:
-                pending += node.values()
-        elif isinstance(node, list):
-            pending += node
-    return load_format(plain)
+def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
+    return tool | {"function": tool["function"] | {"strict": False}}
+
+
+def _told(note: Note, tools: Sequence[ToolSpec]) -> str:
+    """A note as a line for people, who know tools by their names."""
+    path = note.path
+    if match := _TOOL.match(path):
+        path = f"{tools[int(match[1])].name}{path[match.end() :]}"
+    return f"Note: {path}: {note.text}"
 
 
 def _is_valid(deltas: Iterable[Delta], tools: Iterable[ToolSpec]) -> bool:

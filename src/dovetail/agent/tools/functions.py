@@ -6,13 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.threads import in_daemon_thread
 from dovetail.agent.types import Schema, ToolError, ToolOutput
-from dovetail.formats.python_types import signature_of
-from dovetail.messages import to_json
+from dovetail.formats.python_types import result_text, signature_of
 
 
 class FunctionTool:
@@ -51,7 +48,7 @@ class FunctionTool:
             raise
         except Exception as error:  # a tool of the caller that fails is something the model is told
             raise ToolError(f"{type(error).__name__}: {error}") from error
-        return result if isinstance(result, ToolOutput) else ToolOutput(_told(result))
+        return result if isinstance(result, ToolOutput) else ToolOutput(result_text(result))
 
 
 def function_tool(function: Callable[..., Any], *, read_only: bool = False, parallel: bool = True) -> FunctionTool:
@@ -60,11 +57,3 @@ def function_tool(function: Callable[..., Any], *, read_only: bool = False, para
     Calls of it in one reply run side by side, unless `parallel` is False.
     """
     return FunctionTool(function, read_only=read_only, parallel=parallel)
-
-
-def _told(result: Any) -> str:
-    if isinstance(result, str):
-        return result
-    if result is None:
-        return "Done."
-    return to_json(TypeAdapter(Any).dump_python(result, mode="json"))
