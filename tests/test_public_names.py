@@ -30,6 +30,7 @@ MODULES = [
     "dovetail.parsing.adapters",
     "dovetail.serving",
     "dovetail.testing",
+    "dovetail.typing",
 ]
 
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from dovetail.errors import FormatError, LimitError
-from dovetail.formats import JsonSchemaFormat, bare_schema, load_format
+from dovetail.formats import JsonSchemaFormat, load_format
+from dovetail.formats.loading import bare_schema
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TEXT = {"type": "any_text"}

@@ -9,7 +9,8 @@ from collections.abc import Hashable, Sequence
 from dovetail import _core
 from dovetail._core import Matcher
 from dovetail.engine.vocabulary import Vocabulary
-from dovetail.formats import FormatSource, bare_schema, load_format
+from dovetail.formats import FormatSource, load_format
+from dovetail.formats.loading import bare_schema
 from dovetail.grammar import ir
 from dovetail.grammar.lower import lower, lower_schema
 

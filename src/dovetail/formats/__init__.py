@@ -4,7 +4,7 @@ request JSON --load_format--> Format --grammar.lower--> rules over bytes and tok
 """
 
 from dovetail.formats.choices import choice
-from dovetail.formats.loading import BareSchema, FormatSource, bare_schema, load_format
+from dovetail.formats.loading import FormatSource, load_format
 from dovetail.formats.models import (
     AnyTextFormat,
     AnyTokensFormat,
@@ -36,7 +36,6 @@ from dovetail.formats.models import (
 __all__ = [
     "AnyTextFormat",
     "AnyTokensFormat",
-    "BareSchema",
     "CaptureFormat",
     "ConstStringFormat",
     "DispatchFormat",
@@ -61,7 +60,6 @@ __all__ = [
     "TokenFormat",
     "TokenTriggeredTagsFormat",
     "TriggeredTagsFormat",
-    "bare_schema",
     "choice",
     "load_format",
 ]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from dovetail import formats as f
 from dovetail.errors import GrammarError, LimitError
+from dovetail.formats.loading import BareSchema
 from dovetail.grammar import ebnf, ir, json_schema, regex
 
 # Beyond these sizes ends stay literals: looking for overlaps would cost more than it gains.
@@ -51,7 +52,7 @@ def rule_of(source: f.FormatSource | ir.Rule) -> ir.Rule:
     return source if isinstance(source, ir.Rule) else lower(f.load_format(source))
 
 
-def lower_schema(bare: f.BareSchema, content: json_schema.Content | None = None) -> ir.Rule:
+def lower_schema(bare: BareSchema, content: json_schema.Content | None = None) -> ir.Rule:
     """The grammar of a JsonSchemaFormat of which nothing else is said; `content` is the schema's fingerprint."""
     body = json_schema.lower(bare.schema, strict=bare.strict, any_order=bare.any_order, path=bare.path, content=content)
     return ir.Rule("root", ir.Call(ir.Rule("json_schema", body)))
