@@ -38,10 +38,10 @@ uint32_t NfaBuilder::without(const Rule &rule, const Ast &ast, const Ast::Node &
         pending.pop_back();
         const uint32_t self = made[uint64_t{state} << 32 | node];
         const Nfa::State s = inner.states[state];
-        auto cross = [&](std::vector<ByteEdge> &out, const ByteEdge &e) {
+        auto cross = [&, from = node](std::vector<ByteEdge> &out, const ByteEdge &e) {
             for (int b = e.low; b <= e.high; ++b) {
                 const auto byte = static_cast<uint8_t>(b);
-                const uint32_t to = bad.next(node, byte);
+                const uint32_t to = bad.next(from, byte);
                 if (!bad.hit(to)) out.push_back({byte, byte, pair(e.to, to)});
             }
         };

@@ -34,6 +34,9 @@ struct Mark {
 
 /// The top of one stack.
 struct Config {
+    // Clang up to 15 constructs aggregates in place only with the help of a constructor.
+    Config(DState *state, Counter count, Frame *below, const Mark *opened) : d(state), counter(count), parent(below), marks(opened) {}
+
     DState *d;
     Counter counter;
     Frame *parent;

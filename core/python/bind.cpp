@@ -46,8 +46,8 @@ class MaskRows {
         if (const Torch *torch = Torch::of(mask)) {
             if (!nb::cast<bool>(mask.attr(torch->is_cpu)) || !nb::cast<bool>(call(mask, torch->is_contiguous))) refuse();
             const nb::object shape = mask.attr(torch->shape);
-            const Py_ssize_t ndim = PyTuple_GET_SIZE(shape.ptr());
-            const auto size = [&](Py_ssize_t at) { return nb::cast<Py_ssize_t>(nb::handle(PyTuple_GET_ITEM(shape.ptr(), at))); };
+            const Py_ssize_t ndim = PyTuple_Size(shape.ptr());
+            const auto size = [&](Py_ssize_t at) { return nb::cast<Py_ssize_t>(nb::handle(PyTuple_GetItem(shape.ptr(), at))); };
             take(reinterpret_cast<void *>(nb::cast<uintptr_t>(call(mask, torch->data_ptr))),
                  nb::cast<Py_ssize_t>(call(mask, torch->element_size)), ndim, ndim > 0 ? size(ndim - 1) : 0, ndim == 2 ? size(0) : 1);
         } else if (PyObject_CheckBuffer(mask.ptr())) {
@@ -76,7 +76,7 @@ class MaskRows {
 
   private:
     static nb::object call(nb::handle object, const nb::object &method) {
-        nb::object found = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), method.ptr()));
+        nb::object found = nb::steal(PyObject_CallMethodObjArgs(object.ptr(), method.ptr(), nullptr));
         if (!found.is_valid()) throw nb::python_error();
         return found;
     }
@@ -150,7 +150,7 @@ struct Fingerprint {
         ++values;
         add(reinterpret_cast<uintptr_t>(Py_TYPE(p)));
         if (PyDict_CheckExact(p)) {
-            add(static_cast<uint64_t>(PyDict_GET_SIZE(p)));
+            add(static_cast<uint64_t>(PyDict_Size(p)));
             PyObject *key, *value;
             Py_ssize_t at = 0;
             while (PyDict_Next(p, &at, &key, &value)) {
@@ -158,11 +158,12 @@ struct Fingerprint {
                 walk(value, depth + 1);
             }
         } else if (PyList_CheckExact(p) || PyTuple_CheckExact(p)) {
-            const Py_ssize_t n = PySequence_Fast_GET_SIZE(p);
+            const bool is_list = PyList_CheckExact(p);
+            const Py_ssize_t n = is_list ? PyList_Size(p) : PyTuple_Size(p);
             add(static_cast<uint64_t>(n));
-            for (Py_ssize_t i = 0; i < n; ++i) walk(PySequence_Fast_ITEMS(p)[i], depth + 1);
+            for (Py_ssize_t i = 0; i < n; ++i) walk(is_list ? PyList_GetItem(p, i) : PyTuple_GetItem(p, i), depth + 1);
         } else {
-            if (PyUnicode_CheckExact(p)) add(static_cast<uint64_t>(PyUnicode_GET_LENGTH(p)));
+            if (PyUnicode_CheckExact(p)) add(static_cast<uint64_t>(PyUnicode_GetLength(p)));
             const Py_hash_t hash = PyObject_Hash(p);
             if (hash == -1) throw nb::python_error();
             add(static_cast<uint64_t>(hash));
@@ -177,7 +178,7 @@ struct Fingerprint {
                     add(static_cast<uint64_t>(v));
                 }
             } else if (PyFloat_CheckExact(p)) {
-                add(std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(p)));
+                add(std::bit_cast<uint64_t>(PyFloat_AsDouble(p)));
             }
         }
     }
@@ -200,7 +201,7 @@ bool has_names(nb::handle data, nb::tuple names) {
             while (PyDict_Next(p, &at, &key, &value))
                 if (PyDict_Check(value) || PyList_Check(value)) pending.push_back(value);
         } else if (PyList_Check(p)) {
-            for (Py_ssize_t i = 0; i < PyList_GET_SIZE(p); ++i) pending.push_back(PyList_GET_ITEM(p, i));
+            for (Py_ssize_t i = 0; i < PyList_Size(p); ++i) pending.push_back(PyList_GetItem(p, i));
         }
     }
     return false;

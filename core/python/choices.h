@@ -20,7 +20,7 @@ struct Named {
 inline nb::handle first_part(nb::handle node) {
     if (!is_a(node, ir().seq)) return node;
     const nb::handle parts = ir().seq_parts(node);
-    return length(parts) == 0 ? node : PyTuple_GET_ITEM(parts.ptr(), 0);
+    return length(parts) == 0 ? node : PyTuple_GetItem(parts.ptr(), 0);
 }
 
 inline Named named(nb::handle part) {

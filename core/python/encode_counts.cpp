@@ -93,8 +93,8 @@ void Encoder::any_order(nb::handle o, Draft &d, size_t depth) {
     w.number(length(members));
     each(members, [&](nb::handle pair) {
         if (length(pair) != 2) throw InputError("a member is a pair of a node and whether it is required");
-        w.number(PyTuple_GET_ITEM(pair.ptr(), 1) == Py_True);
-        part(PyTuple_GET_ITEM(pair.ptr(), 0), body, depth);
+        w.number(PyTuple_GetItem(pair.ptr(), 1) == Py_True);
+        part(PyTuple_GetItem(pair.ptr(), 0), body, depth);
     });
     w.number(!extra.is_none());
     if (!extra.is_none()) part(extra, body, depth);
@@ -124,15 +124,15 @@ void Encoder::measured(nb::handle o, Draft &d, size_t depth) {
     // The start comes first, in the place of the first state.
     const auto place = [&](uint64_t state) { return state == start ? 0 : state == 0 ? start : state; };
     for (uint64_t k = 0; k < count; ++k) {
-        const nb::handle state = PyTuple_GET_ITEM(states.ptr(), static_cast<Py_ssize_t>(place(k)));
+        const nb::handle state = PyTuple_GetItem(states.ptr(), static_cast<Py_ssize_t>(place(k)));
         if (length(state) != 2) throw InputError("a state of measured text is a pair");
-        const nb::handle edges = PyTuple_GET_ITEM(state.ptr(), 0);
-        w.number(PyTuple_GET_ITEM(state.ptr(), 1) == Py_True);
+        const nb::handle edges = PyTuple_GetItem(state.ptr(), 0);
+        w.number(PyTuple_GetItem(state.ptr(), 1) == Py_True);
         w.number(length(edges));
         each(edges, [&](nb::handle edge) {
             if (length(edge) != 2) throw InputError("an edge of measured text is a pair");
-            w.number(place(state_number(PyTuple_GET_ITEM(edge.ptr(), 1))));
-            part(PyTuple_GET_ITEM(edge.ptr(), 0), body, depth);
+            w.number(place(state_number(PyTuple_GetItem(edge.ptr(), 1))));
+            part(PyTuple_GetItem(edge.ptr(), 0), body, depth);
         });
     }
     if (body.init.need > 0) check_going_on(states);
@@ -146,11 +146,11 @@ void Encoder::measured(nb::handle o, Draft &d, size_t depth) {
 void Encoder::check_going_on(nb::handle states) {
     const auto ends = [&](nb::handle n) {
         const auto at = static_cast<Py_ssize_t>(number_of(n, length(states) - 1, "a state of measured text"));
-        return PyTuple_GET_ITEM(PyTuple_GET_ITEM(states.ptr(), at), 1) == Py_True;
+        return PyTuple_GetItem(PyTuple_GetItem(states.ptr(), at), 1) == Py_True;
     };
     each(states, [&](nb::handle state) {
-        bool goes_on = PyTuple_GET_ITEM(state.ptr(), 1) != Py_True;
-        each(PyTuple_GET_ITEM(state.ptr(), 0), [&](nb::handle edge) { goes_on = goes_on || ends(PyTuple_GET_ITEM(edge.ptr(), 1)); });
+        bool goes_on = PyTuple_GetItem(state.ptr(), 1) != Py_True;
+        each(PyTuple_GetItem(state.ptr(), 0), [&](nb::handle edge) { goes_on = goes_on || ends(PyTuple_GetItem(edge.ptr(), 1)); });
         if (!goes_on) throw InputError("where characters are needed, measured text goes on from where it may end");
     });
 }
@@ -175,7 +175,7 @@ void Encoder::text(nb::handle o, Draft &d, size_t depth) {
     w.number(length(stops));
     each(stops, [&](nb::handle pair) {
         if (length(pair) != 2) throw InputError("a stop is a pair of bytes and a node");
-        const std::string_view stop = bytes_of(PyTuple_GET_ITEM(pair.ptr(), 0));
+        const std::string_view stop = bytes_of(PyTuple_GetItem(pair.ptr(), 0));
         if (stop.empty()) throw InputError("free text cannot stop at the empty string");
         w.text(stop);
     });
@@ -193,8 +193,8 @@ void Encoder::text(nb::handle o, Draft &d, size_t depth) {
     if (!after.is_none()) node(after, d, depth + 1);
     each(stops, [&](nb::handle pair) {
         arms.number(1);
-        arms.number(bytes_of(PyTuple_GET_ITEM(pair.ptr(), 0)).size());
-        node(PyTuple_GET_ITEM(pair.ptr(), 1), d, depth + 1);
+        arms.number(bytes_of(PyTuple_GetItem(pair.ptr(), 0)).size());
+        node(PyTuple_GetItem(pair.ptr(), 1), d, depth + 1);
     });
 }
 

@@ -53,7 +53,7 @@ void Encoder::rest(nb::handle part, Draft &d, size_t depth) {
     if (!is_a(part, ir().seq)) return w.number(0);
     const nb::handle parts = ir().seq_parts(part);
     w.number(length(parts) - 1);
-    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(parts.ptr()); ++i) node(PyTuple_GET_ITEM(parts.ptr(), i), d, depth + 1);
+    for (Py_ssize_t i = 1; i < PyTuple_Size(parts.ptr()); ++i) node(PyTuple_GetItem(parts.ptr(), i), d, depth + 1);
 }
 
 namespace {
@@ -71,8 +71,8 @@ std::vector<Place> word_trie(nb::handle words) {
     each(words, [&](nb::handle word) {
         if (!PyUnicode_Check(word.ptr())) throw InputError("a word is a string");
         uint32_t at = 0;
-        for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(word.ptr()); ++i) {
-            const auto [fork, fresh] = trie[at].forks.try_emplace(PyUnicode_READ_CHAR(word.ptr(), i), static_cast<uint32_t>(trie.size()));
+        for (Py_ssize_t i = 0; i < PyUnicode_GetLength(word.ptr()); ++i) {
+            const auto [fork, fresh] = trie[at].forks.try_emplace(PyUnicode_ReadChar(word.ptr(), i), static_cast<uint32_t>(trie.size()));
             at = fork->second;
             if (fresh) trie.emplace_back();
         }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <structmember.h>
 
 #include <string>
 #include <string_view>
@@ -13,28 +12,33 @@ namespace dovetail {
 
 namespace nb = nanobind;
 
-/// A field of a class with slots, read at its place in the object: a grammar has thousands of them.
+/// A field of a class with slots, read by the descriptor of the slot: a grammar has thousands of them, and looking a
+/// name up takes several times as long.
 class Field {
   public:
-    Field(const nb::object &type, const char *name) {
-        const nb::object descriptor = type.attr(name);
-        if (Py_TYPE(descriptor.ptr()) != &PyMemberDescr_Type) throw InputError("the nodes of a grammar must be classes with slots");
-        offset_ = reinterpret_cast<PyMemberDescrObject *>(descriptor.ptr())->d_member->offset;
+    Field(const nb::object &type, const char *name) : descriptor_(type.attr(name)) {
+        if (Py_TYPE(descriptor_.ptr()) != &PyMemberDescr_Type) throw InputError("the nodes of a grammar must be classes with slots");
+        get_ = reinterpret_cast<descrgetfunc>(PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_get));
+        set_ = reinterpret_cast<descrsetfunc>(PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_set));
     }
     /// The value belongs to the object, which must be of the field's class.
     nb::handle operator()(nb::handle object) const {
-        PyObject *value = *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object.ptr()) + offset_);
-        if (!value) throw InputError("a field of a grammar node is not set");
+        PyObject *value = get_(descriptor_.ptr(), object.ptr(), nullptr);
+        if (!value) {
+            PyErr_Clear();
+            throw InputError("a field of a grammar node is not set");
+        }
+        Py_DECREF(value);  // the object keeps it
         return value;
     }
-    void set(nb::handle object, nb::object value) const {
-        PyObject *&place = *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object.ptr()) + offset_);
-        const nb::object before = nb::steal(place);
-        place = value.release().ptr();
+    void set(nb::handle object, const nb::object &value) const {
+        if (set_(descriptor_.ptr(), object.ptr(), value.ptr())) throw nb::python_error();
     }
 
   private:
-    Py_ssize_t offset_;
+    nb::object descriptor_;
+    descrgetfunc get_;
+    descrsetfunc set_;
 };
 
 /// The classes of dovetail.grammar.ir and their fields, looked up once.
@@ -109,13 +113,13 @@ template <class Owned> nb::object owned_by_python(Owned *made, const char *name)
 /// Calls `visit` for the items of a tuple.
 template <class Visit> void each(nb::handle tuple, Visit visit) {
     if (!PyTuple_Check(tuple.ptr())) throw InputError("a grammar node holds something else than a tuple");
-    const Py_ssize_t n = PyTuple_GET_SIZE(tuple.ptr());
-    for (Py_ssize_t i = 0; i < n; ++i) visit(nb::handle(PyTuple_GET_ITEM(tuple.ptr(), i)));
+    const Py_ssize_t n = PyTuple_Size(tuple.ptr());
+    for (Py_ssize_t i = 0; i < n; ++i) visit(nb::handle(PyTuple_GetItem(tuple.ptr(), i)));
 }
 
 inline size_t length(nb::handle tuple) {
     if (!PyTuple_Check(tuple.ptr())) throw InputError("a grammar node holds something else than a tuple");
-    return static_cast<size_t>(PyTuple_GET_SIZE(tuple.ptr()));
+    return static_cast<size_t>(PyTuple_Size(tuple.ptr()));
 }
 
 /// Sorted, disjoint ranges of numbers up to a limit.
@@ -124,8 +128,8 @@ inline Ranges range_list(nb::handle list, uint64_t limit) {
     uint64_t next = 0;
     each(list, [&](nb::handle pair) {
         if (length(pair) != 2) throw InputError("a range is a pair");
-        const uint64_t low = number_of(PyTuple_GET_ITEM(pair.ptr(), 0), limit, "the start of a range");
-        const uint64_t high = number_of(PyTuple_GET_ITEM(pair.ptr(), 1), limit, "the end of a range");
+        const uint64_t low = number_of(PyTuple_GetItem(pair.ptr(), 0), limit, "the start of a range");
+        const uint64_t high = number_of(PyTuple_GetItem(pair.ptr(), 1), limit, "the end of a range");
         if (low > high || low < next) throw InputError("ranges must be sorted and disjoint");
         next = high + 1;
         found.emplace_back(static_cast<uint32_t>(low), static_cast<uint32_t>(high));

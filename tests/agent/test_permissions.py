@@ -389,7 +389,7 @@ def test_without_the_parser_allow_and_deny_rules_fail_closed(monkeypatch: pytest
         ):
             decision = made.decide("run_shell_command", shell("git status"), False)
             assert verdict == decision.verdict
-            assert 'pip install "dovetail[agent]"' in decision.reason
+            assert 'pip install "dovetail-lm[agent]"' in decision.reason
         assert "allow" == rules().decide("run_shell_command", shell("git status"), False).verdict
     finally:
         commands._parser.cache_clear()

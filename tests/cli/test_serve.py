@@ -70,7 +70,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "starlette", None)
     result = CliRunner().invoke(main, ["serve"])
     assert 1 == result.exit_code
-    assert 'pip install "dovetail[serve]"' in result.output
+    assert 'pip install "dovetail-lm[serve]"' in result.output
 
 
 def test_a_dialect_that_is_none_and_a_model_that_is_none_are_refused() -> None:

@@ -44,10 +44,13 @@ from dovetail.errors import DovetailError, InputError
 CLOSING_S = 2.0
 
 
-async def execute(flags: Flags) -> int:
-    """Do what the flags say, print it, and return the exit code; ConflictError where there is nothing to do."""
+async def execute(flags: Flags, began: float) -> int:
+    """Do what the flags say, print it, and return the exit code; ConflictError where there is nothing to do.
+
+    `began` is when the command did, on the monotonic clock.
+    """
     told = _Told(flags)
-    stop = Stop(told.tell, told.lock.locked)
+    stop = Stop(told.tell, told.lock.locked, began)
     with stop.listening():
         async with AsyncExitStack() as stack:
             ending = await _ended(flags, told, stop, stack)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from dovetail.agent.arguments import powerful
 from dovetail.errors import LimitError
+from dovetail.extras import install
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -363,7 +364,7 @@ def _parser() -> Parser:
         from tree_sitter import Language, Parser
     except ImportError:
         raise CommandError(
-            "rules for shell commands need tree-sitter and tree-sitter-bash", "", 'pip install "dovetail[agent]"'
+            "rules for shell commands need tree-sitter and tree-sitter-bash", "", install("agent")
         ) from None
     return Parser(Language(tree_sitter_bash.language()))
 

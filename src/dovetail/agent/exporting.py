@@ -10,10 +10,10 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from dovetail.agent.threads import in_daemon_thread
+from dovetail.extras import install
 
 _SIGNALS = ("TRACES", "METRICS", "LOGS")
 _OTLP = {"grpc": "otlp_proto_grpc", "http/protobuf": "otlp_proto_http"}
-_INSTALL = 'pip install "dovetail[telemetry]"'
 
 
 def export(warn: Callable[[str], None], environ: Mapping[str, str] = os.environ) -> Callable[[], None]:
@@ -27,7 +27,7 @@ def export(warn: Callable[[str], None], environ: Mapping[str, str] = os.environ)
             made = [exporter for name in names if (exporter := _loaded(signal, name, environ, warn)) is not None]
             closings += _provide(signal, made) if made else []
     except ImportError:
-        warn(f"Warning: OTEL variables are set, but the SDK is not installed: {_INSTALL}")
+        warn(f"Warning: OTEL variables are set, but the SDK is not installed: {install('telemetry')}")
 
     def close() -> None:
         for closing in closings:
@@ -57,7 +57,7 @@ def _loaded(signal: str, name: str, environ: Mapping[str, str], warn: Callable[[
     registered = _OTLP.get(protocol, "otlp_proto_http") if name == "otlp" else name
     found = next(iter(entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=registered)), None)
     if found is None:
-        warn(f"Warning: the exporter {name!r} of OTEL_{signal}_EXPORTER is not installed: {_INSTALL}")
+        warn(f"Warning: the exporter {name!r} of OTEL_{signal}_EXPORTER is not installed: {install('telemetry')}")
         return None
     # Standard output belongs to the answer.
     return found.load()(out=sys.stderr) if name == "console" else found.load()()

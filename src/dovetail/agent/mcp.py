@@ -27,6 +27,7 @@ from dovetail.agent.tools import builtin_tools
 from dovetail.agent.tools.processes import MARK, kill_marked, new_mark, to_the_end
 from dovetail.agent.tools.shell import Capped
 from dovetail.agent.types import Schema, ToolError, ToolOutput
+from dovetail.extras import install
 from dovetail.messages import to_json
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ def _require_sdk() -> None:
     try:
         import mcp  # noqa: F401 - only whether it is there
     except ImportError:
-        raise SettingsError("MCP servers need the SDK", "/mcpServers", 'pip install "dovetail[agent]"') from None
+        raise SettingsError("MCP servers need the SDK", "/mcpServers", install("agent")) from None
 
 
 def state_messages(states: Sequence[ServerState]) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -31,10 +32,11 @@ class Stop:
     """The end of one command from outside.
 
     `force` tells an ending, unless one was told already, and gives its exit code; `is_telling` says that one is just
-    being told.
+    being told. `began` is when the command did, on the monotonic clock.
     """
 
-    def __init__(self, force: Callable[[Ending], int], is_telling: Callable[[], bool]) -> None:
+    def __init__(self, force: Callable[[Ending], int], is_telling: Callable[[], bool], began: float) -> None:
+        self._began = began
         self._force = force
         self._is_telling = is_telling
         self._run: Run | None = None
@@ -79,11 +81,12 @@ class Stop:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def limit(self, seconds: float) -> None:
-        """End the command after this time, whatever it does then; -1 is never."""
+        """End the command this long after it began, whatever it does then; -1 is never."""
         if seconds > 0:
             message = wall_time_message(seconds)
-            self._timer = self._loop.call_later(seconds, self._asked, "wall_time", message)
-            self._watch(seconds + GRACE_S, Ending("wall_time", message))
+            left = max(0.0, self._began + seconds - time.monotonic())
+            self._timer = self._loop.call_later(left, self._asked, "wall_time", message)
+            self._watch(left + GRACE_S, Ending("wall_time", message))
 
     def begin(self, run: Run) -> None:
         """From now on this run is what is stopped."""

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+
+if sys.argv[1:2] == ["run"] and hasattr(signal, "pthread_sigmask"):
+    # A run tells one result, also of a signal that comes while the rest is being loaded: it waits for the run.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+
 import importlib
 from typing import Any
 
 import click
 
+from dovetail import __version__
 from dovetail.errors import DovetailError
 
 # Each verb is imported only when it is used, so that `dovetail --help` stays fast whatever a verb needs.
 _VERBS = {
     "bench": "Print how fast Dovetail is, side by side with its peers.",
     "check": "Prove that chat templates and their dialects agree.",
+    "completion": "Print what makes a shell complete verbs and options.",
     "demo": "Show the whole idea in a minute.",
+    "doctor": "Show what is installed, and what is missing for what.",
     "grammar": "Translate a format or grammar, or try a text on it.",
     "inspect": "Show how a chat template makes its model talk.",
     "parse": "Read what a model said: reasoning, content, tool calls.",
@@ -61,6 +71,6 @@ class _Verbs(click.Group):
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="dovetail", message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s")
 def main() -> None:
     """One description of how a language model talks: it constrains the output and reads it back."""

@@ -22,11 +22,11 @@ arguments that are empty leave no trace, because a matcher does not report a cap
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.callers import warn
 from dovetail.dialects.making import Level, Options, make_format
 from dovetail.dialects.rendering import render
 from dovetail.dialects.requests import parameters, read_request
@@ -172,7 +172,7 @@ class Dialect:
                 continue
             _warned.add((self.name, part))
             text = f"{self.name}: the chat template did not prove {part}: {problem}"
-            warnings.warn(text, UnprovenWarning, stacklevel=4)
+            warn(text, UnprovenWarning)
 
     def response_template(self) -> dict[str, Any]:
         """A Hugging Face response template that reads what the family writes; an ExportError where none can."""

@@ -30,7 +30,7 @@ def productive_rules(roots: Iterable[Node]) -> set[int]:
     rules = _reached(roots)
     found: set[int] = set()
     size = -1
-    while size < len(found):
+    while size < len(found) < len(rules):
         size = len(found)
         # Rules come before those that they call, so that one round from the end mostly does.
         found.update(id(rule) for rule in reversed(rules) if id(rule) not in found and is_productive(rule.body, found))

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from dovetail.engine import CompiledGrammar, Matcher, Vocabulary, compile, fill_masks
 from dovetail.engine.compiled import Source
 from dovetail.errors import MatcherError
+from dovetail.extras import install
 
 try:
     import torch
     from transformers import LogitsProcessor
 except ImportError as error:
-    raise ImportError("this needs Transformers: pip install 'dovetail[transformers]'") from error
+    raise ImportError(f"this needs Transformers: {install('transformers')}") from error
 
 Constraint = CompiledGrammar | Source
 

@@ -5,14 +5,22 @@ chat --render--> Prompt --generate, under a grammar--> Steps
 `plan_turn` makes the prompt, the grammar and the parser of a whole turn; the server and runs use nothing else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dovetail.dialects import Dialect
+from dovetail.deferred import deferred
 from dovetail.models.locate import Located, locate
-from dovetail.models.model import Constraint, Model, Prompt, Sampling, Step
-from dovetail.models.speaker import Speaker, Utterance
-from dovetail.models.turn import LocalTurn, Note, plan_turn
+
+if TYPE_CHECKING:
+    from dovetail.dialects import Dialect
+    from dovetail.models.model import Constraint, Model, Prompt, Sampling, Step
+    from dovetail.models.speaker import Speaker, Utterance
+    from dovetail.models.turn import LocalTurn, Note, plan_turn
+else:
+    __getattr__ = deferred(__name__, "model", "speaker", "turn")
 
 __all__ = [
     "Constraint",
@@ -45,6 +53,8 @@ def load(
     """
     kind, name, path = locate(model)
     if kind == "speaker":
+        from dovetail.models.speaker import Speaker
+
         return Speaker(seed, dialect=dialect or "qwen_3")
     if kind == "gguf":
         from dovetail.models.llama import LlamaModel

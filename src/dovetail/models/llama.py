@@ -12,6 +12,7 @@ from typing import Any
 from dovetail.dialects import Dialect
 from dovetail.engine import Vocabulary
 from dovetail.errors import InputError, ModelError, TemplateError
+from dovetail.extras import install
 from dovetail.models.batched_model import BatchedModel, find_dialect
 from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import find_template
@@ -21,7 +22,7 @@ try:
 
     from dovetail.models.llama_rows import LlamaRows
 except ImportError as error:
-    raise ModelError("llama-cpp-python is not installed", "", "pip install 'dovetail[llama]'") from error
+    raise ModelError("llama-cpp-python is not installed", "", install("llama")) from error
 
 _MOST_CELLS = 8192  # tokens that all running requests hold together, unless more are asked for
 _LEVEL_ERROR = 4

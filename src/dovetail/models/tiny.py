@@ -8,6 +8,7 @@ from dovetail import dialects
 from dovetail.dialects import ARGUMENTS, ID, NAME, Dialect, TaggedCall
 from dovetail.dialects.making import call_pieces
 from dovetail.errors import ModelError
+from dovetail.extras import install
 from dovetail.models.letters import SAMPLE
 
 try:
@@ -17,7 +18,7 @@ try:
 
     from dovetail.models.quiet import quietly
 except ImportError as error:
-    raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
+    raise ModelError("Transformers is not installed", "", install("transformers")) from error
 
 _TEMPLATE = """{%- if tools %}{{ START_system }}Tools:
 {% for tool in tools %}{{ tool | tojson }}

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.dialects import Dialect
 from dovetail.engine import Vocabulary
 from dovetail.errors import ModelError
+from dovetail.extras import install
 from dovetail.models.batched_model import BatchedModel, find_dialect
 
 try:
@@ -18,7 +19,7 @@ try:
     from dovetail.models.quiet import quietly
     from dovetail.models.transformers_rows import TransformersRows
 except ImportError as error:
-    raise ModelError("Transformers is not installed", "", "pip install 'dovetail[transformers]'") from error
+    raise ModelError("Transformers is not installed", "", install("transformers")) from error
 
 
 class TransformersModel(BatchedModel):

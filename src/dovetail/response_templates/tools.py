@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from dovetail.errors import InputError
+from dovetail.extras import install
 
 Tool = dict[str, Any] | Callable[..., Any]
 
@@ -57,7 +58,7 @@ def function_of(tool: Tool, index: int) -> dict[str, Any]:
             raise InputError(
                 "a tool is a function, and only Transformers can describe it",
                 f"/tools/{index}",
-                "pip install 'dovetail[transformers]', or pass the tool's JSON Schema",
+                f"{install('transformers')}, or pass the tool's JSON Schema",
             ) from None
         tool = get_json_schema(tool)
     function = tool.get("function", tool) if isinstance(tool, dict) else None

@@ -6,9 +6,10 @@ body --read_chat, read_responses, read_messages--> Ask --prepare--> Job --run-->
 from importlib.util import find_spec
 
 from dovetail.errors import InputError
+from dovetail.extras import install
 
 if find_spec("starlette") is None or find_spec("uvicorn") is None:
-    raise InputError("the server needs Starlette and uvicorn", "", 'pip install "dovetail[serve]"')
+    raise InputError("the server needs Starlette and uvicorn", "", install("serve"))
 
 from dovetail.serving.app import Settings, create_app
 from dovetail.serving.generation import Limits

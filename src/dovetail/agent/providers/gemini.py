@@ -36,13 +36,14 @@ from dovetail.agent.types import (
     UsageDelta,
     UserTurn,
 )
+from dovetail.extras import install
 
 try:
     import httpx2
     from google import genai
     from google.genai import errors, types
 except ImportError as error:
-    raise ProviderError("the client of Gemini is not installed: pip install 'dovetail[agent]'") from error
+    raise ProviderError(f"the client of Gemini is not installed: {install('agent')}") from error
 
 _FINISH: dict[str, Literal["stop", "length"]] = {"STOP": "stop", "MAX_TOKENS": "length"}
 # The model broke off because of what it wrote itself, which it may not write again.

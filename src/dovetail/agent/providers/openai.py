@@ -26,13 +26,14 @@ from dovetail.agent.types import (
     Usage,
     UsageDelta,
 )
+from dovetail.extras import install
 from dovetail.messages import to_json
 
 try:
     import httpx2
     import openai
 except ImportError as error:
-    raise ProviderError("the client of OpenAI is not installed: pip install 'dovetail[agent]'") from error
+    raise ProviderError(f"the client of OpenAI is not installed: {install('agent')}") from error
 
 _FINISH: dict[str, Literal["stop", "tool_use", "length", "refusal"]] = {
     "tool_calls": "tool_use",

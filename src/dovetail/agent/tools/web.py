@@ -15,6 +15,7 @@ from dovetail.agent.commands import host
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.tools.base import Builtin, parameters, text
 from dovetail.agent.types import ToolError, ToolOutput
+from dovetail.extras import install
 
 TIMEOUT_S = 30.0
 MAX_BYTES = 4 << 20
@@ -28,7 +29,7 @@ async def _fetch(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     try:
         import httpx2
     except ImportError:
-        raise ToolError('fetching needs httpx2: pip install "dovetail[agent]"') from None
+        raise ToolError(f"fetching needs httpx2: {install('agent')}") from None
     address = args["url"]
     limit = min(MAX_BYTES, context.limits.max_output_bytes)
     try:

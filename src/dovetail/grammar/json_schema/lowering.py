@@ -12,29 +12,11 @@ from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
 from dovetail.grammar import regex
-from dovetail.grammar.ir import (
-    EMPTY,
-    NOTHING,
-    Call,
-    Lit,
-    Node,
-    Rule,
-    Seq,
-    alt,
-    is_nothing,
-    seq,
-)
+from dovetail.grammar.ir import EMPTY, NOTHING, Call, Lit, Node, Rule, Seq, alt, is_nothing, seq
 from dovetail.grammar.json_schema.objects.arrays import Counting, Items, in_sequence, items, more_items
 from dovetail.grammar.json_schema.objects.members import Group, Member, any_order, counted, ordered
 from dovetail.grammar.json_schema.objects.properties import Extra, Properties, properties, variants
-from dovetail.grammar.json_schema.read.constraints import (
-    ARRAY,
-    OBJECT,
-    STRING,
-    TYPES,
-    Constraints,
-    Located,
-)
+from dovetail.grammar.json_schema.read.constraints import ARRAY, OBJECT, STRING, TYPES, Constraints, Located
 from dovetail.grammar.json_schema.read.equality import all_strings, identity, is_number, is_speakable
 from dovetail.grammar.json_schema.read.pointers import Where, located, render
 from dovetail.grammar.json_schema.read.reader import KEYWORDS, Reader

@@ -6,11 +6,9 @@ mean in ECMA-262; case is compared by simple case folding. Lookarounds and word 
 nodes then call rules, which call others at their end only.
 """
 
-from dovetail.grammar.regex.automaton import Automaton
 from dovetail.grammar.regex.charset import limited
 from dovetail.grammar.regex.languages import (
     admits,
-    combined,
     count,
     grows,
     intersect,
@@ -26,11 +24,9 @@ from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.spelling import Spelling, closed, mapped, restrict
 
 __all__ = [
-    "Automaton",
     "Spelling",
     "admits",
     "closed",
-    "combined",
     "count",
     "grows",
     "intersect",

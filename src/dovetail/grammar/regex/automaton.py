@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar
 
 from dovetail.grammar import ir
 from dovetail.grammar.regex.charset import Ranges
@@ -34,6 +35,34 @@ class Automaton:
             for target in edges:
                 found[target].append(state)
         return found
+
+
+State = TypeVar("State", bound=Hashable)
+
+
+def explored(
+    alphabet: list[Ranges],
+    start: State,
+    follow: Callable[[State, Automaton], Iterable[tuple[int, State]]],
+    most: int,
+    refuse: Callable[[], NoReturn],
+) -> Automaton:
+    """The automaton of the states that a start leads to; `follow` gives the edges of each, and notes ends and exits."""
+    found = Automaton(alphabet, [])
+    numbers = {start: 0}
+    pending = [start]
+    for state in pending:
+        edges: dict[int, int] = {}
+        for mask, target in follow(state, found):
+            number = numbers.get(target)
+            if number is None:
+                number = numbers[target] = len(numbers)
+                pending.append(target)
+            edges[number] = edges.get(number, 0) | mask
+        found.edges.append(edges)
+        if len(numbers) > most:
+            refuse()
+    return found
 
 
 def distances(edges: Sequence[Iterable[int]], starts: Iterable[int]) -> dict[int, int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dovetail.grammar import ir
-from dovetail.grammar.regex.automaton import Automaton
+from dovetail.grammar.regex.automaton import Automaton, explored
 from dovetail.grammar.regex.charset import Budget, Ranges, alphabet, symbol_of, within
 from dovetail.grammar.regex.lengths import Span, narrow
 from dovetail.grammar.regex.nodes import to_node
@@ -78,10 +78,9 @@ def explore(
     ]
     main = terms.term(wanted[0] if split else ANYTHING)
     start = (frozenset(terms.threads(main, conditions)), *terms.before)
-    found = Automaton(terms.symbols, [])
-    numbers = {start: 0}
-    pending = [start]
-    for state, *before in pending:
+
+    def follow(states: tuple[State, ...], found: Automaton) -> Iterator[tuple[int, tuple[State, ...]]]:
+        state, *before = states
         here = terms.holding(before)
         budget.spend(len(state))
         if exits:
@@ -91,17 +90,9 @@ def explore(
             state = state.difference(left)
         if terms.ends(state, here):
             found.accepting.add(len(found.edges))
-        edges: dict[int, int] = {}
-        for mask, target in terms.follow(state, before, here, split):
-            number = numbers.get(target)
-            if number is None:
-                number = numbers[target] = len(numbers)
-                pending.append(target)
-            edges[number] = edges.get(number, 0) | mask
-        found.edges.append(edges)
-        if len(numbers) > most:
-            budget.refuse()
-    return found
+        return terms.follow(state, before, here, split)
+
+    return explored(terms.symbols, start, follow, most, budget.refuse)
 
 
 class Derivatives:

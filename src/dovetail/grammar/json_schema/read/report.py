@@ -46,18 +46,14 @@ class SchemaReport:
 def report(schema: Any, widened: dict[tuple[str, str], str], impossible: set[str]) -> SchemaReport:
     """Every keyword of `schema` in order, beside what was noted while it was lowered."""
     found: list[Finding] = []
-    told: set[tuple[str, str]] = set()
-    for pointer, keyword in _keywords(schema):
+    for pointer, keyword in dict.fromkeys((*_keywords(schema), *widened)):  # what has no place in the schema comes last
         why = widened.get((pointer, keyword))
-        told.add((pointer, keyword))
         if why is not None:
             found.append(Finding(pointer, keyword, "widened", why))
         elif pointer in impossible:
             found.append(Finding(pointer, keyword, "impossible", "no value satisfies this schema"))
         else:
             found.append(Finding(pointer, keyword, "exact"))
-    rest = (key for key in widened if key not in told)
-    found += (Finding(pointer, keyword, "widened", widened[pointer, keyword]) for pointer, keyword in rest)
     return SchemaReport(tuple(found))
 
 

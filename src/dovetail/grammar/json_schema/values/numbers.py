@@ -7,15 +7,16 @@ written as a rule for each state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from functools import cache, lru_cache
 from math import gcd, lcm
-from typing import Any
+from typing import Any, NoReturn
 
 from dovetail.errors import LimitError
 from dovetail.grammar.ir import NOTHING, Call, Node, Rule, is_nothing
-from dovetail.grammar.regex import Automaton, to_node
+from dovetail.grammar.regex import to_node
+from dovetail.grammar.regex.automaton import Automaton, explored
 
 from .characters import INTEGER, NUMBER
 
@@ -208,7 +209,7 @@ def _tracked(
 
 
 class _Tracker:
-    """Numbers every state that the start leads to."""
+    """Follows the states of all demands at once."""
 
     def __init__(self, demands: list[Demand], pointed: bool) -> None:
         self._demands = demands
@@ -217,50 +218,30 @@ class _Tracker:
 
     def run(self) -> Automaton:
         start: State = ("", tuple([demand.start for demand in self._demands]))
-        numbers = {start: 0}
-        pending = [start]
-        found = Automaton(_ALPHABET, [])
-        for place, inner in pending:
-            if len(numbers) > MAX_STATES:
-                problem = "the multiples between these bounds are too many to tell"
-                raise LimitError(problem, "", "narrow or drop the bounds")
-            if place in _ENDS and self._holds(inner):
-                found.accepting.add(len(found.edges))
-            edges: dict[int, int] = {}
-            for symbol, state in self._steps(place, inner):
-                number = numbers.get(state)
-                if number is None:
-                    number = numbers[state] = len(numbers)
-                    pending.append(state)
-                edges[number] = edges.get(number, 0) | 1 << symbol
-            found.edges.append(edges)
-        return found
+        return explored(_ALPHABET, start, self._follow, MAX_STATES, _refuse)
 
-    def _holds(self, states: tuple[Any, ...]) -> bool:
-        both = zip(self._demands, states, strict=True)
-        return all(one is _SETTLED or demand.holds(one) for demand, one in both)
-
-    def _rows(self, states: tuple[Any, ...]) -> Iterable[tuple[Any, ...]]:
-        """The states after each digit."""
-        both = zip(self._digits, states, strict=True)
-        rows = [[_SETTLED] * 10 if one is _SETTLED else digits(one) for digits, one in both]
-        return zip(*rows, strict=True) if rows else [()] * 10
-
-    def _steps(self, place: str, inner: tuple[Any, ...]) -> list[tuple[int, State]]:
-        both = list(zip(self._demands, inner, strict=True))
-        steps: list[tuple[int, State]] = []
+    def _follow(self, state: State, found: Automaton) -> Iterator[tuple[int, State]]:
+        place, inner = state
+        if place in _ENDS and all(one is _SETTLED or self._demands[at].holds(one) for at, one in enumerate(inner)):
+            found.accepting.add(len(found.edges))
         if place != _ZERO:
             reached = _FRACTION if place in (_POINT, _FRACTION) else _WHOLE
-            steps = [(symbol, (reached, after)) for symbol, after in enumerate(self._rows(inner))]
-            if place in ("", _SIGN):
-                # The integer zero has no sign.
-                steps[:1] = [(0, (_ZERO, steps[0][1][1]))] if self._pointed or not place else []
-        if not place:
-            steps.append(
-                (_MINUS, (_SIGN, tuple([one if one is _SETTLED else demand.sign(one) for demand, one in both])))
-            )
-        elif self._pointed and place in (_ZERO, _WHOLE):
-            steps.append(
-                (_DOT, (_POINT, tuple([one if one is _SETTLED else demand.point(one) for demand, one in both])))
-            )
-        return [step for step in steps if None not in step[1][1]]
+            rows = [[_SETTLED] * 10 if one is _SETTLED else self._digits[at](one) for at, one in enumerate(inner)]
+            for symbol, after in enumerate(zip(*rows, strict=True)):
+                if None in after:
+                    continue
+                if symbol or place not in ("", _SIGN):
+                    yield 1 << symbol, (reached, after)
+                elif self._pointed or not place:  # the integer zero has no sign
+                    yield 1, (_ZERO, after)
+        if not place or (self._pointed and place in (_ZERO, _WHOLE)):
+            symbol, reached, step = (_DOT, _POINT, "point") if place else (_MINUS, _SIGN, "sign")
+            both = zip(self._demands, inner, strict=True)
+            after = tuple([one if one is _SETTLED else getattr(demand, step)(one) for demand, one in both])
+            if None not in after:
+                yield 1 << symbol, (reached, after)
+
+
+def _refuse() -> NoReturn:
+    problem = "the multiples between these bounds are too many to tell"
+    raise LimitError(problem, "", "narrow or drop the bounds")
