@@ -2,13 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "automaton/automaton.h"
+#include "base/lock.h"
 #include "grammar/code.h"
 #include "matcher/key_tokens.h"
 #include "grammar/rule.h"
@@ -37,7 +37,8 @@ struct KnownRule {
     std::weak_ptr<Unit> unit;
 };
 
-/// One lock guards the store, its grammars and their matchers; every public function of Grammar users takes it.
+/// One lock guards the store, its grammars and their matchers; every public function of Grammar users takes it. Masks that
+/// are known are read by many threads at once.
 class Store : public std::enable_shared_from_this<Store> {
   public:
     Store(Vocab vocab, size_t cache_bytes, Shortcuts shortcuts = {});
@@ -52,7 +53,7 @@ class Store : public std::enable_shared_from_this<Store> {
     uint64_t id() const { return id_; }  // of no other store, not even of one that is gone
     const Vocab &vocab() const { return vocab_; }
     const KeyTokens &key_tokens() const { return key_tokens_; }
-    std::mutex &lock() { return lock_; }
+    Lock &lock() { return lock_; }
     Automaton &automaton(Rule &rule);
     const Shortcuts shortcuts;
     MaskCache &masks() { return *masks_; }
@@ -73,7 +74,7 @@ class Store : public std::enable_shared_from_this<Store> {
     const uint64_t id_;
     Vocab vocab_;
     KeyTokens key_tokens_;
-    std::mutex lock_;
+    Lock lock_;
     Units interned_;
     std::unordered_map<std::string, uint32_t> name_ids_;
     std::vector<const std::string *> names_;

@@ -73,6 +73,32 @@ Counter MaskCache::clamp_measured(Counter c, uint32_t room) const {
     return {std::min(c.left, enough), std::min(c.need, store_.vocab().longest() + 1)};
 }
 
+bool MaskCache::fill_known(const Stacks &stacks, uint32_t *out) {
+    static thread_local std::vector<MaskNode *> nodes;
+    nodes.clear();
+    for (const Config &top : stacks.tops) {
+        MaskNode *node = known_root(top);
+        if (!node) return false;
+        nodes.push_back(node);
+        for (const Frame *f = top.parent; f && node->continues; f = f->parent) {
+            node = node->find_below({f->site_id, clamp(*f)});
+            if (!node) return false;
+            nodes.push_back(node);
+        }
+    }
+    for (MaskNode *node : nodes) node->use(fills_);
+    write(nodes, out);
+    return true;
+}
+
+MaskNode *MaskCache::known_root(const Config &top) const {
+    const DState &d = *top.d;
+    if (top.counter == Counter{} && d.plain_mask) return d.plain_mask;
+    if (!d.masks) return nullptr;
+    const Counter counter = clamp(top);
+    return counter == Counter{} ? d.masks->plain.get() : d.masks->counted.find({0, counter});
+}
+
 void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
     ++fills_;
     making_.clear();  // a walk that ran into a limit leaves it
@@ -92,22 +118,20 @@ void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
 
 MaskNode &MaskCache::root(const Config &top) {
     DState &d = *top.d;
-    MaskNode *node = d.plain_mask;
-    if (top.counter == Counter{} && node) {
-        node->used = fills_;
+    MaskNode *node = known_root(top);
+    if (node) {
+        node->use(fills_);
         return *node;
     }
     if (!d.masks) d.masks.reset(d.owner->heap().make<MaskRoots>(*this, d));
     const Counter counter = clamp(top);
     if (counter == Counter{}) {
-        if (!d.masks->plain) d.masks->plain = make_root(d, counter);
+        d.masks->plain = make_root(d, counter);
         node = d.plain_mask = d.masks->plain.get();
     } else {
-        const MaskKey key{0, counter};
-        node = d.masks->counted.find(key);
-        if (!node) node = d.masks->counted.add(key, make_root(d, counter));
+        node = d.masks->counted.add({0, counter}, make_root(d, counter));
     }
-    node->used = fills_;
+    node->use(fills_);
     return *node;
 }
 
@@ -127,7 +151,7 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
 
 bool MaskCache::chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers, std::vector<MaskNode *> &out) {
     MaskNode *node = loop.plain_mask;
-    node->used = fills_;
+    node->use(fills_);
     out.push_back(node);
     auto add = [&](const Frame &frame) {
         if (!node->continues) return true;
@@ -145,7 +169,7 @@ bool MaskCache::chain(DState &loop, const Counterpart *counterpart, const std::v
 MaskNode *MaskCache::try_below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
     if (MaskNode *known = node.find_below(key)) {
-        known->used = fills_;
+        known->use(fills_);
         return known;
     }
     if (making_.size() >= kMaxMaking) return nullptr;
@@ -157,7 +181,7 @@ MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
     MaskNode *found = node.find_below(key);
     if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
-    found->used = fills_;
+    found->use(fills_);
     return *found;
 }
 
@@ -306,7 +330,8 @@ void MaskCache::add_slice(const MaskNode &node, Span ranks) {
     for (uint32_t r : ranks_) clear_rank(mask_, r);
 }
 
-void MaskCache::write(const std::vector<MaskNode *> &nodes, uint32_t *out) {
+void MaskCache::write(const std::vector<MaskNode *> &nodes, uint32_t *out) const {
+    static thread_local std::vector<uint32_t> missing;
     const size_t words = store_.vocab().mask_words();
     const auto bit = [](uint32_t token) { return 1u << (token % 32); };
     const MaskNode *first = nullptr;
@@ -329,12 +354,12 @@ void MaskCache::write(const std::vector<MaskNode *> &nodes, uint32_t *out) {
             continue;
         }
         const std::vector<uint32_t> &base = n->base->ids;
-        others_.clear();  // what the base has and the node has not stays as it is
+        missing.clear();  // what the base has and the node has not stays as it is
         for (uint32_t t : tokens)
-            if ((base[t / 32] & bit(t)) && !(out[t / 32] & bit(t))) others_.push_back(t);
+            if ((base[t / 32] & bit(t)) && !(out[t / 32] & bit(t))) missing.push_back(t);
         for (size_t i = 0; i < words; ++i) out[i] |= base[i];
         for (uint32_t t : tokens) out[t / 32] |= bit(t);
-        for (uint32_t t : others_) out[t / 32] &= ~bit(t);
+        for (uint32_t t : missing) out[t / 32] &= ~bit(t);
     }
 }
 

@@ -1,6 +1,7 @@
 // Token masks: walked once, then remembered by exactly the frames that the walk looked at.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -57,12 +58,13 @@ struct MaskNode {
     std::unique_ptr<uint32_t[]> tokens;  // those that differ from it, by rank, those outside the trie last
     uint32_t token_count = 0;
     uint32_t bytes = 0;
-    uint64_t used = 0;  // the fill that last looked at it
+    uint64_t used = 0;  // the fill that last looked at it; written through `use`, by many threads at once
     bool continues = false;
 
     std::vector<Continuation> rest;
     std::unique_ptr<MaskMap> below;  // or null; most nodes have no rest
 
+    void use(uint64_t fill) { std::atomic_ref(used).store(fill, std::memory_order_relaxed); }
     MaskNode *find_below(const MaskKey &key) { return below ? below->find(key) : nullptr; }
     MaskNode *add_below(const MaskKey &key, std::unique_ptr<MaskNode> node) {
         if (!below) below = std::make_unique<MaskMap>();
@@ -97,6 +99,8 @@ class MaskCache {
 
     /// Overwrites `out` with the tokens that some stack allows; stop tokens are the matcher's business.
     void fill(const Stacks &stacks, uint32_t *out);
+    /// The same where all of it is known; else false. A shared hold of the store's lock is enough for it.
+    bool fill_known(const Stacks &stacks, uint32_t *out);
     size_t bytes() const { return bytes_ + shared_masks_.bytes() + runs_.bytes(); }
     const CharRun &run(const CharSet &chars, bool spaced) { return runs_.of(chars, spaced); }
     /// The masks of a stack: its top in a loop state that has one, the calls of a counterpart, then its callers, innermost
@@ -130,6 +134,7 @@ class MaskCache {
         size_t place_;
     };
 
+    MaskNode *known_root(const Config &top) const;
     MaskNode &root(const Config &top);
     std::unique_ptr<MaskNode> make_root(DState &d, Counter counter);
     MaskNode *try_below(MaskNode &node, const Frame &frame);
@@ -148,7 +153,7 @@ class MaskCache {
     std::span<const uint32_t> tokens_in(const MaskNode &node, Span ranks) const;
     void drop(MaskNode &node);
     void make_room();
-    void write(const std::vector<MaskNode *> &nodes, uint32_t *out);
+    void write(const std::vector<MaskNode *> &nodes, uint32_t *out) const;
 
     Store &store_;
     size_t limit_;
@@ -161,7 +166,7 @@ class MaskCache {
     size_t walking_ = 0;
     std::vector<std::pair<const MaskNode *, MaskKey>> making_;  // of `below`
     std::vector<MaskNode *> nodes_;
-    // Scratch of `finished` and `write`.
+    // Scratch of `finished`.
     RankMask mask_, short_;
     std::vector<uint32_t> ranks_, others_;
     std::vector<Span> spans_;

@@ -15,19 +15,23 @@ constexpr size_t kMaxForced = 1u << 16;
 
 }  // namespace
 
-Matcher::Matcher(std::shared_ptr<Grammar> grammar, std::vector<uint32_t> stops)
-    : grammar_(std::move(grammar)), store_(*grammar_->store), stops_(std::move(stops)) {
-    for (uint32_t t : stops_)
+Matcher::Matcher(std::shared_ptr<Grammar> grammar, const std::vector<uint32_t> &stops, bool only)
+    : grammar_(std::move(grammar)), store_(*grammar_->store) {
+    if (!only) stops_ = store_.vocab().stops();
+    for (uint32_t t : stops) {
         if (t >= store_.vocab().size())
             throw MisuseError("stop token id " + std::to_string(t) + " is outside the vocabulary of " +
                               std::to_string(store_.vocab().size()) + " tokens");
+        if (!is_stop(t)) stops_.push_back(t);
+        if (!store_.vocab().is_stop(t)) text_stops_.push_back(t);
+    }
     const std::lock_guard guard(store_.lock());
     start();
 }
 
 Matcher::Matcher(const Matcher &other)
-    : grammar_(other.grammar_), store_(other.store_), stops_(other.stops_), position_(other.position_), at_(other.at_),
-      finished_(other.finished_), collect_at_(other.collect_at_) {
+    : grammar_(other.grammar_), store_(other.store_), stops_(other.stops_), text_stops_(other.text_stops_), position_(other.position_),
+      at_(other.at_), finished_(other.finished_), collect_at_(other.collect_at_) {
     if (other.keys_) keys_ = std::make_unique<ObjectKeys>(*other.keys_);
     const std::lock_guard guard(store_.lock());
     copy_live(other.history_);
@@ -47,6 +51,7 @@ void Matcher::start() {
     Stacks first;
     mover_->arrive(store_.automaton(*grammar_->root).start(), grammar_->init, nullptr, nullptr, first);
     history_.push_back(std::move(first));
+    end_by_itself();
 }
 
 const Mark *Matcher::opened(const CallSite &site, const Mark *marks) {
@@ -68,21 +73,71 @@ void Matcher::bottom(uint32_t exit, const Mark *marks, Stacks &out) {
 }
 
 void Matcher::fill_mask(uint32_t *out) {
-    const std::lock_guard guard(store_.lock());
     if (finished_) {
         std::fill(out, out + mask_words(), 0);
         return;
     }
-    store_.masks().fill(now(), out);
-    if (keys_) drop_known_keys(out);
-    if (!now().complete) return;
-    for (uint32_t t : store_.vocab().stops()) out[t / 32] |= 1u << (t % 32);
-    for (uint32_t t : stops_) out[t / 32] |= 1u << (t % 32);
+    if (!keys_) {
+        const std::shared_lock guard(store_.lock());
+        if (store_.masks().fill_known(now(), out)) {
+            finish_mask(out);
+            return;
+        }
+    }
+    const std::lock_guard guard(store_.lock());
+    fill_now(out);
 }
 
-bool Matcher::is_stop(uint32_t token) const {
-    return store_.vocab().is_stop(token) || std::find(stops_.begin(), stops_.end(), token) != stops_.end();
+void Matcher::fill_now(uint32_t *out) {
+    store_.masks().fill(now(), out);
+    if (keys_) drop_known_keys(out);
+    finish_mask(out);
 }
+
+/// Sets the stop tokens where the output may end, and clears them elsewhere. Where nothing else can spell what must come,
+/// they stay, because a sampler cannot draw from nothing.
+void Matcher::finish_mask(uint32_t *out) const {
+    const auto flip = [&](uint32_t t) { out[t / 32] ^= 1u << (t % 32); };
+    const auto has = [&](uint32_t t) { return out[t / 32] >> (t % 32) & 1; };
+    if (now().complete) {
+        for (uint32_t t : stops_)
+            if (!has(t)) flip(t);
+        return;
+    }
+    std::vector<uint32_t> cleared;
+    for (uint32_t t : text_stops_) {
+        if (!has(t) || is_named(t)) continue;
+        flip(t);
+        cleared.push_back(t);
+    }
+    if (!cleared.empty() && std::all_of(out, out + mask_words(), [](uint32_t word) { return word == 0; }))
+        for (uint32_t t : cleared) flip(t);
+}
+
+/// Does the grammar ask for this very token here, by its id or by the text of a special token?
+bool Matcher::is_named(uint32_t token) const {
+    return std::any_of(now().tops.begin(), now().tops.end(), [&](const Config &c) {
+        if (!c.d->extra) return false;
+        const auto &edges = c.d->extra->tokens;
+        return std::any_of(edges.begin(), edges.end(),
+                           [&](const TokenEdge &e) { return e.to && !e.set->exclude && e.set->has(token, store_.vocab()); });
+    });
+}
+
+bool Matcher::allows_now(uint32_t token) {
+    std::vector<uint32_t> mask(mask_words());
+    fill_now(mask.data());
+    return mask[token / 32] >> (token % 32) & 1;
+}
+
+void Matcher::end_by_itself() {
+    if (!stops_.empty() || !now().complete) return;
+    std::vector<uint32_t> mask(mask_words());
+    if (!now().tops.empty()) fill_now(mask.data());
+    finished_ = std::all_of(mask.begin(), mask.end(), [](uint32_t word) { return word == 0; });
+}
+
+bool Matcher::is_stop(uint32_t token) const { return std::find(stops_.begin(), stops_.end(), token) != stops_.end(); }
 
 bool Matcher::take_bytes(const Stacks &from, std::string_view bytes, bool count_tokens, Stacks &out, Quote &quote) {
     Stacks spare;
@@ -136,10 +191,13 @@ bool Matcher::accept(int64_t id) {
     const auto token = static_cast<uint32_t>(id);
     const std::lock_guard guard(store_.lock());
     if (finished_) return false;
-    if (now().complete && is_stop(token)) {
-        commit(now(), position());
-        finished_ = true;
-        return true;
+    if (is_stop(token)) {
+        if (now().complete) {
+            commit(now(), position());
+            finished_ = true;
+            return true;
+        }
+        if (!allows_now(token)) return false;
     }
     const Undone reading(keys_.get());
     Stacks next;
@@ -150,7 +208,7 @@ bool Matcher::accept(int64_t id) {
 
 bool Matcher::accept_bytes(std::string_view bytes) {
     const std::lock_guard guard(store_.lock());
-    if (finished_) return false;
+    if (finished_ && !(stops_.empty() && bytes.empty())) return false;
     Stacks next;
     at_ = position();
     const Undone reading(keys_.get());
@@ -166,11 +224,17 @@ void Matcher::commit(Stacks next, uint64_t position) {
     position_.push_back(position);
     if (keys_) keys_->commit();
     if (frames_->used() + marks_->used() > collect_at_) collect();
+    end_by_itself();
+}
+
+size_t Matcher::accept_tokens(const int64_t *tokens, size_t count) {
+    size_t good = 0;
+    while (good < count && exists(tokens[good]) && accept(tokens[good])) ++good;
+    return good;
 }
 
 size_t Matcher::validate(const int64_t *tokens, size_t count) {
-    size_t good = 0;
-    while (good < count && exists(tokens[good]) && accept(tokens[good])) ++good;
+    const size_t good = accept_tokens(tokens, count);
     rollback(good);
     return good;
 }
@@ -277,7 +341,10 @@ void Matcher::copy_live(const std::vector<Stacks> &from) {
 }
 
 void fill_masks(const std::vector<Matcher *> &matchers, const std::vector<uint32_t *> &rows) {
-    for (size_t i = 0; i < matchers.size(); ++i) matchers[i]->fill_mask(rows[i]);
+    for (size_t i = 0; i < matchers.size(); ++i) {
+        if (matchers[i]->is_finished()) std::fill(rows[i], rows[i] + matchers[i]->mask_words(), ~uint32_t{0});
+        else matchers[i]->fill_mask(rows[i]);
+    }
 }
 
 }  // namespace dovetail

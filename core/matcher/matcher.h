@@ -22,8 +22,9 @@ struct CaptureMark {
 /// Not safe to use from two threads at once; different matchers of one grammar are.
 class Matcher {
   public:
-    /// `stops` end the output as well, beside those of the vocabulary.
-    explicit Matcher(std::shared_ptr<Grammar> grammar, std::vector<uint32_t> stops = {});
+    /// `stops` end the output, beside those of the vocabulary or, with `only`, alone. Before the output is complete they
+    /// are no text. Without any, the output ends by itself where it is complete and nothing can follow.
+    explicit Matcher(std::shared_ptr<Grammar> grammar, const std::vector<uint32_t> &stops = {}, bool only = false);
     Matcher(const Matcher &other);
     ~Matcher();
     Matcher &operator=(const Matcher &) = delete;
@@ -38,6 +39,8 @@ class Matcher {
     bool accept(int64_t id);
     /// All of the bytes or none of them; token budgets do not count them.
     bool accept_bytes(std::string_view bytes);
+    /// Takes tokens in a row; how many, as none is taken behind one that may not come or does not exist, or behind the end.
+    size_t accept_tokens(const int64_t *tokens, size_t count);
     /// How many of the tokens could be accepted in a row; an id that does not exist ends the row.
     size_t validate(const int64_t *tokens, size_t count);
     /// Takes back that many calls of accept and accept_bytes that returned true.
@@ -64,6 +67,11 @@ class Matcher {
     const Stacks &now() const { return history_.back(); }
     bool exists(int64_t token) const;
     bool is_stop(uint32_t token) const;
+    void fill_now(uint32_t *out);
+    void finish_mask(uint32_t *out) const;
+    bool is_named(uint32_t token) const;
+    bool allows_now(uint32_t token);
+    void end_by_itself();
     void start();
     bool try_token(uint32_t token, Stacks &next);
     Stacks before_token() const;
@@ -101,7 +109,7 @@ class Matcher {
 
     std::shared_ptr<Grammar> grammar_;
     Store &store_;
-    std::vector<uint32_t> stops_;
+    std::vector<uint32_t> stops_, text_stops_;  // the latter are stops of the request that could be text
     std::unique_ptr<Arena<Frame>> frames_;
     std::unique_ptr<Arena<Mark>> marks_;
     std::unique_ptr<Mover<Matcher>> mover_;
@@ -115,7 +123,7 @@ class Matcher {
     size_t collect_at_ = 4096;
 };
 
-/// Fills one row for each matcher; their vocabularies may differ, but not in size.
+/// Fills one row for each matcher, with ones where it has finished; their vocabularies may differ, but not in size.
 void fill_masks(const std::vector<Matcher *> &matchers, const std::vector<uint32_t *> &rows);
 
 }  // namespace dovetail

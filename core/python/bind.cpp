@@ -1,6 +1,7 @@
 // The Python face of the core: converts, checks and forwards.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -21,41 +22,65 @@ namespace {
 
 using TokenList = std::vector<uint32_t>;
 using DraftList = std::vector<int64_t>;
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
-/// What tells a tensor of torch, looked up once torch has been imported: DLPack would take longer than the mask.
-struct Torch {
-    nb::object tensor, is_cpu = nb::str("is_cpu"), is_contiguous = nb::str("is_contiguous"), shape = nb::str("shape");
-    nb::object element_size = nb::str("element_size"), data_ptr = nb::str("data_ptr");
+/// A tensor as DLPack describes it, and the table of functions that newer libraries publish on their type of tensor: one
+/// call gives the description, where the protocol of Python takes longer than the mask.
+struct DlTensor {
+    void *data;
+    int32_t device_type, device_id;
+    int32_t ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+};
+struct DlExchange {
+    uint32_t major, minor;
+    DlExchange *before;
+    void *allocate, *managed_from_object, *managed_to_object;
+    int (*describe)(void *object, DlTensor *out);
+    void *current_stream;
 
-    static const Torch *of(nb::handle object) {
-        static Torch *known = nullptr;
-        if (!known) {
-            PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-            if (!module || !PyObject_HasAttrString(module, "Tensor")) return nullptr;
-            known = new Torch{nb::borrow(nb::handle(module).attr("Tensor"))};  // never freed, as ir()
+    /// The table of an object's type, looked up once for each of the last type asked for; null where it has none.
+    static const DlExchange *of(nb::handle object) {
+        static PyTypeObject *last = nullptr;
+        static const DlExchange *known = nullptr;
+        PyTypeObject *type = Py_TYPE(object.ptr());
+        if (type != last) {
+            known = nullptr;
+            if (PyObject_HasAttrString(reinterpret_cast<PyObject *>(type), kAttribute)) {
+                const nb::object capsule = nb::handle(reinterpret_cast<PyObject *>(type)).attr(kAttribute);
+                known = static_cast<const DlExchange *>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+                if (!known) PyErr_Clear();
+                if (known && (known->major != 1 || !known->describe)) known = nullptr;
+            }
+            last = type;
         }
-        return Py_TYPE(object.ptr()) == reinterpret_cast<PyTypeObject *>(known->tensor.ptr()) ? known : nullptr;
+        return known;
     }
+
+    static constexpr const char *kAttribute = "__dlpack_c_exchange_api__";
 };
 
 /// A caller's mask, one row for each matcher, held for the length of a call.
 class MaskRows {
   public:
     MaskRows(nb::handle mask, size_t words) : words_(words) {
-        // numpy arrays and tensors of torch take short ways; anything else that speaks DLPack the long one.
-        if (const Torch *torch = Torch::of(mask)) {
-            if (!nb::cast<bool>(mask.attr(torch->is_cpu)) || !nb::cast<bool>(call(mask, torch->is_contiguous))) refuse();
-            const nb::object shape = mask.attr(torch->shape);
-            const Py_ssize_t ndim = PyTuple_Size(shape.ptr());
-            const auto size = [&](Py_ssize_t at) { return nb::cast<Py_ssize_t>(nb::handle(PyTuple_GetItem(shape.ptr(), at))); };
-            take(reinterpret_cast<void *>(nb::cast<uintptr_t>(call(mask, torch->data_ptr))),
-                 nb::cast<Py_ssize_t>(call(mask, torch->element_size)), ndim, ndim > 0 ? size(ndim - 1) : 0, ndim == 2 ? size(0) : 1);
-        } else if (PyObject_CheckBuffer(mask.ptr())) {
+        // numpy arrays and tensors with a table of functions take short ways; anything else that speaks DLPack the long one.
+        if (PyObject_CheckBuffer(mask.ptr())) {
             if (PyObject_GetBuffer(mask.ptr(), &view_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)) throw nb::python_error();
             held_ = true;
             take(view_.buf, view_.itemsize, view_.ndim, view_.ndim > 0 ? view_.shape[view_.ndim - 1] : 0,
                  view_.ndim == 2 ? view_.shape[0] : 1);
+        } else if (const DlExchange *exchange = DlExchange::of(mask)) {
+            DlTensor tensor{};
+            if (exchange->describe(mask.ptr(), &tensor)) throw nb::python_error();
+            if (tensor.device_type != kCpu || !is_contiguous(tensor)) refuse();
+            const auto size = [&](int32_t at) { return static_cast<Py_ssize_t>(tensor.shape[at]); };
+            take(static_cast<char *>(tensor.data) + tensor.byte_offset, tensor.bits * tensor.lanes / 8, tensor.ndim,
+                 tensor.ndim > 0 ? size(tensor.ndim - 1) : 0, tensor.ndim == 2 ? size(0) : 1);
         } else {
             if (!nb::try_cast(mask, array_)) refuse();
             const auto ndim = static_cast<Py_ssize_t>(array_.ndim());
@@ -76,10 +101,13 @@ class MaskRows {
     }
 
   private:
-    static nb::object call(nb::handle object, const nb::object &method) {
-        nb::object found = nb::steal(PyObject_CallMethodObjArgs(object.ptr(), method.ptr(), nullptr));
-        if (!found.is_valid()) throw nb::python_error();
-        return found;
+    static constexpr int32_t kCpu = 1;
+
+    static bool is_contiguous(const DlTensor &tensor) {
+        int64_t step = 1;
+        for (int32_t i = tensor.ndim; tensor.strides && i-- > 0; step *= tensor.shape[i])
+            if (tensor.shape[i] != 1 && tensor.strides[i] != step) return false;
+        return true;
     }
     [[noreturn]] static void refuse() { throw nb::type_error("a mask is a contiguous array in the memory of the CPU"); }
     void take(void *data, Py_ssize_t itemsize, Py_ssize_t ndim, Py_ssize_t last, Py_ssize_t rows) {
@@ -122,15 +150,16 @@ std::shared_ptr<Store> make_store(const nb::sequence &tokens, const std::vector<
     return std::make_shared<Store>(Vocab(std::move(list), special, stops), cache_bytes, Shortcuts{shortcuts});
 }
 
-void fill_rows(const std::vector<Matcher *> &matchers, nb::handle mask) {
+void fill_rows(const std::vector<Matcher *> &matchers, nb::handle mask, const std::optional<std::vector<Py_ssize_t>> &chosen) {
+    if (chosen && chosen->size() != matchers.size()) throw nb::value_error("there are not as many rows as matchers");
     if (matchers.empty()) return;
     const MaskRows rows(mask, matchers[0]->mask_words());
-    if (rows.rows() < matchers.size()) throw nb::value_error("the mask has fewer rows than there are matchers");
+    if (!chosen && rows.rows() < matchers.size()) throw nb::value_error("the mask has fewer rows than there are matchers");
     std::vector<uint32_t *> pointers;
     for (size_t i = 0; i < matchers.size(); ++i) {
         if (matchers[i]->mask_words() != matchers[0]->mask_words())
             throw nb::value_error("the matchers have vocabularies of different sizes");
-        pointers.push_back(rows.row(static_cast<Py_ssize_t>(i)));
+        pointers.push_back(rows.row(chosen ? (*chosen)[i] : static_cast<Py_ssize_t>(i)));
     }
     const nb::gil_scoped_release unlocked;
     fill_masks(matchers, pointers);
@@ -228,13 +257,24 @@ NB_MODULE(_core, m) {
         } catch (const InputError &e) { raise_as("GrammarError", e.what()); }
     });
 
-    nb::class_<Store>(m, "Store", "The tokens of one tokenizer and everything that grammars over them share.")
+    nb::class_<Store>(m, "Store", nb::dynamic_attr(), "The tokens of one tokenizer and everything that grammars over them share.")
         .def(nb::new_(&make_store), "tokens"_a, "special"_a, "stops"_a, "cache_bytes"_a, "shortcuts"_a = Shortcuts().bits)
         .def(
             "compile", [](Store &self, nb::handle rule) { return compile(rule, self); }, "rule"_a, "Compile a dovetail.grammar.ir.Rule.")
         .def(
             "load", [](Store &self, const nb::bytes &saved) { return self.compile(load_program({saved.c_str(), saved.size()})); },
             "saved"_a, "Compile what Grammar.save gave.")
+        .def(
+            "token_bytes",
+            [](const Store &self, uint32_t token) {
+                if (token >= self.vocab().size()) throw nb::index_error("the vocabulary has no such token");
+                const std::string_view bytes = self.vocab().bytes(token);
+                return nb::bytes(bytes.data(), bytes.size());
+            },
+            "token"_a, "What a token adds to the output.")
+        .def(
+            "is_prefix", [](const Store &self, const nb::bytes &data) { return self.vocab().is_prefix({data.c_str(), data.size()}); },
+            "data"_a, "Whether some token that is text goes on behind these bytes.")
         .def_prop_ro("size", [](const Store &self) { return self.vocab().size(); })
         .def_prop_ro("longest_token", [](const Store &self) { return self.vocab().longest(); })
         .def_prop_ro("vocabulary_bytes", [](const Store &self) { return self.vocab().memory(); })
@@ -258,25 +298,34 @@ NB_MODULE(_core, m) {
             "The grammar as bytes that Store.load takes.")
         .def(
             "matcher",
-            [](std::shared_ptr<Grammar> self, TokenList stops) { return std::make_unique<Matcher>(std::move(self), std::move(stops)); },
-            "stops"_a = TokenList{}, "A matcher at the start of an output, with stop tokens beside the vocabulary's.");
+            [](std::shared_ptr<Grammar> self, const TokenList &stops, bool only) {
+                return std::make_unique<Matcher>(std::move(self), stops, only);
+            },
+            "stops"_a = TokenList{}, "only"_a = false,
+            "A matcher at the start of an output, with stop tokens beside the vocabulary's or in their place.");
 
     nb::class_<Matcher>(m, "Matcher", "The state of one generation.")
         .def(
             "fill_mask",
             [](Matcher &self, nb::handle mask, Py_ssize_t row) {
                 const MaskRows rows(mask, self.mask_words());
-                self.fill_mask(rows.row(row));
+                uint32_t *const out = rows.row(row);
+                const nb::gil_scoped_release unlocked;
+                self.fill_mask(out);
             },
             "mask"_a, "row"_a = 0, "Overwrite a row of `mask`: bit t is 1 when token t may come next.")
-        .def("accept", &Matcher::accept, "token"_a,
+        .def("accept", &Matcher::accept, "token"_a, Unlocked(),
              "Take a token; False, and no change, where it may not come next. A MatcherError where there is no such token.")
         .def(
             "accept_bytes", [](Matcher &self, nb::handle data) { return self.accept_bytes(view_of(data)); }, "data"_a,
             "Take all of these bytes or none of them; a string counts as its UTF-8.")
         .def(
+            "accept_tokens", [](Matcher &self, const DraftList &tokens) { return self.accept_tokens(tokens.data(), tokens.size()); },
+            "tokens"_a, Unlocked(),
+            "Take tokens in a row; how many, as none is taken behind one that may not come or does not exist, or behind the end.")
+        .def(
             "validate", [](Matcher &self, const DraftList &tokens) { return self.validate(tokens.data(), tokens.size()); }, "tokens"_a,
-            "How many of these tokens could be accepted in a row; an id that does not exist ends it. Nothing changes.")
+            Unlocked(), "How many of these tokens could be accepted in a row; an id that does not exist ends it. Nothing changes.")
         .def("rollback", &Matcher::rollback, "steps"_a, "Take back that many accepted tokens or pieces of bytes.")
         .def("reset", &Matcher::reset, "Go back to the start.")
         .def(
@@ -289,6 +338,9 @@ NB_MODULE(_core, m) {
             },
             "The bytes that must come next, whatever the model wants.")
         .def(
+            "forced_tokens", [](nb::handle self) { return nb::module_::import_("dovetail.engine.forced").attr("forced_tokens")(self); },
+            "The tokens that must come next, cut as the tokenizer would cut them whatever follows.")
+        .def(
             "events",
             [](const Matcher &self) {
                 nb::list marks;
@@ -300,7 +352,8 @@ NB_MODULE(_core, m) {
         .def_prop_ro("is_finished", &Matcher::is_finished, "A stop token has ended the output.")
         .def_prop_ro("steps", &Matcher::steps, "How many steps can be rolled back.")
         .def_prop_ro("position", &Matcher::position, "Bytes of output so far.")
-        .def_prop_ro("mask_words", &Matcher::mask_words, "32-bit words in a mask row.");
+        .def_prop_ro("mask_words", &Matcher::mask_words, "32-bit words in a mask row.")
+        .def_prop_ro("store", [](const Matcher &self) { return self.grammar()->store; }, "What its grammar is compiled for.");
 
     m.def(
         "fingerprint",
@@ -315,5 +368,6 @@ NB_MODULE(_core, m) {
     m.def(
         "shortcuts", [] { return std::vector<std::string>(kShortcutNames.begin(), kShortcutNames.end()); },
         "The shortcuts of the mask walk by name, in the order of the bits that a Store takes.");
-    m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "Fill row i for matcher i, without holding the GIL.");
+    m.def("fill_masks", &fill_rows, "matchers"_a, "mask"_a, "rows"_a = nb::none(),
+          "Fill row i, or rows[i], for matcher i, with ones where it has finished.");
 }

@@ -15,6 +15,10 @@ Matcher.accept_bytes$:
     def accept_bytes(self, data: bytes | str) -> bool:
         \doc
 
+Matcher.forced_tokens$:
+    def forced_tokens(self) -> list[int]:
+        \doc
+
 Matcher.events$:
     \from dovetail.engine.events import CaptureEvent
     def events(self) -> list[CaptureEvent]:

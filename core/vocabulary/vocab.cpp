@@ -184,6 +184,18 @@ void Vocab::specials_at(std::string_view text, size_t at, std::vector<uint32_t> 
     }
 }
 
+bool Vocab::is_prefix(std::string_view bytes) const {
+    uint32_t node = 0;
+    for (const char c : bytes) {
+        Children below = children(node);
+        do {
+            if (!below.next()) return false;
+        } while (below.byte != static_cast<uint8_t>(c));
+        node = below.node;
+    }
+    return nodes_[node].end > node + 1;
+}
+
 size_t Vocab::memory() const {
     size_t bytes = by_chars_.size() * 6 + short_masks_.size() * rank_words() * 8 + order_.size() * 4 + rank_.size() * 4;
     bytes += nodes_.size() * (sizeof(TrieNode) + sizeof(CharSet)) + texts_.size() + text_at_.size() * 4;

@@ -109,6 +109,8 @@ class Vocab {
     uint32_t find(std::string_view text) const;
     /// Special tokens whose text stands in `text` at `at`.
     void specials_at(std::string_view text, size_t at, std::vector<uint32_t> &out) const;
+    /// Does some token of the trie go on behind these bytes?
+    bool is_prefix(std::string_view bytes) const;
     size_t memory() const;
 
   private:

@@ -19,6 +19,12 @@ class Store:
     def load(self, saved: bytes) -> Grammar:
         """Compile what Grammar.save gave."""
 
+    def token_bytes(self, token: int) -> bytes:
+        """What a token adds to the output."""
+
+    def is_prefix(self, data: bytes) -> bool:
+        """Whether some token that is text goes on behind these bytes."""
+
     @property
     def size(self) -> int: ...
 
@@ -43,9 +49,9 @@ class Grammar:
     def save(self) -> bytes:
         """The grammar as bytes that Store.load takes."""
 
-    def matcher(self, stops: Sequence[int] = []) -> Matcher:
+    def matcher(self, stops: Sequence[int] = [], only: bool = False) -> Matcher:
         """
-        A matcher at the start of an output, with stop tokens beside the vocabulary's.
+        A matcher at the start of an output, with stop tokens beside the vocabulary's or in their place.
         """
 
 class Matcher:
@@ -61,6 +67,11 @@ class Matcher:
 
     def accept_bytes(self, data: bytes | str) -> bool:
         """Take all of these bytes or none of them; a string counts as its UTF-8."""
+
+    def accept_tokens(self, tokens: Sequence[int]) -> int:
+        """
+        Take tokens in a row; how many, as none is taken behind one that may not come or does not exist, or behind the end.
+        """
 
     def validate(self, tokens: Sequence[int]) -> int:
         """
@@ -78,6 +89,11 @@ class Matcher:
 
     def forced(self) -> bytes:
         """The bytes that must come next, whatever the model wants."""
+
+    def forced_tokens(self) -> list[int]:
+        """
+        The tokens that must come next, cut as the tokenizer would cut them whatever follows.
+        """
 
     def events(self) -> list[CaptureEvent]:
         """Captures as events whose spans tile the output so far."""
@@ -102,6 +118,10 @@ class Matcher:
     def mask_words(self) -> int:
         """32-bit words in a mask row."""
 
+    @property
+    def store(self) -> Store:
+        """What its grammar is compiled for."""
+
 def fingerprint(data: object) -> tuple[tuple[int, int], int]:
     """
     A hash of JSON-like data, equal for equal data within one process, and how many values it holds.
@@ -117,5 +137,7 @@ def shortcuts() -> list[str]:
     The shortcuts of the mask walk by name, in the order of the bits that a Store takes.
     """
 
-def fill_masks(matchers: Sequence[Matcher], mask: object) -> None:
-    """Fill row i for matcher i, without holding the GIL."""
+def fill_masks(matchers: Sequence[Matcher], mask: object, rows: Sequence[int] | None = None) -> None:
+    """
+    Fill row i, or rows[i], for matcher i, with ones where it has finished.
+    """

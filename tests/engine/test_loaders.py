@@ -179,8 +179,8 @@ def test_what_is_no_tokenizer_is_refused() -> None:
         load_huggingface("/nowhere/tokenizer.json")
     with pytest.raises(VocabularyError, match="names no token that ends"):
         load_huggingface(BYTE_LEVEL)
-    with pytest.raises(VocabularyError, match="size is 3"):
-        load_huggingface(BYTE_LEVEL, stop_token_ids=[0], size=3)
+    with pytest.raises(VocabularyError, match="size is 0"):
+        load_huggingface(BYTE_LEVEL, stop_token_ids=[0], size=0)
 
 
 def small_encoding(special_tokens: dict[str, int]) -> tiktoken.Encoding:

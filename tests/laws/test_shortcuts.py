@@ -90,7 +90,10 @@ def follow(rule: ir.Rule, table: Tokens, seed: int) -> None:
             if not allowed:
                 break
             token = dice.pick(sorted(allowed))
-            assert all(matcher.accept(token) for matcher in matchers)
+            try:
+                assert all(matcher.accept(token) for matcher in matchers)
+            except dt.LimitError:  # where the token leads to, the grammar may be too ambiguous
+                assume(False)
 
 
 @settings(max_examples=150)

@@ -28,13 +28,20 @@ class CompiledGrammar:
         self._grammar = grammar
         self.vocabulary = vocabulary
 
-    def matcher(self, stop_token_ids: Sequence[int] = ()) -> Matcher:
-        """A matcher at the start of an output; a request's own stop tokens end it beside those of the vocabulary."""
-        return self._grammar.matcher(stop_token_ids) if stop_token_ids else self._grammar.matcher()
+    def matcher(self, stop_token_ids: Sequence[int] = (), *, only: bool = False) -> Matcher:
+        """A matcher at the start of an output, which a request's own stop tokens end beside those of the vocabulary.
+
+        With `only` they end it in place of those. Before the output is complete a stop token of the request is no text.
+        Where there is none at all, the output ends by itself once it is complete and nothing can follow.
+        """
+        return self._grammar.matcher(stop_token_ids, only) if stop_token_ids or only else self._grammar.matcher()
 
     def save(self) -> bytes:
         """The grammar as versioned bytes, independent of the vocabulary."""
         return self._grammar.save()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return CompiledGrammar.load, (self.save(), self.vocabulary)
 
     @classmethod
     def load(cls, saved: bytes, vocabulary: Vocabulary) -> CompiledGrammar:

@@ -51,7 +51,7 @@ def load_huggingface(source: object, stop_token_ids: Iterable[int] | None = None
     """Read a Transformers or `tokenizers` tokenizer, or a directory that holds tokenizer.json.
 
     Stop tokens are those of the generation configuration, the tokenizer and its configuration, unless given. `size` is
-    the number of logits of the model where that is more than the tokenizer knows.
+    the number of logits of the model where that is not the number of tokens: tokens beyond it cannot come.
     """
     description, stops = _describe(source)
     spelled, specials = _added_tokens(description)
@@ -63,7 +63,7 @@ def load_huggingface(source: object, stop_token_ids: Iterable[int] | None = None
         raise VocabularyError(
             "the tokenizer names no token that ends an output", "", "pass stop_token_ids, or () where none shall end it"
         )
-    return Loaded(lay_out(decoded, size), specials, list(dict.fromkeys(chosen)))
+    return loaded(decoded, specials, chosen, size)
 
 
 def load_tiktoken(
@@ -83,16 +83,28 @@ def load_tiktoken(
                 "the encoding has no <|endoftext|> token to end an output", "", "pass stop_token_ids, or () for none"
             )
         stop_token_ids = [specials["<|endoftext|>"]]
-    return Loaded(lay_out(decoded, size), specials, list(stop_token_ids))
+    return loaded(decoded, specials, stop_token_ids, size)
+
+
+def huggingface_encode(source: object) -> Callable[[str], list[int]] | None:
+    """How a Transformers or `tokenizers` tokenizer cuts text; None for a directory, which needs a library to say so."""
+    backend: Any = getattr(source, "backend_tokenizer", source)
+    if not callable(getattr(backend, "encode", None)):
+        return None
+    return lambda text: list(backend.encode(text, add_special_tokens=False).ids)
+
+
+def tiktoken_encode(encoding: TiktokenEncoding) -> Callable[[str], list[int]] | None:
+    """How a tiktoken encoding cuts text, special tokens spelled out."""
+    encode = getattr(encoding, "encode_ordinary", None)
+    return encode if callable(encode) else None
 
 
 def lay_out(decoded: Mapping[int, bytes], size: int | None) -> list[bytes]:
     """The tokens as a list by id, with empty bytes for holes and for padding up to `size`."""
     needed = max(decoded, default=-1) + 1
-    if size is not None and size < needed:
-        raise VocabularyError(
-            f"size is {size} but the tokenizer has token id {needed - 1}", "", f"pass a size of {needed} or more"
-        )
+    if size is not None and size < 1:
+        raise VocabularyError(f"size is {size}", "", "pass the number of logits of the model")
     length = needed if size is None else size
     if length > MAX_TOKENS:
         raise VocabularyError(
@@ -102,8 +114,16 @@ def lay_out(decoded: Mapping[int, bytes], size: int | None) -> list[bytes]:
         raise VocabularyError(f"token id {min(decoded)} is negative", "", "number the tokens from 0")
     tokens = [b""] * length
     for index, data in decoded.items():
-        tokens[index] = data
+        if index < length:
+            tokens[index] = data
     return tokens
+
+
+def loaded(decoded: Mapping[int, bytes], specials: Mapping[str, int], stops: Iterable[int], size: int | None) -> Loaded:
+    """What a source says, without the ids for which a model of `size` logits has none."""
+    tokens = lay_out(decoded, size)
+    below = {text: index for text, index in specials.items() if index < len(tokens)}
+    return Loaded(tokens, below, [index for index in dict.fromkeys(stops) if index < len(tokens)])
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from dovetail.engine.loaders import MAX_TOKENS, Loaded, byte_fallback, byte_level, lay_out
+from dovetail.engine.loaders import MAX_TOKENS, Loaded, byte_fallback, byte_level, loaded
 from dovetail.errors import VocabularyError
 
 MAX_KEYS = 1 << 16
@@ -57,7 +57,7 @@ def load_gguf(
             raise VocabularyError(
                 "the file names no token that ends an output", _PREFIX + "eos_token_id", "pass stop_token_ids"
             )
-    return Loaded(lay_out(decoded, size), specials, list(stop_token_ids))
+    return loaded(decoded, specials, stop_token_ids, size)
 
 
 def _spelling(model: object) -> Callable[[str], bytes]:

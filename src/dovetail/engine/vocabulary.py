@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from dovetail import _core
-from dovetail.engine import loaders, loaders_gguf
+from dovetail.engine import loaders, loaders_gguf, loaders_mistral
+from dovetail.engine.forced import Encode
 from dovetail.engine.prewarm import prewarm
 from dovetail.errors import GrammarError, VocabularyError
 
@@ -22,7 +26,8 @@ class Vocabulary:
     """Tokens as bytes by id, special tokens by text, and stop tokens.
 
     Special and stop tokens never match as bytes: a special token stands for its text in literals and triggers only.
-    `cache_bytes` bounds the masks, and once more the automata of recently compiled grammars.
+    `cache_bytes` bounds the masks, and once more the automata of recently compiled grammars. `encode` gives the token
+    ids of a text as the tokenizer cuts it; only `Matcher.forced_tokens` asks it.
     """
 
     def __init__(
@@ -32,6 +37,7 @@ class Vocabulary:
         stop_token_ids: Sequence[int] = (),
         *,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        encode: Encode | None = None,
     ) -> None:
         special = list((special_tokens or {}).items())
         stops = list(stop_token_ids)
@@ -49,8 +55,12 @@ class Vocabulary:
             ) from None
         self._prewarmed = prewarm(self._store, self._store.longest_token)
         self._tokens = tokens
+        if encode is not None:
+            # Kept with the store, because a matcher knows nothing else of where it comes from.
+            self._store.encode = encode  # type: ignore[attr-defined]
         self._compiled: OrderedDict[Hashable, CompiledGrammar] = OrderedDict()
         self.cache_bytes = cache_bytes
+        self._digest: bytes | None = None
         self.special_tokens: Mapping[str, int] = dict(special)
         self.stop_token_ids: tuple[int, ...] = tuple(stops)
 
@@ -64,7 +74,8 @@ class Vocabulary:
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> Vocabulary:
         """From a Transformers or `tokenizers` tokenizer or its directory; `size` is how many logits the model has."""
-        return cls(*loaders.load_huggingface(tokenizer, stop_token_ids, size), cache_bytes=cache_bytes)
+        loaded = loaders.load_huggingface(tokenizer, stop_token_ids, size)
+        return cls(*loaded, cache_bytes=cache_bytes, encode=loaders.huggingface_encode(tokenizer))
 
     @classmethod
     def from_tiktoken(
@@ -76,7 +87,21 @@ class Vocabulary:
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> Vocabulary:
         """From a `tiktoken.Encoding`."""
-        return cls(*loaders.load_tiktoken(encoding, stop_token_ids, size), cache_bytes=cache_bytes)
+        loaded = loaders.load_tiktoken(encoding, stop_token_ids, size)
+        return cls(*loaded, cache_bytes=cache_bytes, encode=loaders.tiktoken_encode(encoding))
+
+    @classmethod
+    def from_mistral(
+        cls,
+        tokenizer: object,
+        stop_token_ids: Sequence[int] | None = None,
+        *,
+        size: int | None = None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+    ) -> Vocabulary:
+        """From a tokenizer of mistral-common, or one of the wrappers that engines put around it."""
+        loaded = loaders_mistral.load_mistral(tokenizer, stop_token_ids, size)
+        return cls(*loaded, cache_bytes=cache_bytes, encode=loaders_mistral.mistral_encode(tokenizer))
 
     @classmethod
     def from_gguf(
@@ -89,6 +114,21 @@ class Vocabulary:
     ) -> Vocabulary:
         """From the metadata of a GGUF model file."""
         return cls(*loaders_gguf.load_gguf(path, stop_token_ids, size), cache_bytes=cache_bytes)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        tokens = [bytes(token) for token in self._tokens]
+        # Taken whole: the tokenizer is not sent along, so `forced_tokens` knows only what no other token could spell.
+        return _shared, (tokens, dict(self.special_tokens), self.stop_token_ids, self.cache_bytes, self.digest)
+
+    @property
+    def digest(self) -> bytes:
+        """A hash of the tokens, the special tokens and the stop tokens: equal vocabularies have the same masks."""
+        if self._digest is None:
+            found = hashlib.sha256(repr((self.stop_token_ids, sorted(self.special_tokens.items()))).encode())
+            for token in self._tokens:
+                found.update(len(token).to_bytes(4, "little") + token)
+            self._digest = found.digest()
+        return self._digest
 
     @property
     def size(self) -> int:
@@ -113,6 +153,21 @@ class Vocabulary:
         """Bytes held: the tokens themselves, the automata of live grammars, the cached masks."""
         store = self._store
         return {"tokens": store.vocabulary_bytes, "automata": store.automaton_bytes, "masks": store.mask_bytes}
+
+
+_known: WeakValueDictionary[tuple[bytes, int], Vocabulary] = WeakValueDictionary()
+_knowing = threading.Lock()
+
+
+def _shared(
+    tokens: list[bytes], special: dict[str, int], stops: Iterable[int], cache_bytes: int, digest: bytes
+) -> Vocabulary:
+    """The vocabulary of this process with that content: grammars that are unpickled one by one share its masks."""
+    with _knowing:
+        known = _known.get((digest, cache_bytes))
+        if known is None:
+            known = _known[digest, cache_bytes] = Vocabulary(tokens, special, tuple(stops), cache_bytes=cache_bytes)
+        return known
 
 
 def _check_id(token: int, size: int, what: str) -> None:

@@ -192,7 +192,7 @@ class StreamParser:
     def _check(self, data: bytes) -> None:
         matcher = self._matcher
         assert matcher is not None
-        if not matcher.accept_bytes(data):
+        if data and not matcher.accept_bytes(data):
             good = _accepted(matcher, data)
             raise ParseError("the output leaves its format", self._tape.base + len(self._tape.data) + good)
 
