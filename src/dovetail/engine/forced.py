@@ -1,4 +1,4 @@
-"""The tokens that must come next, cut as the tokenizer would cut them, which an engine appends without a forward pass."""
+"""The tokens that must come next, cut as the tokenizer would cut them; an engine appends them without a step."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def mistral_encode(source: object) -> Callable[[str], list[int]]:
 
 
 def _inner(source: object) -> Any:
-    """The tokenizer that knows pieces, out of up to three wrappers: `MistralTokenizer`, `InstructTokenizer`, engines'."""
+    """The tokenizer that knows pieces, out of up to three wrappers, such as `MistralTokenizer` or one of an engine."""
     found: Any = source
     for _ in range(4):
         if callable(getattr(found, "id_to_piece", None)) and isinstance(getattr(found, "n_words", None), int):
