@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dovetail.templates.checks.laws import streams
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "chat_template.jinja"
 SOURCE = EXAMPLE.read_text()
 SUPPORT = Path(__file__).parent.parent.parent / "docs" / "template-support.md"
+README = Path(__file__).parent.parent.parent / "README.md"
 
 # Templates that break what they write, with the features that this breaks.
 DEFECTS = {
@@ -41,6 +43,22 @@ def test_every_template_keeps_the_laws_for_what_it_supports(conformance: Path) -
     failed = {name: " ".join(check.feature for check in report.failures) for name, report in rows if not report.passed}
     assert DEFECTS == failed
     assert markdown(rows) in SUPPORT.read_text(), "print the table anew: dovetail check FOLDER --markdown"
+
+
+def rows_of(page: Path) -> list[str]:
+    """The table of templates in a page, without its head."""
+    lines = page.read_text().splitlines()
+    first = lines.index(f"| template | {' | '.join(FEATURES)} |")
+    return list(takewhile(lambda line: line.startswith("|"), lines[first + 2 :]))
+
+
+def test_the_readme_tells_what_the_page_of_templates_shows() -> None:
+    shown = rows_of(SUPPORT)
+    holding = sum("✗" not in row for row in shown)
+    told = f"{holding} hold everything that they support; the other {len(shown) - holding} break or lose"
+    assert f"[Of {len(shown)} published templates](docs/template-support.md) {told}" in README.read_text()
+    assert {row.split("|")[1].strip() for row in shown if "✗" in row} == DEFECTS.keys()
+    assert set(rows_of(README)) <= set(shown)
 
 
 def broken(change: Callable[[Dialect], Dialect], monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Report:
