@@ -124,6 +124,7 @@ def others(token: str, dice: random.Random) -> Iterator[str]:
 
 @settings(max_examples=400)
 @given(schema=schemas, seed=st.integers(0, 1 << 32), any_order=st.booleans())
+@pytest.mark.slow
 def test_each_value_has_one_text_up_to_white_space(schema: Any, seed: int, any_order: bool) -> None:
     rule = lowered(schema, strict=False, any_order=any_order)
     said = Speaker(seed).speak(rule, max_tokens=200, soft_limit=20)
