@@ -15,19 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dovetail.engine import accepts
-from dovetail.errors import LimitError, SchemaError
-from dovetail.grammar import ir, json_schema
 from dovetail.models.speaker import Speaker
-from tests.grammar.json_schema.strategies import schemas, values
-
-
-def lowered(schema: Any, **options: Any) -> ir.Rule:
-    """The root rule, for schemas that are not refused: random ones are often contradictory."""
-    try:
-        return ir.Rule("root", json_schema.lower(schema, **options))
-    except (SchemaError, LimitError):
-        assume(False)
-        raise
+from tests.grammar.json_schema.strategies import lowered, schemas, values
 
 
 @given(schema=schemas, value=values, loose=st.booleans())

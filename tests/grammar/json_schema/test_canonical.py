@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.engine import accepts
-from dovetail.errors import LimitError, SchemaError
-from dovetail.grammar import ir, json_schema
 from dovetail.models.speaker import Speaker
+from tests.grammar.json_schema.strategies import lowered
 from tests.grammar.json_schema.test_styles import PLAIN
 from tests.grammar.json_schema.test_text import canonical, spelling
 from tests.machines import byte_vocabulary, mask
@@ -86,15 +85,6 @@ def _unions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 schemas = st.recursive(leaves, lambda inner: _objects(inner) | _arrays(inner) | _unions(inner), max_leaves=6)
-
-
-def lowered(schema: Any, **options: Any) -> ir.Rule:
-    """The root rule, for schemas that are not refused: random ones are often contradictory."""
-    try:
-        return ir.Rule("root", json_schema.lower(schema, **options))
-    except (SchemaError, LimitError):
-        assume(False)
-        raise
 
 
 def minified(text: str) -> str:
