@@ -137,11 +137,9 @@ def draw_arrow(arrow: Arrow, at: dict[int, float], above: bool) -> list[str]:
     start, end = at[arrow.start], at[arrow.end]
     sign = -1 if above else 1
     style = f'fill="none" stroke="{GREY}" stroke-width="1.5" marker-end="url(#head)"'
-    top, touch = MIDDLE - 56, MIDDLE + sign * (RADIUS + 3)
+    top, rim, touch = MIDDLE - 56, MIDDLE - RADIUS, MIDDLE + sign * (RADIUS + 3)
     if start == end:
-        path = (
-            f"M{start - 6:.0f},{MIDDLE - RADIUS} C{start - 26:.0f},{top} {start + 26:.0f},{top} {start + 6:.0f},{touch}"
-        )
+        path = f"M{start - 6:.0f},{rim} C{start - 26:.0f},{top} {start + 26:.0f},{top} {start + 6:.0f},{rim - 2}"
         return [f'<path d="{path}" {style}/>', text(round(start), top - 2, arrow.labels[0], BLUE, SMALL)]
     between = any(start < x < end for x in at.values())
     middle, rise = (start + end) / 2, 0.1 * (end - start) + 28 if between else 0
