@@ -57,16 +57,21 @@ class Compiler:
 class DovetailGrammar(StructuredOutputGrammar):
     """The constraint of one request.
 
-    A request that ignores the end of the text has no stop tokens: `padding` is then the token that follows the whole
-    answer, for ever, because vLLM would leave the text free otherwise.
+    Where a request ignores the end of the text, vLLM goes on behind it and would leave the text free there: so nothing
+    but `end` may follow, for ever, and the tokens behind the end are counted, because vLLM may take them back.
     """
 
     matcher: Matcher
-    padding: int | None = None
+    end: int
+    behind: int = 0
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Take tokens; those behind the end are ignored."""
-        return self.matcher.accept_tokens(tokens) == len(tokens) or self.matcher.is_finished
+        """Take tokens; False where one of them may not come."""
+        taken = self.matcher.accept_tokens(tokens)
+        if taken < len(tokens) and not self.matcher.is_finished:
+            return False
+        self.behind += len(tokens) - taken
+        return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """Those of the tokens that could be taken in a row."""
@@ -74,24 +79,27 @@ class DovetailGrammar(StructuredOutputGrammar):
 
     def rollback(self, num_tokens: int) -> None:
         """Take back tokens."""
-        self.matcher.rollback(num_tokens)
+        behind = min(num_tokens, self.behind)
+        self.behind -= behind
+        self.matcher.rollback(num_tokens - behind)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Write the tokens that may come next into a row."""
-        if self.padding is None or not self.matcher.is_finished:
+        if not self.matcher.is_finished:
             self.matcher.fill_mask(bitmask, batch_index)
-        else:
-            bitmask[batch_index] = 0
-            bit = self.padding % 32
-            bitmask[batch_index, self.padding // 32] = 1 << bit if bit < 31 else -(1 << 31)  # the words are signed
+            return
+        bitmask[batch_index] = 0
+        bit = self.end % 32
+        bitmask[batch_index, self.end // 32] = 1 << bit if bit < 31 else -(1 << 31)  # the words are signed
 
     def is_terminated(self) -> bool:
-        """Whether the answer is over and nothing is held any more."""
-        return self.matcher.is_finished and self.padding is None
+        """Never: a constraint that has ended holds on, and vLLM stops by the tokens."""
+        return False
 
     def reset(self) -> None:
         """Go back to the start."""
         self.matcher.reset()
+        self.behind = 0
 
 
 @dataclass
@@ -111,7 +119,7 @@ class DovetailBackend(StructuredOutputBackend):
         compiled = self._compiler.compile(request_type, grammar_spec)
         end = self.tokenizer.eos_token_id
         stops = sorted(stop_token_ids) if stop_token_ids else [end]
-        return DovetailGrammar(compiled.matcher(stops, only=True), None if stop_token_ids else end)
+        return DovetailGrammar(compiled.matcher(stops, only=True), end)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows that allow everything."""
