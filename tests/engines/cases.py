@@ -125,9 +125,9 @@ def answers_or_calls(schema: Any, *tools: dict[str, Any]) -> Check:
     return lambda answer: calls(*tools)(answer) if answer.calls else fits(schema)(answer)
 
 
-def tool(name: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
-    function = {"name": name, "description": name.replace("_", " ")}
-    return {"type": "function", "function": function | ({} if parameters is None else {"parameters": parameters})}
+def tool(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "description": name.replace("_", " "), "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def closed(**properties: Any) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def choose(name: str) -> dict[str, Any]:
 DAYS = {"type": "integer", "minimum": 1, "maximum": 7}
 WEATHER = tool("get_weather", closed(city={"enum": ["Rome", "Oslo"]}, days=DAYS))
 CLOCK = tool("get_time", closed(zone={"enum": ["UTC", "CET"]}))
-PING = tool("ping", None)
+PING = tool("ping", closed())
 TRIP = tool("plan", closed(trip=closed(to={"enum": ["Rome", "Oslo"]}, legs={"type": "array", "items": DAYS, "maxItems": 2})))
 RISK = closed(risk={"enum": ["low", "high"]}, why={"type": "string", "maxLength": 20})
 ONE = {"tool_choice": "required", "parallel_tool_calls": False}
@@ -259,7 +259,7 @@ MORE = [
     Case("two answers with calls", calls(WEATHER, exactly=1), {"tools": [WEATHER], **ONE, "n": 2, "temperature": 0.8, "seed": 5}),
     Case("stream of a regex", matches("[A-Z]{2}-[0-9]{3}"), outputs(regex="[A-Z]{2}-[0-9]{3}"), stream=True),
     Case("stream of the second tool", calls(CLOCK), {"tools": [WEATHER, CLOCK], "tool_choice": choose("get_time")}, stream=True),
-    Case("stream of two answers", one_of("yes", "no"), outputs(choice=["yes", "no"]) | {"n": 2}, stream=True),
+    Case("stream of two answers", one_of("yes", "no"), outputs(choice=["yes", "no"]) | {"n": 2, "temperature": 0.5}, stream=True),
     Case("stream of tools and a schema", answers_or_calls(RISK, WEATHER), {"tools": [WEATHER]} | schema_of(RISK), stream=True),
     Case(
         "behind the result of a tool",
@@ -283,12 +283,12 @@ MORE = [
         },
     ),
     Case("cut off", lambda a: a.finish == "length" and a.content.lstrip()[:1] == "{", schema_of(RISK) | {"max_tokens": 3}),
-    Case("a bad regex", any_text, outputs(regex="[a-"), refused=("regex",)),
+    Case("a bad regex", any_text, outputs(regex="[a-"), refused=("not closed", "/pattern")),
     Case("a schema that nothing fits", any_text, schema_of(NO_LEAF), refused=("no",)),
     Case("a bad grammar", any_text, outputs(grammar="root ::= (("), refused=("parameter=",)),
     Case("neither EBNF nor Lark", any_text, outputs(grammar="what is this?"), refused=("neither EBNF",)),
-    Case("a bad structural tag", any_text, _tagged({"type": "tug"}), refused=("tug", "/format")),
+    Case("a bad structural tag", any_text, _tagged(TAG | {"content": {"type": "regex", "pattern": "(a"}}), refused=("parameter=",)),
     Case("no choice", any_text, outputs(choice=[]), refused=("choice",)),
     Case("a bad schema of a tool", any_text, {"tools": [tool("f", {"type": "objekt"})], **ONE}, refused=("objekt",)),
-    Case("a tool that is not there", any_text, {"tools": [PING], "tool_choice": choose("pong")}, refused=("pong",)),
+    Case("a tool that is not there", any_text, {"tools": [PING], "tool_choice": choose("pong")}, refused=("tool_choice",)),
 ]
