@@ -150,7 +150,7 @@ class Dovetail:
 
 def alone(_: Schema) -> tuple[Chooser, Callable[[int], None]]:
     """The model without a mask."""
-    return lambda logits: int(logits.argmax()), lambda token: None
+    return lambda logits: int(logits.argmax()), lambda _: None
 
 
 class XGrammar:
@@ -168,6 +168,7 @@ class XGrammar:
         self._mask = xgrammar.allocate_token_bitmask(1, model.vocabulary.size)
 
     def __call__(self, schema: Schema) -> tuple[Chooser, Callable[[int], None]]:
+        """What chooses tokens under a schema, and what hears them."""
         matcher = self._matcher(self._compiler.compile_json_schema(json.dumps(schema)))
 
         def choose(logits: Any) -> int:
@@ -190,6 +191,7 @@ class LLGuidance:
         self._mask = llguidance.numpy.allocate_token_bitmask(1, model.vocabulary.size)
 
     def __call__(self, schema: Schema) -> tuple[Chooser, Callable[[int], None]]:
+        """What chooses tokens under a schema, and what hears them."""
         module = self._module
         matcher = module.LLMatcher(self._tokenizer, module.LLMatcher.grammar_from_json_schema(json.dumps(schema)))
 
@@ -210,6 +212,7 @@ class LlamaGrammar:
         self._all["id"] = np.arange(model.vocabulary.size)
 
     def __call__(self, schema: Schema) -> tuple[Chooser, Callable[[int], None]]:
+        """What chooses tokens under a schema, and what hears them."""
         from llama_cpp.llama_grammar import LlamaGrammar as Own
 
         text = Own.from_json_schema(json.dumps(schema), verbose=False)._grammar

@@ -84,6 +84,7 @@ class Job:
         self.closer = closer
         self.stops = StopStrings(sampling.stop)
         self.random = np.random.default_rng(None if sampling.seed is None else abs(sampling.seed))
+        self.led = False  # whether a soft limit has left it only ways to the end
         self.tokens = list(prompt)  # and what was said
         self.abandoned = False
         self._loop = asyncio.get_running_loop()
@@ -115,9 +116,13 @@ class Job:
     @property
     def is_closing(self) -> bool:
         """Whether it has talked for long enough."""
-        soft = self.sampling.soft_limit
+        soft, hard = self.sampling.soft_limit, self.sampling.max_tokens
+        if self.closer is None or self.matcher is None or soft is None:
+            return False
+        if self.matcher.is_complete and not self.sampling.ends_text:
+            return False
         # Where the context is smaller than the request hopes, its last quarter is kept for the end all the same.
-        return self.closer is not None and soft is not None and self.made >= min(soft, self.limit * 3 // 4)
+        return self.made >= (soft if self.limit == hard else min(soft, self.limit * 3 // 4))
 
 
 class Batcher:
@@ -264,19 +269,19 @@ class Batcher:
         mask[[row for row, _ in bound]] = part
         for row, job in bound:
             if job.is_closing:
-                mask[row] = self._way_out(job, mask[row])
+                mask[row] = self._ways_out(job, mask[row])
         return apply_mask(mask, logits)
 
-    def _way_out(self, job: Job, mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """A mask with the one token that leads to the end."""
+    def _ways_out(self, job: Job, mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A mask with the tokens that lead to the end."""
         assert job.matcher is not None
         assert job.closer is not None
         allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little", count=self._vocabulary.size))
-        chances = job.closer.chances(job.matcher, allowed, closing=True)
-        token = int(job.random.choice(allowed, p=chances))
-        one = np.zeros_like(mask)
-        one[token // 32] = np.uint32(1 << token % 32).astype(np.int32)
-        return one
+        left = job.closer.ways_out(job.matcher, allowed)
+        job.led = job.led or len(left) < len(allowed)
+        bits = np.zeros(len(mask) * 32, dtype=np.uint8)
+        bits[left] = 1
+        return np.packbits(bits, bitorder="little").view(np.int32)
 
     def _advance(self, job: Job, drawn: Drawn) -> bool:
         """Pass a step on; whether it was the last one of its request."""
@@ -288,7 +293,7 @@ class Batcher:
         finish: Finish | None = "stop" if over or job.stops.found else "length" if job.made >= job.limit else None
         if finish and not job.stops.found:
             ready += job.stops.flush()
-        job.send(Step(drawn.token, ready, drawn.logprob, drawn.top, finish, job.stops.found))
+        job.send(Step(drawn.token, ready, drawn.logprob, drawn.top, finish, job.stops.found, bool(finish) and job.led))
         if finish:
             job.send(None)
         return finish is not None

@@ -51,6 +51,8 @@ class Voice:
         self.is_letter = np.array([len(data) == 1 and data.islower() for data in self.tokens])
         self.is_quote = np.array([data.startswith(b'"') for data in self.tokens])
         self.is_line = np.array([data.startswith(b"\n") for data in self.tokens])
+        self.closes = np.array([data[:1] in (b"}", b"]", b")", b">") for data in self.tokens])
+        self.opens = np.array([data.lstrip()[:1] in (b"{", b"[", b"(") for data in self.tokens])
         self.is_exponent = np.array([data in (b"e", b"E") for data in self.tokens])
         self.by_bytes = {data: token for token, data in enumerate(self.tokens) if data}
 
@@ -118,6 +120,16 @@ class Talker:
         if left and others.any():
             chances[others] = left * self._weights(allowed[others], closing)
         return np.asarray(chances / chances.sum(), dtype=np.float64)
+
+    def ways_out(self, matcher: Matcher, allowed: Ids) -> Ids:
+        """The tokens that lead to the end about equally fast, among which a model may choose."""
+        chances = self.chances(matcher, allowed, closing=True)
+        left: Ids = allowed[chances >= chances.max() / 10]
+        # Where a bracket may be closed, that is shorter than another member; to open one is longer than null.
+        for wanted in (self._voice.closes[left], ~self._voice.opens[left]):
+            if wanted.any():
+                left = left[wanted]
+        return left
 
     def say(self, token: int, data: bytes) -> None:
         """Take note of a token that was said."""
