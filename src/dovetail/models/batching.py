@@ -25,6 +25,9 @@ from dovetail.models.voice import Talker
 
 PIECE = 512  # tokens of a prompt that are read between two steps
 
+_LONG_WAY = 96  # tokens before the limit from which on it is looked how far the end is
+_LOOKS = 4  # once in so many tokens, as a look takes a mask for each token of the way
+
 Item = Step | Exception | None
 
 
@@ -84,6 +87,7 @@ class Job:
         self.closer = closer
         self.stops = StopStrings(sampling.stop)
         self.random = np.random.default_rng(None if sampling.seed is None else abs(sampling.seed))
+        self._way = 0  # about how many tokens lead to its end
         self.led = False  # whether a soft limit has left it only ways to the end
         self.tokens = list(prompt)  # and what was said
         self.abandoned = False
@@ -115,14 +119,19 @@ class Job:
 
     @property
     def is_closing(self) -> bool:
-        """Whether it has talked for long enough."""
+        """Whether it has talked for long enough: up to the soft limit, or until what is left is just the way out."""
         soft, hard = self.sampling.soft_limit, self.sampling.max_tokens
         if self.closer is None or self.matcher is None or soft is None:
             return False
         if self.matcher.is_complete and not self.sampling.ends_text:
             return False
         # Where the context is smaller than the request hopes, its last quarter is kept for the end all the same.
-        return self.made >= (soft if self.limit == hard else min(soft, self.limit * 3 // 4))
+        if self.made >= (soft if self.limit == hard else min(soft, self.limit * 3 // 4)):
+            return True
+        left = self.limit - self.made
+        if left <= _LONG_WAY and self.made % _LOOKS == 0:
+            self._way = self.closer.way_length(self.matcher, left) + _LOOKS
+        return left <= self._way
 
 
 class Batcher:
