@@ -4,7 +4,7 @@
     python -m tests.fuzz.boundary --round 17                one round again, after a finding
 
 A finding is an exception that is not a DovetailError where the input was text or JSON, a round of more than ten
-seconds, a mask that disagrees with accept, or whatever a sanitizer reports.
+seconds of processor time, a mask that disagrees with accept, or whatever a sanitizer reports.
 """
 
 from __future__ import annotations
