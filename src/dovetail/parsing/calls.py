@@ -186,7 +186,7 @@ class _Reader:
             return False
         offset = tape.look - tape.at
         around = (way.end,) if way.begin else _around(way.call_begin, way.call_end)
-        for words in around:
+        for words in filter(None, around):
             if (yield from phrase(tape, words)):
                 self.teller.diagnose("empty", "what stands around calls is empty")
                 self.teller.markup()
