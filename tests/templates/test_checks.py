@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -47,20 +47,11 @@ def test_every_template_keeps_the_laws_for_what_it_supports(conformance: Path) -
     assert markdown(rows) in SUPPORT.read_text(), "print the table anew: dovetail check FOLDER --markdown"
 
 
-def rows_of(page: Path) -> list[str]:
-    """The table of templates in a page, without its head."""
-    lines = page.read_text().splitlines()
-    first = lines.index(f"| template | {' | '.join(FEATURES)} |")
-    return list(takewhile(lambda line: line.startswith("|"), lines[first + 2 :]))
-
-
-def test_the_readme_tells_what_the_page_of_templates_shows() -> None:
-    shown = rows_of(SUPPORT)
-    holding = sum("✗" not in row for row in shown)
-    told = f"{holding} hold everything that they support; the other {len(shown) - holding} break or lose"
-    assert f"[Of {len(shown)} published templates](docs/template-support.md) {told}" in README.read_text()
-    assert {row.split("|")[1].strip() for row in shown if "✗" in row} == DEFECTS.keys()
-    assert set(rows_of(README)) <= set(shown)
+def test_the_readme_counts_what_the_page_of_templates_shows() -> None:
+    shown = [row for row in SUPPORT.read_text().splitlines() if re.match(r"\| (?!template )", row)]
+    broken = {row.split("|")[1].strip() for row in shown if "✗" in row}
+    assert broken == DEFECTS.keys()
+    assert f"| {len(shown) - len(broken)} of {len(shown)} | published chat templates hold all" in README.read_text()
 
 
 def broken(change: Callable[[Dialect], Dialect], monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Report:

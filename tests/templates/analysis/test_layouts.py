@@ -23,3 +23,8 @@ def test_a_layout_is_found_and_what_it_renders_is_read_back(name: str) -> None:
     rows = list(verifier_of(analysis, Prober(source)).verify(PROBES))
     assert [(row.feature, row.problem) for row in rows if not row.passed] == []
     assert {"content", "one call"} <= {row.feature for row in rows}
+
+
+def test_instructions_behind_a_conversation_are_no_part_of_a_turn() -> None:
+    turn = analyse_template(LAYOUTS["instructions behind every conversation"]["template"]).dialect.turn
+    assert ("<|over|>", "") == (turn.end, turn.closing)

@@ -28,6 +28,7 @@ Settings = tuple[tuple[str, Any], ...]
 ONE_CALL = (Call(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}),)
 _SPOILED = re.compile(r"\bNone\b|\bnull\b|&#3[49];")  # what is missing written out, quotes escaped as HTML
 _SENTINEL = re.compile(r"[Zz]q")
+SENTENCE = re.compile(r"(?:[A-Za-z']+[\s,.:]+){4}")
 _MAX_PROBES = 48  # of switches, however many variables a template has
 
 
@@ -40,7 +41,7 @@ class Frame:
     end: str  # behind plain content
     prompts: tuple[tuple[Settings, str], ...]  # what the generation prompt writes behind `start`, by settings
     switches: tuple[Settings, ...]  # settings that change the prompt or show reasoning, the default first
-    appended: str = ""  # a prompt that the template writes behind everything, asked or not
+    appended: str = ""  # a prompt or an instruction that the template writes behind everything, asked or not
     history_start: str = ""  # what turns of history have instead of `start`
 
     @property
@@ -143,6 +144,8 @@ def frame(prober: Prober, source: Source, shape: Shape | None) -> Frame | None:
         after = after[: -len(appended)]
     else:
         user_ends = {setting: _user_end(prober, setting, turns[setting]) for setting in settings}
+        appended = _instruction(prober, after)
+        after = after.removesuffix(appended)
     prompts = {setting: turns[setting].removeprefix(user_ends[setting]) for setting in settings}
     bodies = _bodies(prober, shape, user_ends)
     start = _start(prober, [text for text in prompts.values() if text], bodies)
@@ -188,6 +191,17 @@ def _appended(prompted: str, before: str, after: str) -> str:
         first = next((part for part in segments(common) if part.strip()), "")
         common = common[common.find(first) + len(first) :].lstrip() if first else ""
     return common if common.strip() and before.endswith(common[: len(common) // 2]) | (common in before + after) else ""
+
+
+def _instruction(prober: Prober, after: str) -> str:
+    """The sentences that a template writes behind every conversation, which are no part of its last turn."""
+    end = (prober.earlier_turn(assistant(CONTENT)) or "").rpartition(CONTENT)[2]
+    ends = markers(end)
+    opening = prober.render([user()], None) or prober.render([user()]) or ""
+    if len(ends) > 1 and ends[-1] in opening.partition(USER)[0]:
+        end = end[: end.rfind(ends[-1])]  # it opens each turn, also the first
+    rest = after.removeprefix(end)
+    return rest if end.strip() and rest != after and SENTENCE.search(rest) else ""
 
 
 def _bodies(prober: Prober, shape: Shape | None, user_ends: dict[Settings, str]) -> list[str]:

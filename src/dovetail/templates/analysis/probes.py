@@ -188,13 +188,13 @@ class Prober:
     def turn(self, message: Wire | None, prompt: bool = False, settings: Any = (), tools: Any = TOOLS) -> str | None:
         """What a template writes behind the text of the user: the end of that turn, and the turn of the assistant."""
         if message is not None and self.view.later:
-            return self._earlier_turn(message, settings, tools)
+            return self.earlier_turn(message, settings, tools)
         text = self.render([user(), *([message] if message else [])], tools, prompt, settings)
         if text is None or USER not in text:
             return None
         return text.rpartition(USER)[2]
 
-    def _earlier_turn(self, message: Wire, settings: Any, tools: Any) -> str | None:
+    def earlier_turn(self, message: Wire, settings: Any = (), tools: Any = TOOLS) -> str | None:
         """A turn behind which another user speaks, up to the header of that user."""
         text = self.render([user(), message, user(OTHER_USER)], tools, False, settings) or ""
         before, _, behind = text.partition(USER)
