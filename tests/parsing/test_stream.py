@@ -552,7 +552,7 @@ def test_arguments_whose_quotes_are_torn_do_not_swallow_the_next_call() -> None:
     assert "" == message.content
 
 
-@pytest.mark.parametrize("torn", ['{a: 1, b: "x}y"}', '{a: 1, b: "\\"}"}', '{"n": 1, b: x"}'])
+@pytest.mark.parametrize("torn", ['{a: 1, b: "x}y"}', '{a: 1, b: "\\"}"}'])
 def test_brackets_in_strings_do_not_count_in_torn_arguments(torn: str) -> None:
     message = read("hermes", f'<tool_call>\n{{"name": "f", "arguments": {torn}}}\n</tool_call> Done.')
     assert (torn, " Done.") == (message.tool_calls[0].arguments, message.content)

@@ -46,7 +46,7 @@ class JsonEnds:
         self.stops = Stops([("", marker) for marker in usable], either)
         firsts = re.escape(bytes({marker[0] for marker in usable})) + SIGN_CLASS
         self.outside = _around_strings(rb'[^"{}\[\]' + firsts + rb"]")
-        # Where quotes may be missing, a string ends in its line and holds no marker, or its quote says nothing.
+        # Where quotes may be missing, a string ends with its line, and before a marker.
         self.torn = re.compile(rb'[^"{}\[\]' + firsts + rb"]*+")
         self.in_torn_string = Stops([("", word) for word in (b'\\"', b'"', b"\n", *usable)], either)
         # Non-ASCII bytes among the firsts never occur outside strings of JSON, so text need not be searched for them.
@@ -78,7 +78,7 @@ def value(
 def rest(tape: Tape, closers: JsonEnds, teller: Teller, depth: int) -> Steps[bool]:
     """Tell what is left of an object that makes no sense, as it is written; False where it does not end.
 
-    In such an object quotes may be missing, so that markers that end it count behind a lone quote.
+    In such an object quotes may be missing: a string ends with its line, and markers that end the object count in it.
     """
     closed = yield from _composite(tape, closers, teller, "tool_call", depth, is_torn=True)
     teller.text("tool_call")
@@ -124,27 +124,27 @@ def _composite(
         elif byte != _QUOTE and (teller is None or (yield from _at_stop(tape, closers.stops, teller, region))):
             return False
         tape.look += 1
-        if byte == _QUOTE and is_torn:
-            yield from _torn_string(tape, closers.in_torn_string)
+        if byte == _QUOTE and is_torn and teller:
+            yield from _torn_string(tape, closers.in_torn_string, teller, region)
         elif byte == _QUOTE and not (yield from _string(tape, teller, region)):
             return False
 
 
-def _torn_string(tape: Tape, stops: Stops) -> Steps[None]:
-    """The rest of a string behind its quote, if that is what follows."""
-    offset = tape.look - tape.at
+def _torn_string(tape: Tape, stops: Stops, teller: Teller, region: Region) -> Steps[None]:
+    """The rest of a string behind its quote, or of its line where no quote closes it, or what comes before a marker."""
     while True:
-        found = stops.find.search(tape.data, tape.at + offset)
-        if found is None:
-            if tape.final:
-                return
-            offset = stops.held(tape.data, tape.at + offset) - tape.at
-            yield
-        elif found[0][0] == _BACKSLASH:
-            offset = found.end() - tape.at
-        else:
-            tape.look = found.end() if found[0][0] == _QUOTE else tape.look
+        found = stops.find.search(tape.data, tape.look)
+        if found and found[0][0] != _BACKSLASH:
+            tape.look = found.end() if found[0][0] == _QUOTE else found.start()
             return
+        if found:
+            tape.look = found.end()
+            continue
+        tape.look = stops.held(tape.data, tape.look)
+        if tape.final:
+            return
+        teller.text(region)
+        yield
 
 
 def _string(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
