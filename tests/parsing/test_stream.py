@@ -516,6 +516,14 @@ REPAIRS = [
         "{}",
         ["call"],
     ),
+    # Quotes inside a string, and a number that JSON spells otherwise.
+    (
+        "lfm2",
+        "<|tool_call_start|>[f(a='sed -n '3,4p' x.py')]<|tool_call_end|>",
+        """{"a": "sed -n '3,4p' x.py"}""",
+        ["quotes"] * 2,
+    ),
+    ("lfm2", "<|tool_call_start|>[f(n=07)]<|tool_call_end|>", '{"n": 7}', ["type"]),
     # No name at all, where the arguments tell it.
     ("ministral", '[TOOL_CALLS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),
     ("mistral", '[TOOL_CALLS][ARGS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),

@@ -413,7 +413,7 @@ FAMILIES = (
     Dialect(
         "deepseek_r1",
         (_deepseek_json("function<｜tool▁sep｜>", "\n```json\n", "\n```", "\n"),),
-        _THINK,
+        replace(_THINK, presumed=True),
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS + _DEEPSEEK_TOKENS,
     ),
