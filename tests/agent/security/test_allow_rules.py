@@ -379,7 +379,8 @@ WIDE = tuple(
     for name in "git sed awk gawk rg fd find sort uniq tar xxd less man make npm pnpm yarn go cargo curl wget ssh scp "
     "rsync zip test [ printf echo cat read unset export let declare hash jobs fc cd ls head env xargs timeout tree "
     "diff file ruff pytest mypy jq split csplit shuf gcc cmake ctags cpio wait getopts shopt history command openssl "
-    "date sudo nice flock eslint jest vim view ex ed emacs nano dc gdb sqlite3 psql mysql hg svn pandoc latexmk pdflatex "
+    "date sudo nice flock eslint jest "
+    "vim view ex ed emacs nano dc gdb sqlite3 psql mysql hg svn pandoc latexmk pdflatex "
     "socat nc tshark nmap apt-get patch capsh npx uvx linux64 setarch ld.so".split()
 )
 
