@@ -17,7 +17,7 @@ from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.exit_reasons import CANCELLED, Ending, HaltError
 from dovetail.agent.exporting import close_in_time, export
 from dovetail.agent.file_mentions import expand_mentions
-from dovetail.agent.flags import ConflictError, Flags
+from dovetail.agent.flags import ConflictError, Flags, check_names
 from dovetail.agent.hooks import CommandHooks, HookSession, check_matchers
 from dovetail.agent.loop import Parts, Plan, Run
 from dovetail.agent.loop.budget import UNLIMITED
@@ -201,6 +201,7 @@ class _Assembly:
     """A run put together from flags, settings and environment; what is wrong with them is found before it runs."""
 
     def __init__(self, flags: Flags) -> None:
+        check_names(flags)
         self.flags = flags
         self.warn = _say_nothing if flags.quiet else warn
         launch = Path.cwd()
