@@ -16,8 +16,9 @@ import json
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -93,10 +94,20 @@ def test_a_format_loads_and_serialises_back(block: Block) -> None:
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
 def test_the_scripts_of_a_workflow_are_scripts(block: Block) -> None:
-    scripts = [step["run"] for step in yaml.safe_load(block.body) if "run" in step]
+    scripts = list(scripts_of(yaml.safe_load(block.body)))
     assert scripts
     for script in scripts:
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def scripts_of(job: Any) -> Iterator[str]:
+    """The lines of shell in the description of a job, as hosts of CI have them."""
+    for value in job.values() if isinstance(job, dict) else job:
+        if isinstance(value, dict):
+            yield from scripts_of(value)
+    for key in ("run", "before_script", "script"):
+        if isinstance(job, dict) and key in job:
+            yield job[key] if isinstance(job[key], str) else "\n".join(job[key])
 
 
 @pytest.mark.parametrize("block", blocks("ebnf"), ids=str)
