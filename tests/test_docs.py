@@ -139,6 +139,19 @@ def test_pages_send_nobody_into_private_modules() -> None:
     assert set() == {module for module, name in used if not public & {module, f"{module}.{name}"}}
 
 
+MADE = re.compile(r"^::: (dovetail[\w.]*)$", re.MULTILINE)
+
+
+def test_the_reference_has_every_public_name_and_every_public_module() -> None:
+    made = {name for page in (ROOT / "docs/reference").glob("*.md") for name in MADE.findall(page.read_text())}
+    # The two that are modules have pages of their own.
+    assert set() == {f"dovetail.{name}" for name in dt.__all__} - made - {"dovetail.dialects", "dovetail.formats"}
+    public = {name for cell in PUBLIC for name in re.findall(r"`([\w.]+)`", cell)}
+    private = {name for name in made if not any(name == module or name.startswith(f"{module}.") for module in public)}
+    assert set() == private
+    assert set() == {module for module in public if not any(f"{name}.".startswith(f"{module}.") for name in made)}
+
+
 def first_sentence(file: Path) -> str:
     """What a file says it is, in its first line."""
     text = file.read_text()
