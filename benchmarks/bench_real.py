@@ -5,11 +5,12 @@
     python benchmarks/bench_real.py --json OUT       each answer of each way, too
     python benchmarks/bench_real.py --ways llama     those whose names hold one of these words
 
-The same prompts go to the model alone and under each engine's masks, through Transformers and through llama.cpp. Each
-answer may have 96 tokens. Reported are the answers that are valid under their schema and ended by themselves or were
-led to their end, the answers with odd spellings (needless escapes, exponents, -0, heaps of white space), the tokens of
-an answer, the answers that are right, the tokens per second after the prompt was read, and of how many tokens the mask
-took away the model's first choice. Needs the extras dev and dev-models; runs on one core.
+The same prompts go to the model alone and under each engine's masks, through llama.cpp and through Transformers: within
+a backend all engines meet the same logits, so that what differs is theirs. Each answer may have 96 tokens. Reported are
+the answers that are valid under their schema and ended by themselves or were led to their end, the answers with odd
+spellings (needless escapes, exponents, -0, heaps of white space), the tokens of an answer, the answers that are right,
+the tokens per second after the prompt was read, and of how many tokens the mask took away the model's first choice.
+Needs the extras dev and dev-models; runs on one core.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import jsonschema_rs
 import llama_cpp
 import numpy as np
+import torch
 from real_tasks import TASKS, Schema, Task
+from transformers import AutoTokenizer
 
 from dovetail.models import Model, Sampling, plan_turn
 from dovetail.models.llama import LlamaModel
@@ -132,7 +135,7 @@ class Dovetail:
         answer = {"type": "json_schema", "json_schema": schema}
         turn = plan_turn(self._model, messages, response_format=answer, reasoning="disabled")
         said, finish, started, data = [], None, 0.0, b""
-        async for step in turn.steps(Sampling(0.0, max_tokens=MAX_TOKENS, soft_limit=MAX_TOKENS * 3 // 4)):
+        async for step in turn.steps(Sampling(0.0, max_tokens=MAX_TOKENS)):
             started = started or time.perf_counter()
             said.append(step.token)
             data += step.data
@@ -150,7 +153,7 @@ class Dovetail:
 
 def alone(_: Schema) -> tuple[Chooser, Callable[[int], None]]:
     """The model without a mask."""
-    return lambda logits: int(logits.argmax()), lambda token: None
+    return lambda logits: int(logits.argmax()), lambda _: None
 
 
 class XGrammar:
@@ -168,6 +171,7 @@ class XGrammar:
         self._mask = xgrammar.allocate_token_bitmask(1, model.vocabulary.size)
 
     def __call__(self, schema: Schema) -> tuple[Chooser, Callable[[int], None]]:
+        """What chooses tokens under a schema, and what hears them."""
         matcher = self._matcher(self._compiler.compile_json_schema(json.dumps(schema)))
 
         def choose(logits: Any) -> int:
@@ -190,6 +194,7 @@ class LLGuidance:
         self._mask = llguidance.numpy.allocate_token_bitmask(1, model.vocabulary.size)
 
     def __call__(self, schema: Schema) -> tuple[Chooser, Callable[[int], None]]:
+        """What chooses tokens under a schema, and what hears them."""
         module = self._module
         matcher = module.LLMatcher(self._tokenizer, module.LLMatcher.grammar_from_json_schema(json.dumps(schema)))
 
@@ -210,6 +215,7 @@ class LlamaGrammar:
         self._all["id"] = np.arange(model.vocabulary.size)
 
     def __call__(self, schema: Schema) -> tuple[Chooser, Callable[[int], None]]:
+        """What chooses tokens under a schema, and what hears them."""
         from llama_cpp.llama_grammar import LlamaGrammar as Own
 
         text = Own.from_json_schema(json.dumps(schema), verbose=False)._grammar
@@ -317,24 +323,14 @@ def dovetail(model: Any) -> Way:
 
 def ways(wanted: Sequence[str]) -> Iterable[tuple[str, Way]]:
     """The ways by name, each made when its turn comes."""
-    names = {
-        "Transformers": ["alone", "Dovetail", f"XGrammar {version('xgrammar')}", f"llguidance {version('llguidance')}"],
-        "llama.cpp": ["alone", "Dovetail", "its own grammar"],
-    }
-    for backend, kinds in names.items():
-        chosen = [k for k in kinds if not wanted or any(one.lower() in f"{backend} {k}".lower() for one in wanted)]
+    engines = ["alone", "Dovetail", f"XGrammar {version('xgrammar')}", f"llguidance {version('llguidance')}"]
+    for backend, kinds in {"llama.cpp": [*engines, "its own grammar"], "Transformers": engines}.items():
+        chosen = [k for k in kinds if not wanted or any(one.lower() in f"{backend}: {k}".lower() for one in wanted)]
         if not chosen:
             continue
-        model: Any
-        if backend == "Transformers":
-            import torch
-            from transformers import AutoTokenizer
-
-            torch.set_num_threads(1)
-            folder = as_transformers()
-            model, tokenizer = TransformersModel(folder), AutoTokenizer.from_pretrained(folder)
-        else:
-            model, tokenizer = LlamaModel(locate("smollm2").path, threads=1), None
+        file = locate("smollm2").path
+        model: Any = LlamaModel(file, threads=1) if backend == "llama.cpp" else TransformersModel(as_transformers())
+        tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
         for kind in chosen:
             yield f"{backend}: {kind}", _way(kind, model, tokenizer)
         model.close()
@@ -374,6 +370,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="*", default=[], metavar="WORD", help="only ways whose names hold such a word")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every answer there")
     options = parser.parse_args()
+    torch.set_num_threads(1)
     tasks = TASKS[:: len(TASKS) // QUICK] if options.quick else TASKS
     results: dict[str, list[Answer]] = {}
     for name, way in ways(options.ways):

@@ -119,7 +119,12 @@ EXTRA: dict[str, Any] = {
     "include_reasoning": False,
     "separate_reasoning": False,
     "extra_body": {"regex": "a"},
-    "logit_bias": {},
+    "logit_bias": {"5": -100},
+    "top_k": 5,
+    "min_p": 0.1,
+    "repetition_penalty": 1.2,
+    "frequency_penalty": 0.5,
+    "presence_penalty": 0.5,
 }
 ODD: list[Any] = [
     None, True, False, 0, 1, -1, 2, 1e308, -1e308, 2**31, 2**63, 2**64, 10**40, 0.5, "", " ", "a", "x" * 5000, "\x00",

@@ -25,6 +25,9 @@ from dovetail.models.voice import Talker
 
 PIECE = 512  # tokens of a prompt that are read between two steps
 
+_LONG_WAY = 96  # tokens before the limit from which on it is looked how far the end is
+_LOOKS = 4  # once in so many tokens, as a look takes a mask for each token of the way
+
 Item = Step | Exception | None
 
 
@@ -84,6 +87,8 @@ class Job:
         self.closer = closer
         self.stops = StopStrings(sampling.stop)
         self.random = np.random.default_rng(None if sampling.seed is None else abs(sampling.seed))
+        self._way = 0  # about how many tokens lead to its end
+        self.led = False  # whether a soft limit has left it only ways to the end
         self.tokens = list(prompt)  # and what was said
         self.abandoned = False
         self._loop = asyncio.get_running_loop()
@@ -114,10 +119,19 @@ class Job:
 
     @property
     def is_closing(self) -> bool:
-        """Whether it has talked for long enough."""
-        soft = self.sampling.soft_limit
+        """Whether it has talked for long enough: up to the soft limit, or until what is left is just the way out."""
+        soft, hard = self.sampling.soft_limit, self.sampling.max_tokens
+        if self.closer is None or self.matcher is None or soft is None:
+            return False
+        if self.matcher.is_complete and not self.sampling.ends_text:
+            return False
         # Where the context is smaller than the request hopes, its last quarter is kept for the end all the same.
-        return self.closer is not None and soft is not None and self.made >= min(soft, self.limit * 3 // 4)
+        if self.made >= (soft if self.limit == hard else min(soft, self.limit * 3 // 4)):
+            return True
+        left = self.limit - self.made
+        if left <= _LONG_WAY and self.made % _LOOKS == 0:
+            self._way = self.closer.way_length(self.matcher, left) + _LOOKS
+        return left <= self._way
 
 
 class Batcher:
@@ -264,19 +278,19 @@ class Batcher:
         mask[[row for row, _ in bound]] = part
         for row, job in bound:
             if job.is_closing:
-                mask[row] = self._way_out(job, mask[row])
+                mask[row] = self._ways_out(job, mask[row])
         return apply_mask(mask, logits)
 
-    def _way_out(self, job: Job, mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """A mask with the one token that leads to the end."""
+    def _ways_out(self, job: Job, mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A mask with the tokens that lead to the end."""
         assert job.matcher is not None
         assert job.closer is not None
         allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little", count=self._vocabulary.size))
-        chances = job.closer.chances(job.matcher, allowed, closing=True)
-        token = int(job.random.choice(allowed, p=chances))
-        one = np.zeros_like(mask)
-        one[token // 32] = np.uint32(1 << token % 32).astype(np.int32)
-        return one
+        left = job.closer.ways_out(job.matcher, allowed)
+        job.led = job.led or len(left) < len(allowed)
+        bits = np.zeros(len(mask) * 32, dtype=np.uint8)
+        bits[left] = 1
+        return np.packbits(bits, bitorder="little").view(np.int32)
 
     def _advance(self, job: Job, drawn: Drawn) -> bool:
         """Pass a step on; whether it was the last one of its request."""
@@ -288,7 +302,7 @@ class Batcher:
         finish: Finish | None = "stop" if over or job.stops.found else "length" if job.made >= job.limit else None
         if finish and not job.stops.found:
             ready += job.stops.flush()
-        job.send(Step(drawn.token, ready, drawn.logprob, drawn.top, finish, job.stops.found))
+        job.send(Step(drawn.token, ready, drawn.logprob, drawn.top, finish, job.stops.found, bool(finish) and job.led))
         if finish:
             job.send(None)
         return finish is not None

@@ -45,7 +45,10 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """The end of one turn: the tokens of its prompt and of what was said, the seconds that took, and why it ended."""
+    """The end of one turn: the tokens of its prompt and of what was said, the seconds that took, and why it ended.
+
+    `led` tells whether a soft limit led it to its end.
+    """
 
     message: Message
     prompt_tokens: int
@@ -53,6 +56,7 @@ class TurnEnd:
     seconds: float
     finish: Finish
     notes: tuple[Note, ...] = ()
+    led: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,11 @@ class Conversation:
         )
         parser = turn.parser()
         finish: Finish = "length"
-        tokens, started = 0, time.perf_counter()
+        tokens, started, led = 0, time.perf_counter(), False
         async with aclosing(turn.steps(sampling_of(self._options))) as steps:
             async for step in steps:
                 tokens += 1
-                finish = step.finish or finish
+                finish, led = step.finish or finish, step.led
                 for event in parser.feed(step.data):
                     yield event
         for event in parser.close("stop" if finish == "stop" else "length"):
@@ -153,7 +157,7 @@ class Conversation:
         message = self._numbered(parser.message)
         self.messages.append(message.to_openai())
         seconds = time.perf_counter() - started
-        yield TurnEnd(message, len(turn.prompt_ids), tokens, seconds, finish, turn.notes)
+        yield TurnEnd(message, len(turn.prompt_ids), tokens, seconds, finish, turn.notes, led)
 
     def _numbered(self, message: Message) -> Message:
         """The message with an id for each call, of nine letters and digits, which all templates take."""

@@ -17,12 +17,22 @@ from dovetail.models.batched_model import BatchedModel, find_dialect
 from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import find_template
 
+# The threads of a step wait for each other hundreds of times. Where other programs want the processor too, OpenMP's
+# long spinning gave 1.3 tokens per second on a busy machine of two cores, and what it does with more threads than
+# cores, 27. It looks once, when its library is loaded; programs that are started from here shall not see it.
+_SPINS = "GOMP_SPINCOUNT"
+_is_told = _SPINS in os.environ or "OMP_WAIT_POLICY" in os.environ
+if not _is_told:
+    os.environ[_SPINS] = "1000"
 try:
     import llama_cpp
 
     from dovetail.models.llama_rows import LlamaRows
 except ImportError as error:
     raise ModelError("llama-cpp-python is not installed", "", install("llama")) from error
+finally:
+    if not _is_told:
+        del os.environ[_SPINS]
 
 _MOST_CELLS = 8192  # tokens that all running requests hold together, unless more are asked for
 _LEVEL_ERROR = 4
@@ -115,6 +125,17 @@ class LlamaModel(BatchedModel):
         return first + text if self._adds_bos and not text.startswith(first) else text
 
 
+def model_params() -> Any:
+    """How llama.cpp is told to load a model, before anything is said of this one.
+
+    Without the tiles of AMX: compiled by GCC 12, llama.cpp configures them from memory that was never written (the
+    intrinsic of the compiler names 8 of 64 bytes), and crashes or says nonsense.
+    """
+    params = llama_cpp.llama_model_default_params()
+    params.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
+    return params
+
+
 def _template(path: Path) -> ChatTemplate | None:
     """The chat template in a file; an error where the file cannot be read."""
     if not path.is_file():
@@ -145,7 +166,7 @@ def _load(path: Path, progress: Progress | None) -> Any:
     listening = llama_cpp.llama_log_callback(hear)
     llama_cpp.llama_log_set(listening, None)
     try:
-        params = llama_cpp.llama_model_default_params()
+        params = model_params()
         params.progress_callback = llama_cpp.llama_progress_callback(advance)
         model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
     finally:

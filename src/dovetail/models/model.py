@@ -24,7 +24,8 @@ class Sampling:
     scores of all tokens so far, `frequency_penalty` and `presence_penalty` lower those of the answer, for each time and
     once; `logit_bias` adds to the scores of tokens. None of them allows what a grammar refuses.
 
-    After `soft_limit` tokens an output under a grammar is led to its end, so that no hard limit cuts it off.
+    After `soft_limit` tokens an output under a grammar is led to its end, so that no hard limit cuts it off. Without
+    `ends_text`, free text that may end anywhere goes on all the same; what is open around it is closed.
     """
 
     temperature: float = 1.0
@@ -38,6 +39,7 @@ class Sampling:
     seed: int | None = None
     max_tokens: int | None = None
     soft_limit: int | None = None
+    ends_text: bool = True
     stop: tuple[str, ...] = ()
     logprobs: int | None = None
 
@@ -85,7 +87,8 @@ class Step(NamedTuple):
 
     Bytes that may be the beginning of a stop text wait for the next step, so `data` need not be what the token stands
     for; the stop text itself never comes. `top` holds the likeliest tokens with their logprobs. The last step, and no
-    other, has a `finish`; `stopped_by` is the stop text that ended the output, if one did.
+    other, has a `finish`; `stopped_by` is the stop text that ended the output, if one did, and `led` tells whether a
+    soft limit has left the model only ways to the end.
     """
 
     token: int
@@ -94,6 +97,7 @@ class Step(NamedTuple):
     top: tuple[tuple[int, float], ...] = ()
     finish: Finish | None = None
     stopped_by: str | None = None
+    led: bool = False
 
 
 class Prompt(NamedTuple):

@@ -162,7 +162,11 @@ class Speaker:
             if stops.found is not None:
                 yield step._replace(data=data, finish="stop", stopped_by=stops.found)
                 return
-            yield step._replace(data=data + stops.flush(), finish=plan.finish) if last else step._replace(data=data)
+            if last:
+                led = plan.finish == "stop" and index >= soft_limit
+                yield step._replace(data=data + stops.flush(), finish=plan.finish, led=led)
+            else:
+                yield step._replace(data=data)
 
     def close(self) -> None:
         """There is nothing to let go of."""

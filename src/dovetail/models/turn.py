@@ -25,6 +25,7 @@ from dovetail.parsing import StreamParser
 _MODES: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled")
 _ANY_OBJECT = {"type": "object"}
 _ANSWER = "/response_format"
+_UNBOUNDED = 1 << 30  # tokens; the context of a model is shorter
 _WIDENED, _TOOLS_IN_PROMPT = "schema_widened", "tools_in_prompt"
 
 
@@ -62,8 +63,20 @@ class LocalTurn:
         )
 
     def steps(self, sampling: Sampling) -> AsyncGenerator[Step, None]:
-        """The tokens of one answer; a turn may be answered any number of times."""
-        return self.model.generate(self.prompt_ids, self.format, sampling, prefix=self.prompt.prefix)
+        """The tokens of one answer; a turn may be answered any number of times.
+
+        Without a soft limit the last quarter of `max_tokens` is kept for the way to the end of an answer under a
+        format, or of a call. Text beside tools is free, and goes on up to the hard limit.
+        """
+        return self.model.generate(self.prompt_ids, self.format, self._led(sampling), prefix=self.prompt.prefix)
+
+    def _led(self, sampling: Sampling) -> Sampling:
+        may_call = bool(self.tools) and self.tool_choice != "none"
+        if sampling.soft_limit is not None or not (may_call or self.response_format):
+            return sampling
+        limit = sampling.max_tokens or _UNBOUNDED
+        is_held = self.response_format is not None or not _leaves_open(self.tool_choice)
+        return replace(sampling, soft_limit=max(1, limit * 3 // 4), ends_text=is_held)
 
 
 def plan_turn(
@@ -115,6 +128,14 @@ def plan_turn(
         tool_choice=tool_choice,
         response_format=answer,
     )
+
+
+def _leaves_open(tool_choice: Any) -> bool:
+    """Whether text may take the place of a call."""
+    if isinstance(tool_choice, Mapping) and tool_choice.get("type") == "allowed_tools":
+        allowed = tool_choice.get("allowed_tools", tool_choice)
+        return bool(allowed.get("mode", "auto") == "auto")
+    return tool_choice in (None, "auto")
 
 
 def _loaded(response_format: Any) -> Format | None:

@@ -9,6 +9,7 @@ from pydantic_core import from_json
 
 from dovetail.errors import InputError
 from dovetail.formats.explain import pointer, shown
+from dovetail.models.model import MAX_BIASES
 from dovetail.serving.errors import RequestError
 
 MAX_STOPS = 16
@@ -16,7 +17,12 @@ MAX_STOP_LENGTH = 1000
 MAX_CHOICES = 128
 MAX_TOP_LOGPROBS = 20
 
+# How tokens are drawn beside temperature and top_p; none of it allows what a format refuses.
+_DRAWING = ("top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty", "logit_bias")
+
 Probability = Annotated[float, Field(ge=0, le=1)]
+TokenId = Annotated[str, Field(pattern="^[0-9]{1,9}$")]
+Bias = Annotated[float, Field(ge=-100, le=100)]
 Stops = Annotated[list[Annotated[str, Field(max_length=MAX_STOP_LENGTH)]], Field(max_length=MAX_STOPS)]
 
 # Fields that would change the answer and that nothing here obeys; the value beside each asks for nothing.
@@ -26,19 +32,13 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "best_of": (None, 1),
     "conversation": (None,),
     "echo": (None, False),
-    "frequency_penalty": (None, 0),
     "function_call": (None,),
     "functions": (None,),
     "ignore_eos": (None, False),
-    "logit_bias": (None, {}),
-    "min_p": (None, 0),
     "modalities": (None, ["text"]),
-    "presence_penalty": (None, 0),
     "previous_response_id": (None,),
     "prompt": (None,),
     "prompt_logprobs": (None,),
-    "repetition_penalty": (None, 1),
-    "top_k": (None, -1, 0),
 }
 
 
@@ -78,6 +78,12 @@ class Extras(Body):
     stream: bool = False
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Probability | None = None
+    top_k: Annotated[int, Field(ge=-1)] | None = None
+    min_p: Probability | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    logit_bias: Annotated[dict[TokenId, Bias], Field(max_length=MAX_BIASES)] | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] | None = None
     soft_limit: Annotated[int, Field(ge=1)] | None = None
     structured_outputs: dict[str, Any] | None = None
@@ -89,6 +95,16 @@ class Extras(Body):
     include_reasoning: bool | None = None
     separate_reasoning: bool | None = None
     reasoning_effort: str | None = None
+
+    @property
+    def drawing(self) -> dict[str, Any]:
+        """What Sampling is told of how tokens are drawn."""
+        given = {name: value for name in _DRAWING if (value := getattr(self, name)) is not None}
+        if "top_k" in given:
+            given["top_k"] = max(0, given["top_k"])  # -1 is another way to ask for all tokens
+        if "logit_bias" in given:
+            given["logit_bias"] = {int(token): bias for token, bias in given["logit_bias"].items()}
+        return given
 
     @classmethod
     def read(cls, body: dict[str, Any]) -> Self:

@@ -62,7 +62,8 @@ class Job:
         ask = self.ask
         sampling = Sampling(
             temperature=1.0 if ask.temperature is None else ask.temperature,
-            top_p=1.0 if ask.top_p is None else ask.top_p,
+            top_p=1.0 if ask.top_p is None else max(ask.top_p, 1e-9),
+            **ask.drawing,
             seed=None if ask.seed is None else (ask.seed + index) % 2**63,
             max_tokens=min(ask.max_tokens or self.limits.max_tokens, self.limits.max_tokens),
             soft_limit=ask.soft_limit,
@@ -133,18 +134,19 @@ async def _choice(job: Job, index: int, deadline: float) -> AsyncGenerator[Piece
     turn = job.turn()
     opened = turn.start()
     finish: Finish = "length"
+    led = False
     async with aclosing(job.steps(index)) as steps:
         while (step := await _next(steps, deadline)) is not None:
             started = time.perf_counter()
             said = turn.feed(step.data, _odds(job, step)) if step.data else turn.skip()
-            finish = step.finish or finish
+            finish, led = step.finish or finish, step.led
             # The first step is told even if it says nothing yet: the reader knows then that the answer has begun.
             if said.events or turn.counts.completion == 1:
                 said = Said(opened + said.events, said.odds) if turn.counts.completion == 1 else said
                 yield Piece(index, said, spent_s=time.perf_counter() - started)
             if turn.done:
                 break
-    yield Piece(index, turn.close(finish), turn)
+    yield Piece(index, turn.close(finish, led), turn)
 
 
 async def _next(steps: AsyncGenerator[Step, None], deadline: float) -> Step | None:

@@ -47,6 +47,7 @@ class Ask:
     soft_limit: int | None = None  # after so many tokens the answer is led to its end
     temperature: float | None = None
     top_p: float | None = None
+    drawing: Mapping[str, Any] = field(default_factory=dict)  # what else Sampling says of how tokens are drawn
     seed: int | None = None
     stops: tuple[str, ...] = ()
     choices: int = 1
@@ -77,6 +78,7 @@ def common(extras: Extras, response_format: Any, path: str = "/response_format")
         "stream": extras.stream,
         "temperature": extras.temperature,
         "top_p": extras.top_p,
+        "drawing": extras.drawing,
         "seed": extras.seed,
         "soft_limit": extras.soft_limit,
         "show_reasoning": extras.include_reasoning is not False,

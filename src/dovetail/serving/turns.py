@@ -56,7 +56,10 @@ class _Told:
 
 
 class Turn:
-    """Reads one answer; `stop` tells which stop string ended it, and `done` that no more is wanted."""
+    """Reads one answer; `stop` tells which stop string ended it, and `done` that no more is wanted.
+
+    `led` tells whether a soft limit led it to its end.
+    """
 
     def __init__(
         self,
@@ -76,6 +79,7 @@ class Turn:
         self.counts = Counts()
         self.finish_reason: FinishReason | None = None
         self.stop: str | None = None
+        self.led = False
 
     @property
     def done(self) -> bool:
@@ -105,8 +109,9 @@ class Turn:
         self.counts.completion += 1
         return Said([], [])
 
-    def close(self, reason: Literal["stop", "length"]) -> Said:
+    def close(self, reason: Literal["stop", "length"], led: bool = False) -> Said:
         """The end of the answer."""
+        self.led = led and not self.done
         if self.done:
             said = Said([Event("close", "content", self._position, self._position)], [])
             self.finish_reason = "stop"

@@ -74,6 +74,7 @@ class ChatWriter:
         """The end of a choice."""
         self._turns[index] = turn
         chunks = self._placed(index, self._deltas[index].finish(turn.message))
+        chunks[0]["choices"][0]["led_to_end"] = turn.led
         if turn.stop is not None:
             chunks[0]["choices"][0]["stop_reason"] = turn.stop
         if self._sent[index] < len(self._odds[index]):
@@ -97,7 +98,8 @@ class ChatWriter:
             message = turn.message.to_openai() | {"refusal": None}
             odds = None if self._ask.top_logprobs is None else _logprobs(self._odds[index], self._ask.top_logprobs)
             choice: Wire = {"index": index, "message": message, "logprobs": odds}
-            choices.append(choice | {"finish_reason": turn.finish_reason, "stop_reason": turn.stop})
+            ended = {"finish_reason": turn.finish_reason, "stop_reason": turn.stop, "led_to_end": turn.led}
+            choices.append(choice | ended)
         return self._head | {"object": "chat.completion", "choices": choices, "usage": self._usage()}
 
     def _add_logprobs(self, index: int, chunk: Wire) -> None:
@@ -158,7 +160,7 @@ class ResponsesWriter:
         usage: Wire = {"input_tokens": self._prompt_tokens, "input_tokens_details": {"cached_tokens": 0}}
         usage |= {"output_tokens": said, "output_tokens_details": {"reasoning_tokens": thought}}
         usage["total_tokens"] = self._prompt_tokens + said
-        self._last = self._filled(self._events.finish(turn.message), {"usage": usage})
+        self._last = self._filled(self._events.finish(turn.message), {"usage": usage, "led_to_end": turn.led})
         return self._last
 
     def end(self) -> list[Wire]:
@@ -238,6 +240,7 @@ class AnthropicWriter:
         wires[0]["usage"] = self._usage()
         if turn.stop is not None:
             wires[0]["delta"] = {"stop_reason": "stop_sequence", "stop_sequence": turn.stop}
+        wires[0]["delta"]["led_to_end"] = turn.led
         self._message = self._message | wires[0]["delta"] | {"usage": self._usage()}
         return wires
 

@@ -106,10 +106,10 @@ class LocalProvider:
     async def _generate(self, sampling: Sampling, turn: LocalTurn) -> AsyncGenerator[Delta, None]:
         parser = turn.parser()
         steps = turn.steps(sampling)
-        count, finish = 0, ""
+        count, finish, led = 0, "", False
         try:
             async for step in steps:
-                count += 1
+                count, led = count + 1, step.led
                 for delta in _deltas(parser.feed(step.data)):
                     yield delta
                 finish = step.finish or finish
@@ -117,6 +117,8 @@ class LocalProvider:
             await steps.aclose()
         for delta in _deltas(parser.close("length" if finish == "length" else "stop")):
             yield delta
+        if led:
+            self._tell(f"Note: a reply of {count} tokens was led to its end; --max-tokens allows longer ones")
         yield UsageDelta(Usage(len(turn.prompt_ids), count))
         yield Finish(_REASONS.get(parser.finish_reason or "stop", "stop"))
 
@@ -126,9 +128,10 @@ class LocalProvider:
         temperature = 1.0 if wanted is None else wanted
         # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
         seed = None if self._seed is None else self._seed + len(request.turns) + attempt * _NEXT_SEED
-        # Some of the tokens are kept for the way to the end, because an answer that is cut off is none.
-        kept = max(limit // 4, min(256, limit // 2))
-        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit - kept))
+        # Where only a call counts, text that goes on and on is ended, too: a word may still bring the model back.
+        is_text_lost = any(tool.name == STRUCTURED_OUTPUT for tool in request.tools)
+        soft_limit = max(1, limit * 3 // 4) if is_text_lost else None
+        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=soft_limit)
 
 
 class SpeakerProvider(LocalProvider):
