@@ -151,6 +151,7 @@ TRIP = tool("plan", closed(trip=closed(to={"enum": ["Rome", "Oslo"]}, legs={"typ
 RISK = closed(risk={"enum": ["low", "high"]}, why={"type": "string", "maxLength": 20})
 ONE = {"tool_choice": "required", "parallel_tool_calls": False}
 TAG = {"type": "tag", "begin": "<x>", "content": {"type": "regex", "pattern": "[0-9]{3}"}, "end": "</x>"}
+DIGIT = {"type": "regex", "pattern": "[0-9]"}
 OLD_TAG = {
     "type": "structural_tag",
     "structures": [{"begin": "<r>", "schema": RISK, "end": "</r>"}],
@@ -287,7 +288,8 @@ MORE = [
     Case("a schema that nothing fits", any_text, schema_of(NO_LEAF), refused=("no",)),
     Case("a bad grammar", any_text, outputs(grammar="root ::= (("), refused=("parameter=",)),
     Case("neither EBNF nor Lark", any_text, outputs(grammar="what is this?"), refused=("neither EBNF",)),
-    Case("a bad structural tag", any_text, _tagged(TAG | {"content": {"type": "regex", "pattern": "(a"}}), refused=("parameter=",)),
+    Case("a bad structural tag", any_text, _tagged({"type": "tug"}), refused=("tug", "/format")),
+    Case("a structural tag that only Dovetail has", matches("[0-9]"), _tagged({"type": "capture", "name": "n", "content": DIGIT})),
     Case("no choice", any_text, outputs(choice=[]), refused=("choice",)),
     Case("a bad schema of a tool", any_text, {"tools": [tool("f", {"type": "objekt"})], **ONE}, refused=("objekt",)),
     Case("a tool that is not there", any_text, {"tools": [PING], "tool_choice": choose("pong")}, refused=("tool_choice",)),
