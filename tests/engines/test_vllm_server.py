@@ -42,7 +42,10 @@ def test_clients_that_die_take_nothing_from_the_others(client: openai.OpenAI) ->
 
     answered = [case for case in CASES if not case.refused][:AT_ONCE]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        made = [pool.submit(die if at % 2 else case.run, *((case,) if at % 2 else (client,))) for at, case in enumerate(answered)]
+        made = [
+            pool.submit(die if at % 2 else case.run, *((case,) if at % 2 else (client,)))
+            for at, case in enumerate(answered)
+        ]
         for done in made:
             done.result()
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dovetail.integrations.reading import Parted, ReasoningReader, part
+from dovetail.integrations.reading import Parted, ReasoningReader, part, read_calls
 from dovetail.integrations.vllm.dialect import dialect_of
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.reasoning import ReasoningParser
@@ -112,7 +112,11 @@ class DovetailReasoningParser(ReasoningParser):
 
     def finish_streaming(self) -> DeltaMessage | None:
         """What the end of a stream settles; nothing once the rest has begun, which others read."""
-        return None if self._reader is None or self._reader.over else _told(self._reader.close())
+        if self._reader is None or self._reader.over:
+            return None
+        reasoning, rest = self._reader.close()
+        # Nobody reads it any more.
+        return _told(Parted(reasoning, read_calls(self._dialect, rest, []).content))
 
     def _turn(self, ids: list[int]) -> str:
         """The end of a prompt from where its last turn begins."""
