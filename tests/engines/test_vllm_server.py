@@ -1,4 +1,4 @@
-"""A real vLLM with the masks and parsers of Dovetail answers as it is asked: alone, 32 at once, with clients that die."""
+"""A real vLLM with Dovetail's masks and parsers answers as asked: alone, 32 at once, with clients that die."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output read for engines whose interfaces part the reading: one step takes the reasoning away, the next reads calls."""
+"""Output read in the two steps of engines: one takes the reasoning away, the next reads content and calls."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ReasoningReader:
 class CallDelta(NamedTuple):
     """A piece of a call: its first has the name, and the id where the output has one."""
 
-    index: int
+    number: int
     arguments: str = ""
     call: ToolCall | None = None
 

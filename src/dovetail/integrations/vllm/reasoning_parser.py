@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dovetail.integrations.reading import Parted, ReasoningReader, part, read_calls
-from dovetail.integrations.vllm.dialect import dialect_of
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.reasoning import ReasoningParser
+
+from dovetail.integrations.reading import Parted, ReasoningReader, part, read_calls
+from dovetail.integrations.vllm.dialect import dialect_of
 
 # How many tokens of the prompt are read at first, to find where the turn begins.
 _WINDOW = 64
