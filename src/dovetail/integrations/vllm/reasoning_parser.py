@@ -63,6 +63,9 @@ class DovetailReasoningParser(ReasoningParser):
             return True
         self._prompt = self._turn(list(input_ids))
         parser = self._dialect.parser(None, self._prompt)
+        if self._end and self._end in parser.begun:
+            start = self.reasoning_start_str
+            return parser.begun.rfind(self._end) > (parser.begun.rfind(start) if start else -1)
         last = next((event for event in reversed(parser.initial_events) if event.region), None)
         return last is not None and (last.region != "reasoning" or last.kind == "close")
 
