@@ -78,13 +78,20 @@ def _print_summary(console: Console, analysis: Analysis) -> None:
         ("dialect", kin),
         ("reasoning", modes.reasoning + (f", switched by {able.thinking_switch}" if able.thinking_switch else "")),
         ("content", modes.content),
-        ("calls", modes.tools + (f", arguments passed as {able.arguments}" if able.tool_calls else "")),
+        ("calls", _calls(analysis)),
         ("call ids", modes.call_id),
         ("carries", ", ".join(carried) or "content only"),
     ]
     for name, value in rows:
         console.print(Text(f"{name:<10} ", "bold") + Text(value))
     console.print()
+
+
+def _calls(analysis: Analysis) -> str:
+    able, mode = analysis.capabilities, analysis.modes.tools
+    if analysis.tools_in_prompt:
+        return f"{mode}; tools are told in the system prompt, calls are written as hermes does"
+    return mode + (f", arguments passed as {able.arguments}" if able.tool_calls else "")
 
 
 def _print_turn(console: Console, found: tuple[Region, ...]) -> None:
@@ -131,6 +138,7 @@ def _everything(source: TemplateSource, analysis: Analysis) -> dict[str, Any]:
     return {
         "origin": source.origin,
         **_plain(analysis),
+        "tools_in_prompt": analysis.tools_in_prompt,
         "turn": _plain(regions(source, analysis)),
         "grammar": _plain(_grammar(analysis)),
     }

@@ -20,6 +20,7 @@ from dovetail.grammar.json_schema import explain_schema
 from dovetail.grammar.lower import lower
 from dovetail.messages import Wire
 from dovetail.models.model import Model, Prompt, Sampling, Step
+from dovetail.models.prompted_tools import NOTE
 from dovetail.parsing import StreamParser
 
 _MODES: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled")
@@ -102,9 +103,12 @@ def plan_turn(
     dialect = model.dialect
     block = dialect.reasoning
     mode: ReasoningMode = "enabled" if reasoning == "auto" and block and block.opened_by == "prompt" else reasoning
+    if reasoning == "auto" and not model.shows_reasoning:
+        mode = "disabled"
+    offered = None if tool_choice == "none" else listed
     prompt = model.render(
         messages,
-        None if tool_choice == "none" else listed,
+        offered,
         reasoning=mode != "disabled",
         continue_final=continue_final,
         options=options,
@@ -116,6 +120,8 @@ def plan_turn(
     except (SchemaError, LimitError, GrammarError, FormatError) as error:
         request, notes = request.widened(error)
         made, mode, prefix = request.begun(mode, prompt, continue_final, len(messages))
+    if offered and model.tools_in_prompt:
+        notes = (Note(_TOOLS_IN_PROMPT, "/tools", NOTE), *notes)
     return LocalTurn(
         model=model,
         dialect=dialect,
