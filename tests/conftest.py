@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.recorded import COMMAND, FETCHED, FOLDER, is_public
 
 # Random tests repeat themselves in CI, and no test fails because a machine is slow.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,9 +26,42 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(scope="session")
 def conformance() -> Path:
-    """The folder of recorded answers, which lies beside the repository and not in it."""
-    beside = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"
-    folder = Path(os.environ.get("DOVETAIL_CONFORMANCE", beside))
-    if not folder.is_dir():
-        pytest.skip(f"the recorded answers are not at {folder}; set DOVETAIL_CONFORMANCE to their folder")
-    return folder
+    """The folder of recorded answers and published data; where a file is missing, the test is left out and named."""
+    return FOLDER
+
+
+_MISSING = "missing"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, FileNotFoundError) and FOLDER in Path(str(error.filename)).parents:
+        name = Path(error.filename).relative_to(FOLDER).as_posix()
+        report.user_properties.append((_MISSING, name))
+        if not _is_required(name):
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), 0, f"{name} is not there")
+    return report
+
+
+def _is_required(name: str) -> bool:
+    """Whether a missing file fails its test: in CI, all that is recorded or could have been fetched."""
+    return os.environ.get("DOVETAIL_DATA") == "required" and (FOLDER != FETCHED or is_public(name))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The last line of a run names the data that was not there, and the command that brings it."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    reports = [report for kind in ("skipped", "failed", "error") for report in reporter.getreports(kind)]
+    missing = [str(name) for report in reports for key, name in report.user_properties if key == _MISSING]
+    if missing:
+        brought = ", ".join(sorted({name for name in missing if is_public(name)}))
+        rest = ", ".join(sorted({name for name in missing if not is_public(name)}))
+        parts = [f"`{COMMAND}` brings {brought}"] * bool(brought) + [f"recorded and not public: {rest}"] * bool(rest)
+        reporter.write_line(f"{len(missing)} tests found no data in {FOLDER.name}: {'; '.join(parts)}")

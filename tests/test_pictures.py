@@ -5,9 +5,23 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import pytest
+
 IMAGES = Path(__file__).parent.parent / "docs" / "img"
+PROGRAMS = sorted(IMAGES.glob("draw_*.py"))
 
 
-def test_the_picture_of_a_turn_is_up_to_date() -> None:
-    drawn = runpy.run_path(str(IMAGES / "draw_turn.py"))["draw"]()
-    assert drawn == (IMAGES / "turn.svg").read_text(), "run `python docs/img/draw_turn.py`"
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_a_picture_is_what_its_program_draws(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(IMAGES))
+    drawn = runpy.run_path(str(program))["draw"]()
+    assert drawn
+    for name, content in drawn.items():
+        assert content == (IMAGES / name).read_text(), f"run `python docs/img/{program.name}`"
+
+
+def test_every_picture_has_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(IMAGES))
+    drawn = {name for program in PROGRAMS for name in runpy.run_path(str(program))["draw"]()}
+    by_hand = {"favicon.svg", "site.css"}
+    assert {file.name for file in IMAGES.glob("*.*") if file.suffix in (".svg", ".html", ".css")} == drawn | by_hand

@@ -8,11 +8,10 @@ Nothing in the picture is drawn by hand: the bars are counts of real masks, the 
 from __future__ import annotations
 
 import math
-from html import escape
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from drawing import BLUE, BROWN, GREY, INK, LINE, PAPER, PURPLE, SANS, box, picture, text, visible, write
 
 import dovetail as dt
 from dovetail.models import Speaker
@@ -28,11 +27,9 @@ One moment.
 CITY = {"enum": ["Lisbon", "Oslo", "Quito"]}
 PARAMETERS = {"type": "object", "properties": {"city": CITY, "days": {"type": "integer"}}, "required": ["city"]}
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
-COLOURS = {"": "#9a6700", "reasoning": "#8250df", "content": "#1f2328", "tool_call": "#0969da"}
+COLOURS = {"": BROWN, "reasoning": PURPLE, "content": INK, "tool_call": BLUE}
 STEP, BAR, ROW, LEFT, WIDTH = 9.0, 16, 42, 28, 960
 BOX = (384, 74, 548, 138)  # the message: left, top, width, height
-GREY, LINE = "#6e7781", "#d0d7de"
-SANS = ' font-family="system-ui, sans-serif" font-size="14"'
 
 
 class Piece(NamedTuple):
@@ -61,11 +58,6 @@ def pieces() -> tuple[list[Piece], int, dt.Message]:
     return found, speaker.vocabulary.size, parser.message
 
 
-def text(x: float, y: float, words: str, colour: str, more: str = "") -> str:
-    """A line of text that keeps its spaces."""
-    return f'<text x="{x:g}" y="{y:g}" fill="{colour}" xml:space="preserve"{more}>{escape(words)}</text>'
-
-
 def draw_output(found: list[Piece], size: int, top: float) -> tuple[list[str], float]:
     """The output, line by line, with a bar above each token; and where it ends."""
     drawn, x, y = list[str](), float(LEFT), top
@@ -73,12 +65,11 @@ def draw_output(found: list[Piece], size: int, top: float) -> tuple[list[str], f
         width = STEP * len(piece.text)
         height = max(1.5, BAR * math.log(piece.allowed) / math.log(size))
         colour = COLOURS[piece.region]
+        top = round(y - 15 - height, 1)
+        drawn.append(box(x + 0.75, top, width - 1.5, round(height, 1), f'rx="1" fill="{colour}" opacity="0.3"'))
         drawn.append(
-            f'<rect x="{x + 0.75:g}" y="{y - 15 - height:.1f}" width="{width - 1.5:g}" height="{height:.1f}" '
-            f'rx="1" fill="{colour}" opacity="0.3"/>'
+            text(x, y, visible(piece.text), colour, f' textLength="{width:g}" lengthAdjust="spacingAndGlyphs"')
         )
-        shown = piece.text.replace("\n", "⏎")
-        drawn.append(text(x, y, shown, colour, f' textLength="{width:g}" lengthAdjust="spacingAndGlyphs"'))
         x += width
         # An empty line needs no row of its own.
         if "\n" in piece.text and found[index + 1].text != "\n":
@@ -95,7 +86,7 @@ def draw_message(message: dt.Message) -> list[str]:
         ("call", f"{call.name} {call.arguments}", "tool_call"),
     ]
     drawn = [
-        f'<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="6" fill="#f6f8fa" stroke="{LINE}"/>',
+        box(left, top, width, height, f'rx="6" fill="{PAPER}" stroke="{LINE}"'),
         text(left + 16, top + 28, "The message, read by the same dialect while the output streams", GREY, SANS),
     ]
     for i, (name, value, region) in enumerate(rows):
@@ -104,20 +95,15 @@ def draw_message(message: dt.Message) -> list[str]:
     return drawn
 
 
-def draw() -> str:
-    """The whole picture."""
+def draw() -> dict[str, str]:
+    """The picture, by the name of its file."""
     found, size, message = pieces()
     title = f"What the model writes. Above each token: how many of {size} tokens the mask left it to choose from."
     output, end = draw_output(found, size, 86)
-    height = end + 24
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}" '
-        f'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="15" role="img" '
-        f'aria-label="One turn of a model, with the width of the mask above each token, and the message read from it">'
-    )
-    frame = f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:g}" rx="8" fill="#ffffff" stroke="{LINE}"/>'
-    return "\n".join([head, frame, text(LEFT, 34, title, GREY, SANS), *output, *draw_message(message), "</svg>", ""])
+    label = "One turn of a model, with the width of the mask above each token, and the message read from it"
+    drawn = [text(LEFT, 34, title, GREY, SANS), *output, *draw_message(message)]
+    return {"turn.svg": picture(WIDTH, end + 24, label, drawn)}
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("turn.svg").write_text(draw())
+    write(draw())

@@ -13,6 +13,8 @@ import pytest
 
 import dovetail
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 ENGINES = {"dovetail", "llguidance", "xgrammar"}
 SPREAD = {"p50", "mean", "p99", "max"}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from dovetail.cli import main
+from dovetail.cli.inspect_page import renders
+from dovetail.cli.shapes import visible
 from dovetail.grammar import ebnf
+from dovetail.templates.analysis import Evidence
 from tests.cli.test_main import read_all, start
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "chat_template.jinja"
@@ -90,3 +96,34 @@ def test_a_terminal_sees_colours() -> None:
     process, screen = start("inspect", str(EXAMPLE))
     assert b"\x1b[" in read_all(screen)
     assert process.wait(timeout=60) == 0
+
+
+def test_the_page_holds_the_turn_and_each_finding_with_its_renders(tmp_path: Path) -> None:
+    drawn = tmp_path / "page.html"
+    done = run(str(EXAMPLE), "--html", str(drawn))
+    assert (0, "") == (done.exit_code, done.output)
+    shown = html.unescape(re.sub(r"<[^>]+>", "", drawn.read_text()))
+    assert '<|turn|>assistant⏎<ponder>They ask about Paris.</ponder>⏎I will look it up.<act to="get_weather">' in shown
+    for finding in json.loads(run(str(EXAMPLE), "--json").output)["findings"]:
+        assert f"{finding['what']} {visible(finding['value'])}" in shown
+        assert visible(finding["evidence"]["left"]) in shown
+        assert visible(finding["evidence"]["right"]) in shown
+    assert shown.count("✓") == len(json.loads(run(str(EXAMPLE), "--json").output)["verifications"])
+
+
+def test_a_page_shows_a_hostile_template_as_text(tmp_path: Path) -> None:
+    template, drawn = tmp_path / "<b>.jinja", tmp_path / "page.html"
+    template.write_text(EXAMPLE.read_text().replace("ponder", "script>alert(1)</script"))
+    assert 0 == run(str(template), "--html", str(drawn)).exit_code
+    assert "script>alert" in html.unescape(drawn.read_text())
+    assert not re.search(r"<script|<b>", drawn.read_text())
+
+
+@pytest.mark.parametrize("padding", [0, 1000])
+def test_renders_are_cut_where_they_differ(padding: int) -> None:
+    same = "." * padding
+    evidence = Evidence("reasoning", same + "<a>b" + same, same + "<a><r>t</r>b" + same, ((padding + 3, padding + 6),))
+    (_, without), (_, with_it) = renders(evidence)
+    assert {"same"} == {piece.kind for piece in without}
+    assert [("found", "<r>"), ("differs", "t</r>")] == [piece for piece in with_it if piece.kind != "same"]
+    assert all(len(piece.text) < 450 for piece in [*without, *with_it])

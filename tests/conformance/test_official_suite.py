@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import dovetail as dt
-from tests.conformance.test_structural_tags import DIFFERENCES, records
+from tests.recorded import DIFFERENCES, records
 
-AT_LEAST = 375  # of 461 groups
+AT_LEAST = 0.81  # of the groups
+# A name in punycode is valid here in jsonschema 4.26.0; later versions of the suite have it elsewhere.
+EARLIER = {"optional/format/hostname#0"}
 
 
 def verdicts(group: dict[str, Any]) -> Iterator[tuple[bool, bool]]:
@@ -30,5 +32,6 @@ def test_a_valid_instance_that_is_refused_is_listed_and_no_invalid_one_is_taken(
     taken = [name for name, rows in judged.items() if (False, True) in rows]
     assert [] == taken
     listed = {name for entry in DIFFERENCES["official_suite"].values() for name in entry["groups"]}
-    assert listed == {name for name, rows in judged.items() if (True, False) in rows}
-    assert AT_LEAST <= sum(bool(rows) and all(valid == taken for valid, taken in rows) for rows in judged.values())
+    assert listed & judged.keys() == {name for name, rows in judged.items() if (True, False) in rows} - EARLIER
+    held = sum(bool(rows) and all(valid == taken for valid, taken in rows) for rows in judged.values())
+    assert AT_LEAST <= held / len(judged)

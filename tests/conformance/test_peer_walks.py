@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.conformance.test_structural_tags import records
+import pytest
+
 from tests.fuzz import peer_walks
+from tests.recorded import records
 
 EVERY = 24
 
 
+@pytest.mark.slow
 def test_what_is_said_under_a_real_schema_is_accepted_by_a_peer_that_knows_it(conformance: Path) -> None:
     cases = list(records(conformance / "json_schema" / "maskbench_dev.jsonl"))[::EVERY]
     found: list[str] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import dovetail as dt
+from tests.recorded import templates
 
 # Each with the line of the template that is wrong, and why.
 FAULTS = json.loads((Path(__file__).parent.parent / "templates" / "published_faults.json").read_text())
@@ -34,7 +35,8 @@ def published(conformance: Path) -> Path:
 
 def checked(folder: Path, name: str) -> bool:
     """Whether everything that a template supports holds."""
-    tokens = json.loads((folder / "tokens.json").read_text()).get(name) or {}
+    known = folder / "tokens.json"  # recorded, where somebody has it
+    tokens = (json.loads(known.read_text()).get(name) if known.exists() else None) or {}
     template = (folder / f"{name}.jinja").read_text()
     named = {key: tokens.get(key, "</s>") if key in template else "" for key in ("bos_token", "eos_token")}
     try:
@@ -43,9 +45,10 @@ def checked(folder: Path, name: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_published_templates_hold_but_for_those_that_break_by_themselves(published: Path) -> None:
-    names = [path.stem for path in sorted(published.glob("*.jinja"))]
+    names = [path.stem for path in templates(published)]
     failed = {name for name in names if not checked(published, name)}
     assert len(FAULTS) <= _MAX_FAULTS
-    assert set(FAULTS) | UNSAID | DOUBTFUL == failed
+    assert (set(FAULTS) | UNSAID | DOUBTFUL) & set(names) == failed
     assert (len(names) - len(FAULTS) - len(UNSAID)) / (len(names) - len(FAULTS)) >= 0.97

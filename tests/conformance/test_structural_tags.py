@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dovetail as dt
 from dovetail.grammar import ebnf, ir
 from dovetail.grammar.lower import lower
+from tests.recorded import DIFFERENCES, as_bytes, key, listed, records
 
-DIFFERENCES = tomllib.loads((Path(__file__).parent.parent / "known_differences.toml").read_text())
 OPERATIONS = {"union": ir.alt, "concat": ir.seq}
-
-
-def records(path: Path) -> Iterator[dict[str, Any]]:
-    # Not splitlines: a string may hold a line separator of Unicode as it is.
-    return map(json.loads, filter(None, path.read_text().split("\n")))
-
-
-def as_bytes(text: str | dict[str, str]) -> bytes:
-    """A recorded text, which is in hexadecimal where it is not UTF-8."""
-    return bytes.fromhex(text["hex"]) if isinstance(text, dict) else text.encode()
 
 
 def differs(source: Any, cases: list[tuple[Any, bool]]) -> bool:
@@ -34,12 +21,9 @@ def differs(source: Any, cases: list[tuple[Any, bool]]) -> bool:
 
 
 def test_structural_tags_accept_what_they_accept_elsewhere(conformance: Path) -> None:
-    found = {
-        record["id"]
-        for record in records(conformance / "xgrammar" / "structural_tag.jsonl")
-        if differs(record["structural_tag"], record["cases"])
-    }
-    assert DIFFERENCES["structural_tag"].keys() == found
+    recorded = {key(record): record for record in records(conformance / "xgrammar" / "structural_tag.jsonl")}
+    found = {name for name, record in recorded.items() if differs(record["structural_tag"], record["cases"])}
+    assert listed("structural_tag", recorded) == found
 
 
 def test_structural_tags_refused_elsewhere_are_refused(conformance: Path) -> None:

@@ -166,6 +166,7 @@ def test_a_text_is_what_stands_before_its_first_stop_however_it_is_cut(
 
 @settings(max_examples=120)
 @given(text=bounded_texts(), table=token_tables(), seed=SEEDS)
+@pytest.mark.slow
 def test_masks_of_bounded_text_equal_brute_force_also_when_it_was_saved(
     text: ir.Text, table: Tokens, seed: int
 ) -> None:

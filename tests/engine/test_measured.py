@@ -137,6 +137,7 @@ def test_the_shortest_text_has_no_more_characters_than_it_needs() -> None:
 
 @settings(max_examples=200)
 @given(seed=SEEDS, table=token_tables())
+@pytest.mark.slow
 def test_masks_of_measured_text_equal_brute_force_also_when_it_was_saved(seed: int, table: Tokens) -> None:
     dice = SeededDice(seed)
     rule = ir.Rule("root", ir.Seq((ir.optional(ir.lit("<")), make_measured(dice), ir.optional(A))))

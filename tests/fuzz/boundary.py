@@ -1,26 +1,24 @@
 """Damaged formats, grammars and patterns, and careless calls, through the public names; run under sanitizers.
 
-    python tests/fuzz/boundary.py --seconds 60 --seed 0     rounds 0, 1, ... until the time is over
-    python tests/fuzz/boundary.py --round 17                one round again, after a finding
+    python -m tests.fuzz.boundary --seconds 60 --seed 0     rounds 0, 1, ... until the time is over
+    python -m tests.fuzz.boundary --round 17                one round again, after a finding
 
 A finding is an exception that is not a DovetailError where the input was text or JSON, a round of more than ten
-seconds, a mask that disagrees with accept, or whatever a sanitizer reports.
+seconds of processor time, a mask that disagrees with accept, or whatever a sanitizer reports.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import random
-import signal
-import time
 from typing import Any
 
 import numpy as np
 
 import dovetail as dt
 from dovetail.models import Speaker
+from tests.fuzz.rounds import play_rounds
 
 SCHEMA = {
     "type": "object",
@@ -144,31 +142,8 @@ class Round:
             r.choice(calls)()
 
 
-def play(seed: int) -> None:
-    signal.alarm(10)
-    try:
-        Round(seed).play()
-    except BaseException:
-        print(f"finding in round {seed}")
-        raise
-    signal.alarm(0)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--round", type=int)
-    options = parser.parse_args()
-    if options.round is not None:
-        play(options.round)
-        return
-    end = time.monotonic() + options.seconds
-    seed = options.seed
-    while time.monotonic() < end:
-        play(seed)
-        seed += 1
-    print(f"{seed - options.seed} rounds, no finding")
+    play_rounds(__doc__, lambda seed: Round(seed).play())
 
 
 if __name__ == "__main__":

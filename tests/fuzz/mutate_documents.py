@@ -10,17 +10,16 @@ included. Members and items are left out, added and exchanged, values are change
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from dovetail.engine import compile
 from dovetail.engine.compiled import byte_vocabulary
 from dovetail.errors import DovetailError
+from tests.fuzz.rounds import play_cases
 from tests.fuzz.speak_schemas import validator_for, words
 
 VALUES: list[Any] = [None, True, False, 0, 1, -1, 2.5, 1e3, 10**9, "", "a", "1", " ", "é", [], [1], {}, {"a": 1}]
@@ -133,25 +132,7 @@ def play(case: dict[str, Any], documents: int, seed: int) -> tuple[Counter[str],
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--documents", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only")
-    options = parser.parse_args()
-    cases = [json.loads(line) for line in options.file.open()]
-    cases = [case for case in cases if options.only in (None, case["id"]) and case["tests"]]
-    total: Counter[str] = Counter()
-    failed = False
-    for index, case in enumerate(cases):
-        share = options.documents * (index + 1) // len(cases) - options.documents * index // len(cases)
-        counts, findings = play(case, share, options.seed + index)
-        total += counts
-        failed = failed or bool(findings)
-        if findings:
-            print("\n".join(findings), flush=True)
-    print(", ".join(f"{count} {what}" for what, count in total.items()))
-    sys.exit(failed)
+    sys.exit(bool(play_cases(__doc__, play, lambda case: case["tests"])["findings"]))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Random and damaged outputs through the parser of every dialect.
 
-    python tests/fuzz/parse.py --outputs 1000000 --seed 0    so many outputs
-    python tests/fuzz/parse.py --seconds 60                  as many as fit into that time
-    python tests/fuzz/parse.py --round 17                    one round of outputs again, after a finding
+    python -m tests.fuzz.parse --outputs 1000000 --seed 0    so many outputs
+    python -m tests.fuzz.parse --seconds 60                  as many as fit into that time
+    python -m tests.fuzz.parse --round 17                    one round of outputs again, after a finding
 
 A finding is an exception, a byte that no event has or that two have, a message that depends on how the output was cut
 into chunks, a piece of a cut output that is no prefix of the whole, or an output that takes more than ten seconds.
@@ -10,10 +10,7 @@ into chunks, a piece of a cut output that is no prefix of the whole, or an outpu
 
 from __future__ import annotations
 
-import argparse
 import random
-import signal
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +19,7 @@ from dovetail.dialects import Dialect
 from dovetail.errors import DialectError
 from dovetail.messages import Message, ToolCall
 from dovetail.parsing import Event, StreamParser
+from tests.fuzz.rounds import play_rounds
 
 PER_ROUND = 100
 WORDS = [
@@ -199,32 +197,9 @@ def _marks(dialect: Dialect) -> list[bytes]:
 DIALECTS = [dialects.get(name) for name in dialects.names()]
 
 
-def play(seed: int) -> None:
-    signal.alarm(10)
-    try:
-        Round(seed).play()
-    except BaseException:
-        print(f"finding in round {seed}")
-        raise
-    signal.alarm(0)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--outputs", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--round", type=int)
-    options = parser.parse_args()
-    if options.round is not None:
-        play(options.round)
-        return
-    end = time.monotonic() + options.seconds
-    seed = options.seed
-    while seed - options.seed < options.outputs / PER_ROUND if options.outputs else time.monotonic() < end:
-        play(seed)
-        seed += 1
-    print(f"{(seed - options.seed) * PER_ROUND} outputs, no finding")
+    rounds = play_rounds(__doc__, lambda seed: Round(seed).play(), PER_ROUND)
+    print(f"{rounds * PER_ROUND} outputs, no finding")
 
 
 if __name__ == "__main__":

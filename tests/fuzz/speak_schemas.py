@@ -11,7 +11,6 @@ finding is a document that is no JSON, has a key twice in one object, or is not 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -19,7 +18,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -29,6 +27,7 @@ from dovetail.engine import CompiledGrammar, compile
 from dovetail.engine.compiled import byte_vocabulary
 from dovetail.errors import DovetailError
 from dovetail.grammar.json_schema.read.formats import FORMATS
+from tests.fuzz.rounds import play_cases
 
 SETTINGS = [
     {"strict": False, "any_order": False},
@@ -234,22 +233,7 @@ def play(case: dict[str, Any], documents: int, seed: int) -> tuple[Counter[str],
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--documents", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only")
-    options = parser.parse_args()
-    cases = [json.loads(line) for line in options.file.open()]
-    cases = [case for case in cases if options.only in (None, case["id"])]
-    total: Counter[str] = Counter()
-    for index, case in enumerate(cases):
-        share = options.documents * (index + 1) // len(cases) - options.documents * index // len(cases)
-        counts, findings = play(case, share, options.seed + index)
-        total += counts
-        if findings:
-            print("\n".join(findings), flush=True)
-    print(", ".join(f"{count} {what}" for what, count in total.items()))
+    total = play_cases(__doc__, play)
     sys.exit(bool(total["invalid"] or total["stuck"]))
 
 

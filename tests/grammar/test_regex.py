@@ -235,6 +235,7 @@ LABORIOUS = [
 
 
 @pytest.mark.parametrize("pattern", LABORIOUS, ids=lambda pattern: pattern[:12])
+@pytest.mark.slow
 def test_laborious_patterns_end_in_an_answer_or_a_limit(pattern: str) -> None:
     for ask in (
         lambda: regex.search(pattern),

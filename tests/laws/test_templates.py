@@ -14,6 +14,7 @@ from dovetail.templates.analysis import Analysis, analyse_template
 from dovetail.templates.checks.features import tools_of, with_ids
 from dovetail.templates.checks.laws import accepted, read_back, streams
 from dovetail.templates.checks.turns import Turns
+from tests.recorded import templates
 from tests.turns import MESSAGES
 
 SAYING = MESSAGES.filter(lambda message: bool(message.content or message.tool_calls))
@@ -30,7 +31,7 @@ def analysed(path: Path) -> tuple[Analysis, Turns]:
 @settings(max_examples=60)
 @given(data=st.data(), message=SAYING)
 def test_a_message_that_a_template_says_is_read_back(conformance: Path, data: st.DataObject, message: Message) -> None:
-    paths = sorted((conformance / "llama_cpp" / "templates").glob("*.jinja"))
+    paths = templates(conformance / "llama_cpp" / "templates")
     path = data.draw(st.sampled_from([path for path in paths if path.stem not in DEFECTIVE]))
     analysis, turns = analysed(path)
     dialect, message = analysis.dialect, with_ids(message, analysis.dialect)

@@ -11,14 +11,7 @@ import pytest
 import dovetail as dt
 from dovetail.models import Sampling, Speaker, Step
 from dovetail.models.chat import render_plainly
-
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-FORMAT = {"type": "json_schema", "json_schema": PERSON}
+from tests.models.stepping import FORMAT, PERSON, data
 
 
 def steps(speaker: Speaker, constraint: Any = None, *, prefix: str = "", **sampling: Any) -> list[Step]:
@@ -26,10 +19,6 @@ def steps(speaker: Speaker, constraint: Any = None, *, prefix: str = "", **sampl
         return [step async for step in speaker.generate("hi", constraint, Sampling(**sampling), prefix=prefix)]
 
     return asyncio.run(collect())
-
-
-def data(said: list[Step]) -> bytes:
-    return b"".join(step.data for step in said)
 
 
 @pytest.mark.parametrize("kind", ["format", "grammar", "matcher"])

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,13 +14,8 @@ from transformers import AutoModelForCausalLM
 import dovetail as dt
 from dovetail.models import Sampling, Step, tiny
 from dovetail.models.transformers import TransformersModel
+from tests.models.stepping import FORMAT, PERSON, data, run, take
 
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
-    "required": ["name", "age"],
-}
-FORMAT = {"type": "json_schema", "json_schema": PERSON}
 PROMPTS = ["the river", "a list of plants, a short history of the harbour " * 30, "x", "two children"]
 
 
@@ -35,18 +29,6 @@ def model(directory: Path) -> Iterator[TransformersModel]:
     model = TransformersModel(directory, dialect="qwen_3", device="cpu")
     yield model
     model.close()
-
-
-async def take(model: TransformersModel, prompt: str, constraint: Any = None, **sampling: Any) -> list[Step]:
-    return [step async for step in model.generate(prompt, constraint, Sampling(**sampling))]
-
-
-def run(model: TransformersModel, prompt: str, constraint: Any = None, **sampling: Any) -> list[Step]:
-    return asyncio.run(take(model, prompt, constraint, **sampling))
-
-
-def data(steps: list[Step]) -> bytes:
-    return b"".join(step.data for step in steps)
 
 
 def test_greedy_tokens_are_those_of_transformers(model: TransformersModel, directory: Path) -> None:

@@ -7,7 +7,6 @@ import ctypes
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import llama_cpp
 import numpy as np
@@ -16,33 +15,15 @@ import pytest
 import dovetail as dt
 from dovetail.models import Sampling, Step
 from dovetail.models.llama import LlamaModel
+from tests.models.stepping import FORMAT, data, run, take
 
 pytestmark = pytest.mark.real_model
 
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-FORMAT = {"type": "json_schema", "json_schema": PERSON}
 QUESTIONS = ["What is the capital of France?", "Name a fruit.", "Who wrote Hamlet?", "Count to five."]
 
 
 def prompt(model: LlamaModel, question: str) -> str:
     return model.render([{"role": "user", "content": question}]).text
-
-
-async def take(model: LlamaModel, text: str, constraint: Any = None, **sampling: Any) -> list[Step]:
-    return [step async for step in model.generate(text, constraint, Sampling(**sampling))]
-
-
-def run(model: LlamaModel, text: str, constraint: Any = None, **sampling: Any) -> list[Step]:
-    return asyncio.run(take(model, text, constraint, **sampling))
-
-
-def data(steps: list[Step]) -> bytes:
-    return b"".join(step.data for step in steps)
 
 
 def test_the_vocabulary_is_that_of_llama_cpp(model: LlamaModel) -> None:

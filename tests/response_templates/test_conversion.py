@@ -15,6 +15,7 @@ from dovetail.engine.loaders import Loaded
 from dovetail.models import Speaker
 from dovetail.models.speaker import embedded_tokens
 from dovetail.response_templates import shapes
+from tests.response_templates.samples import SMOL
 
 WEATHER = {
     "type": "object",
@@ -145,20 +146,7 @@ def test_every_real_template_is_in_one_of_the_two_lists(conformance: Path) -> No
     assert found == {*CONVERTIBLE, *REFUSED}
 
 
-QWEN = {
-    "start_anchor": "<|im_start|>assistant\n",
-    "fields": {
-        "thinking": {"open": "<think>", "close_pattern": "</think>\\s*"},
-        "tool_calls": {
-            "open": "<tool_call>",
-            "close": "</tool_call>",
-            "repeats": True,
-            "content": "json",
-            "transform": {"type": "function", "function": "{content}"},
-        },
-        "content": {"close": "<|im_end|>"},
-    },
-}
+QWEN = SMOL | {"fields": SMOL["fields"] | {"thinking": {"open": "<think>", "close_pattern": "</think>\\s*"}}}
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>'
 ACCEPTED = [
     # options, text, whether the format takes it

@@ -9,22 +9,8 @@ import pytest
 
 import dovetail as dt
 from dovetail.response_templates import Diagnostic, Span
+from tests.response_templates.samples import SMOL
 
-SMOL = {
-    "defaults": {"role": "assistant"},
-    "start_anchor": "<|im_start|>assistant\n",
-    "fields": {
-        "thinking": {"open": "<think>", "close": "</think>"},
-        "tool_calls": {
-            "open": "<tool_call>",
-            "close": "</tool_call>",
-            "repeats": True,
-            "content": "json",
-            "transform": {"type": "function", "function": "{content}"},
-        },
-        "content": {"close": "<|im_end|>"},
-    },
-}
 CALL = '{"name": "f", "arguments": {}}'
 PROMPT = "<|im_start|>assistant\nHello!<|im_end|>\n<|im_start|>user\nAgain?<|im_end|>\n<|im_start|>assistant\n"
 

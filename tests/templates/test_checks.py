@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from dovetail.templates.analysis import analyse_template
 from dovetail.templates.analysis.verify import Rendered
 from dovetail.templates.checks import FEATURES, Report, checking, markdown
 from dovetail.templates.checks.laws import streams
+from tests.recorded import templates
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "chat_template.jinja"
 SOURCE = EXAMPLE.read_text()
 SUPPORT = Path(__file__).parent.parent.parent / "docs" / "template-support.md"
+README = Path(__file__).parent.parent.parent / "README.md"
 
 # Templates that break what they write, with the features that this breaks.
 DEFECTS = {
@@ -35,12 +38,29 @@ DEFECTS = {
 }
 
 
+@pytest.mark.slow
 def test_every_template_keeps_the_laws_for_what_it_supports(conformance: Path) -> None:
-    paths = sorted((conformance / "llama_cpp" / "templates").glob("*.jinja"))
+    paths = templates(conformance / "llama_cpp" / "templates")
     rows = [(path.stem, dt.check(path)) for path in paths]
     failed = {name: " ".join(check.feature for check in report.failures) for name, report in rows if not report.passed}
     assert DEFECTS == failed
     assert markdown(rows) in SUPPORT.read_text(), "print the table anew: dovetail check FOLDER --markdown"
+
+
+def rows_of(page: Path) -> list[str]:
+    """The table of templates in a page, without its head."""
+    lines = page.read_text().splitlines()
+    first = lines.index(f"| template | {' | '.join(FEATURES)} |")
+    return list(takewhile(lambda line: line.startswith("|"), lines[first + 2 :]))
+
+
+def test_the_readme_tells_what_the_page_of_templates_shows() -> None:
+    shown = rows_of(SUPPORT)
+    holding = sum("✗" not in row for row in shown)
+    told = f"{holding} hold everything that they support; the other {len(shown) - holding} break or lose"
+    assert f"[Of {len(shown)} published templates](docs/template-support.md) {told}" in README.read_text()
+    assert {row.split("|")[1].strip() for row in shown if "✗" in row} == DEFECTS.keys()
+    assert set(rows_of(README)) <= set(shown)
 
 
 def broken(change: Callable[[Dialect], Dialect], monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Report:

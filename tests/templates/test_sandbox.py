@@ -11,6 +11,7 @@ import pytest
 import dovetail as dt
 from dovetail.templates.meter import METER, Meter
 from dovetail.templates.render import ChatTemplate
+from tests.recorded import templates
 
 HOSTILE = [
     pytest.param(*row, id=name)
@@ -90,7 +91,7 @@ def test_a_list_that_grows_without_end_is_stopped() -> None:
 def test_all_templates_render_a_long_conversation(conformance: Path) -> None:
     turn = [{"role": "user", "content": "hi " * 500}, {"role": "assistant", "content": "yes " * 500}]
     rendered = 0
-    for path in sorted((conformance / "llama_cpp" / "templates").glob("*.jinja")):
+    for path in templates(conformance / "llama_cpp" / "templates"):
         try:
             rendered += len(ChatTemplate(path.read_text()).render(turn * 60, [])) > 120_000
         except dt.TemplateError:

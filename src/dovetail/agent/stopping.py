@@ -128,7 +128,7 @@ class Stop:
         if self._signals == 1:
             self._watch(GRACE_S, ending)
         elif not self._is_telling():  # a result is not broken off; if nobody takes it, the moment of grace ends it
-            self._end(ending)
+            self._watch(0.0, ending)  # in a thread: what the signal interrupts may be half of a message
 
     def _watch(self, seconds: float, ending: Ending) -> None:
         def wait() -> None:

@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from dovetail.cli.shapes import visible
 from dovetail.messages import Message
 from dovetail.parsing.events import Event
 
@@ -26,9 +27,8 @@ _NAMES = {"": "markup", "tool_call": "arguments"}
 
 
 def painted(region: str, text: str) -> Text:
-    """A piece of output, with line ends and control characters shown, so that no output can steer the terminal."""
-    shown = text.replace("\n", "⏎")
-    return Text("".join(x if x.isprintable() else f"\\x{ord(x):02x}" for x in shown), _STYLES[region])
+    """A piece of output in the color of its region."""
+    return Text(visible(text), _STYLES[region])
 
 
 class Screen:

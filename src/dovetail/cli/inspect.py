@@ -13,6 +13,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from dovetail.cli.inspect_page import page, summary
+from dovetail.cli.shapes import visible
 from dovetail.errors import ExportError
 from dovetail.grammar.export import Gbnf
 from dovetail.templates.analysis import Analysis, Evidence, Finding, analyse_template
@@ -28,7 +30,6 @@ _STYLES = {
     "arguments": "cyan",
 }
 _CONTEXT = 36  # characters shown before and behind what was found
-_YES_NO = ("tools", "parallel_calls", "tool_role", "call_ids", "content_with_calls", "system_role", "typed_content")
 
 
 @click.command()
@@ -36,7 +37,8 @@ _YES_NO = ("tools", "parallel_calls", "tool_role", "call_ids", "content_with_cal
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--evidence", is_flag=True, help="Print the renders that show each finding.")
 @click.option("--gbnf", "grammar", is_flag=True, help="Print the grammar of a call too, as llama.cpp takes it.")
-def inspect(file: Path, as_json: bool, evidence: bool, grammar: bool) -> None:
+@click.option("--html", "drawn", metavar="PAGE", type=click.Path(path_type=Path), help="Write it all as a web page.")
+def inspect(file: Path, as_json: bool, evidence: bool, grammar: bool, drawn: Path | None) -> None:
     """Show how a chat template makes its model talk.
 
     FILE is a template, the folder of a tokenizer, a tokenizer_config.json, or a GGUF model. The template is rendered in
@@ -49,6 +51,7 @@ def inspect(file: Path, as_json: bool, evidence: bool, grammar: bool) -> None:
       dovetail inspect ./model --evidence
       dovetail inspect model.gguf --gbnf
       dovetail inspect chat_template.jinja --json
+      dovetail inspect chat_template.jinja --html page.html
 
     \b
     Exit codes
@@ -61,37 +64,22 @@ def inspect(file: Path, as_json: bool, evidence: bool, grammar: bool) -> None:
     if as_json:
         click.echo(json.dumps(_everything(source, analysis), ensure_ascii=False, indent=2))
         return
+    if drawn:
+        drawn.write_text(page(source, analysis), encoding="utf-8")
+        return
     console = Console(highlight=False, soft_wrap=True)
     _print_summary(console, analysis)
     _print_turn(console, regions(source, analysis))
     _print_findings(console, analysis.findings, evidence)
     for note in analysis.notes:
-        console.print(Text("note  ", "yellow") + Text(_visible(note)))
+        console.print(Text("note  ", "yellow") + Text(visible(note)))
     _print_grammar(console, call_grammar(analysis.dialect), grammar)
 
 
 def _print_summary(console: Console, analysis: Analysis) -> None:
-    able, modes = analysis.capabilities, analysis.modes
-    kin = f"{analysis.same_as}, a built-in dialect" if analysis.same_as else "none of the built-in ones"
-    carried = [name.replace("_", " ") for name in _YES_NO if getattr(able, name)]
-    rows = [
-        ("dialect", kin),
-        ("reasoning", modes.reasoning + (f", switched by {able.thinking_switch}" if able.thinking_switch else "")),
-        ("content", modes.content),
-        ("calls", _calls(analysis)),
-        ("call ids", modes.call_id),
-        ("carries", ", ".join(carried) or "content only"),
-    ]
-    for name, value in rows:
+    for name, value in summary(analysis):
         console.print(Text(f"{name:<10} ", "bold") + Text(value))
     console.print()
-
-
-def _calls(analysis: Analysis) -> str:
-    able, mode = analysis.capabilities, analysis.modes.tools
-    if analysis.tools_in_prompt:
-        return f"{mode}; tools are told in the system prompt, calls are written as hermes does"
-    return mode + (f", arguments passed as {able.arguments}" if able.tool_calls else "")
 
 
 def _print_turn(console: Console, found: tuple[Region, ...]) -> None:
@@ -99,7 +87,7 @@ def _print_turn(console: Console, found: tuple[Region, ...]) -> None:
         return
     console.print(Text("One turn", "bold"))
     for region in found:
-        console.print(Text(f"  {region.name:<10} ", "bright_black") + Text(_visible(region.text), _STYLES[region.name]))
+        console.print(Text(f"  {region.name:<10} ", "bright_black") + Text(visible(region.text), _STYLES[region.name]))
     console.print()
 
 
@@ -107,7 +95,7 @@ def _print_findings(console: Console, findings: tuple[Finding, ...], evidence: b
     console.print(Text("Found", "bold"))
     for finding in findings:
         why = finding.correction or f"varied: {finding.evidence.varied}"
-        line = Text(f"  {finding.what:<18} ") + Text(_visible(finding.value), "yellow")
+        line = Text(f"  {finding.what:<18} ") + Text(visible(finding.value), "yellow")
         console.print(line + Text(f"   {why}", "bright_black"))
         if evidence and finding.evidence.right:
             _print_evidence(console, finding.evidence)
@@ -118,17 +106,17 @@ def _print_evidence(console: Console, evidence: Evidence) -> None:
     if evidence.left:
         same = len(commonprefix([evidence.left, evidence.right]))
         shown = evidence.left[max(0, same - _CONTEXT) : same + _CONTEXT]
-        console.print(Text(f"      without  {_visible(shown)}", "bright_black"))
+        console.print(Text(f"      without  {visible(shown)}", "bright_black"))
     start, end = evidence.spans[0] if evidence.spans else (0, 0)
     before, found = evidence.right[max(0, start - _CONTEXT) : start], evidence.right[start:end]
-    line = Text(f"      with     {_visible(before)}", "bright_black") + Text(_visible(found), "reverse")
-    console.print(line + Text(_visible(evidence.right[end : end + _CONTEXT]), "bright_black"))
+    line = Text(f"      with     {visible(before)}", "bright_black") + Text(visible(found), "reverse")
+    console.print(line + Text(visible(evidence.right[end : end + _CONTEXT]), "bright_black"))
 
 
 def _print_grammar(console: Console, made: Gbnf, whole: bool) -> None:
     for name, values in (("Triggers", made.triggers), ("Preserved tokens", made.preserved_tokens)):
         if values:
-            console.print(Text(f"{name}  ", "bold") + Text("  ".join(map(_visible, values)), "yellow"))
+            console.print(Text(f"{name}  ", "bold") + Text("  ".join(map(visible, values)), "yellow"))
     if whole:
         console.print(Text("\nGBNF", "bold"))
         console.print(Text(made.grammar.rstrip("\n"), "default"))
@@ -162,9 +150,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
-
-
-def _visible(text: str) -> str:
-    """The text on one line, with line ends and control characters shown."""
-    shown = text.replace("\n", "⏎")
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in shown)

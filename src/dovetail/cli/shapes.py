@@ -1,4 +1,4 @@
-"""The shapes in which a message is printed."""
+"""The shapes in which a message is printed, and how text of strangers is shown."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ def shaped(message: Message, shape: str) -> Any:
             return message.to_responses()
         case _:
             return dataclasses.asdict(message)
+
+
+def visible(text: str) -> str:
+    """The text on one line, with line ends and control characters shown, so that no text can steer a terminal."""
+    shown = text.replace("\n", "⏎")
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in shown)

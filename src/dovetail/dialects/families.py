@@ -178,7 +178,6 @@ _STEP_PARAMETERS = Layout('<steptml:parameter name="', dict.fromkeys(KINDS, ('">
 _PLUGIN_CALLS = ToolCalls(
     JsonCall(), call_begin="<|action_start|><|plugin|>\n", call_end="<|action_end|>", trigger="<|action_start|>"
 )
-_SPACED_PLUGIN_CALLS = _tolerated(_PLUGIN_CALLS, call_begin="<|action_start|> <|plugin|>\n")
 _FUNCTION_CALL = ToolCalls(JsonCall(), call_begin="<function_call> ", trigger="<function_call>")
 _GIGACHAT_CALL = "<|message_sep|>\n\nfunction call<|role_sep|>\n"
 # Tokens that say what a message holds, or who speaks; inside a text they say nothing.
@@ -253,13 +252,13 @@ FAMILIES = (
     # InternLM and Jamba.
     Dialect(
         "internlm_2",
-        (_PLUGIN_CALLS, _SPACED_PLUGIN_CALLS),
+        (_PLUGIN_CALLS,),
         turn=_CHATML,
         special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>"),
     ),
     Dialect(
         "intern_s1",
-        (_PLUGIN_CALLS, _SPACED_PLUGIN_CALLS),
+        (_PLUGIN_CALLS,),
         _THINK,
         turn=_CHATML,
         special_tokens=("<|action_start|>", "<|plugin|>", "<|action_end|>", *_THINK_TOKENS),

@@ -113,7 +113,9 @@ def plan_turn(
         continue_final=continue_final,
         options=options,
     )
-    request = _Request(model, dialect, listed, answer, tool_choice, parallel_tool_calls)
+    # What a caller has begun may have white space anywhere.
+    tidied = answer if continue_final else _tidy(answer)
+    request = _Request(model, dialect, listed, tidied, tool_choice, parallel_tool_calls, not continue_final)
     notes: tuple[Note, ...] = ()
     try:
         made, mode, prefix = request.begun(mode, prompt, continue_final, len(messages))
@@ -134,6 +136,13 @@ def plan_turn(
         tool_choice=tool_choice,
         response_format=answer,
     )
+
+
+def _tidy(answer: Format | None) -> Format | None:
+    """The answer without the white space that only models that are lost write."""
+    if isinstance(answer, JsonSchemaFormat) and answer.style == "json" and answer.max_whitespace_cnt is None:
+        return answer.model_copy(update={"tidy": True})
+    return answer
 
 
 def _leaves_open(tool_choice: Any) -> bool:
@@ -171,6 +180,7 @@ class _Request:
     answer: Format | None
     tool_choice: Any
     parallel: bool
+    is_tidy: bool = True  # whether JSON has white space only where people have it
     is_widened: bool = False
 
     def format(self, reasoning: ReasoningMode) -> Format:
@@ -182,6 +192,7 @@ class _Request:
             reasoning=reasoning,
             parallel_tool_calls=self.parallel,
             response_format=self.answer,
+            tidy=self.is_tidy,
         ).format
         return _widened(made) if self.is_widened else made
 

@@ -111,6 +111,11 @@ def _name_between(opening: bytes, sign: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"[^\s<>{}()\[\]\"'|," + signs + SIGN_CLASS + b"]*+")
 
 
+def _around(begin: Phrase, end: Phrase) -> tuple[Phrase, ...]:
+    """What stands around a call where nothing is inside: all of it, or the outermost tags."""
+    return ((*begin, *end), (begin[0], end[-1])) if begin and end else ()
+
+
 def call_to(teller: Teller, plan: Plan, way: Way, name: str) -> Steps[bool]:
     """Tell a call whose head has been looked at, and whose arguments are JSON."""
     reader = _Reader(teller, plan, way)
@@ -180,12 +185,13 @@ class _Reader:
         if not way.trusted or way.broken:
             return False
         offset = tape.look - tape.at
-        words = way.end if way.begin else (*way.call_begin, *way.call_end) if way.call_end else ()
-        if words and (yield from phrase(tape, words)):
-            self.teller.diagnose("empty", "what stands around calls is empty")
-            self.teller.markup()
-            return True
-        tape.look = tape.at + offset
+        around = (way.end,) if way.begin else _around(way.call_begin, way.call_end)
+        for words in around:
+            if (yield from phrase(tape, words)):
+                self.teller.diagnose("empty", "what stands around calls is empty")
+                self.teller.markup()
+                return True
+            tape.look = tape.at + offset
         return False
 
     def _late_id(self) -> Steps[None]:

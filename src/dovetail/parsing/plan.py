@@ -227,8 +227,8 @@ def _holds(word: bytes, barred: list[bytes]) -> bool:
 
 
 def _words(marker: str) -> Phrase:
-    """A marker as the words between which white space is free; brackets of a list are words of their own."""
-    text = marker.strip()
+    """A marker as the words between which white space is free; tags and brackets of a list are words of their own."""
+    text = marker.strip().replace("><", "> <")
     if len(text) > 1 and text.endswith("["):
         return (*_words(text[:-1]), b"[")
     if len(text) > 1 and text.startswith("]") and not text.startswith("]<]"):

@@ -214,10 +214,10 @@ class _Reader:
         """What stands where a member or the end should: with members told before, the arguments end here."""
         tape = self.tape
         tape.look = tape.at
-        if tape.starved or before == "{":
+        if before == "{":
             return False
-        self.teller.json("}")
-        return True
+        self.teller.json("}")  # where the output ends here, what came is closed, though more may have been meant
+        return not tape.starved
 
     def _array(self, declared: Declared, end: Phrase, depth: int) -> Steps[bool]:
         teller, tape = self.teller, self.tape

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
+
+from dovetail.errors import LimitError, SchemaError
+from dovetail.grammar import ir, json_schema
 
 NAMES = ["a", "b", "c", "ab"]
 OTHER_NAMES = ["x", "x_1", ""]
@@ -106,3 +110,12 @@ def _bodies(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
 schemas = st.tuples(_bodies(st.one_of(_leaves, _references)), _bodies(_leaves), _bodies(_leaves)).map(
     lambda found: {**found[0], "$defs": {"d": found[1], "e": found[2]}}
 )
+
+
+def lowered(schema: Any, **options: Any) -> ir.Rule:
+    """The root rule, for schemas that are not refused: random ones are often contradictory."""
+    try:
+        return ir.Rule("root", json_schema.lower(schema, **options))
+    except (SchemaError, LimitError):
+        assume(False)
+        raise

@@ -10,27 +10,18 @@ from itertools import permutations, product
 from typing import Any
 
 import jsonschema_rs
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dovetail.engine import accepts
-from dovetail.errors import LimitError, SchemaError
-from dovetail.grammar import ir, json_schema
 from dovetail.models.speaker import Speaker
-from tests.grammar.json_schema.strategies import schemas, values
-
-
-def lowered(schema: Any, **options: Any) -> ir.Rule:
-    """The root rule, for schemas that are not refused: random ones are often contradictory."""
-    try:
-        return ir.Rule("root", json_schema.lower(schema, **options))
-    except (SchemaError, LimitError):
-        assume(False)
-        raise
+from tests.grammar.json_schema.strategies import lowered, schemas, values
 
 
 @given(schema=schemas, value=values, loose=st.booleans())
 @settings(max_examples=1000)
+@pytest.mark.slow
 def test_a_value_is_accepted_exactly_when_it_is_valid(schema: Any, value: Any, loose: bool) -> None:
     rule = lowered(schema, strict=False, any_order=True)
     text = json.dumps(value, ensure_ascii=False, separators=None if loose else (",", ":"))
@@ -52,6 +43,7 @@ def orders(value: Any) -> Iterator[Any]:
 
 @given(schema=schemas, value=values)
 @settings(max_examples=500)
+@pytest.mark.slow
 def test_a_value_is_accepted_in_the_declared_order_exactly_when_it_is_valid(schema: Any, value: Any) -> None:
     rule = lowered(schema, strict=False)
     texts = (json.dumps(one, ensure_ascii=False) for one in orders(value))
@@ -60,6 +52,7 @@ def test_a_value_is_accepted_in_the_declared_order_exactly_when_it_is_valid(sche
 
 @given(schema=schemas, seed=st.integers(0, 1 << 32), strict=st.booleans())
 @settings(max_examples=200)
+@pytest.mark.slow
 def test_whatever_is_spoken_under_a_schema_is_valid(schema: Any, seed: int, strict: bool) -> None:
     rule = lowered(schema, strict=strict)
     said = Speaker(seed).speak(rule, max_tokens=300, soft_limit=20)

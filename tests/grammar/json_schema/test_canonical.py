@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.engine import accepts
-from dovetail.errors import LimitError, SchemaError
-from dovetail.grammar import ir, json_schema
 from dovetail.models.speaker import Speaker
+from tests.grammar.json_schema.strategies import lowered
 from tests.grammar.json_schema.test_styles import PLAIN
 from tests.grammar.json_schema.test_text import canonical, spelling
 from tests.machines import byte_vocabulary, mask
@@ -88,15 +87,6 @@ def _unions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 schemas = st.recursive(leaves, lambda inner: _objects(inner) | _arrays(inner) | _unions(inner), max_leaves=6)
 
 
-def lowered(schema: Any, **options: Any) -> ir.Rule:
-    """The root rule, for schemas that are not refused: random ones are often contradictory."""
-    try:
-        return ir.Rule("root", json_schema.lower(schema, **options))
-    except (SchemaError, LimitError):
-        assume(False)
-        raise
-
-
 def minified(text: str) -> str:
     """A JSON text without the white space between its tokens."""
     return "".join(TOKENS.findall(text))
@@ -124,6 +114,7 @@ def others(token: str, dice: random.Random) -> Iterator[str]:
 
 @settings(max_examples=400)
 @given(schema=schemas, seed=st.integers(0, 1 << 32), any_order=st.booleans())
+@pytest.mark.slow
 def test_each_value_has_one_text_up_to_white_space(schema: Any, seed: int, any_order: bool) -> None:
     rule = lowered(schema, strict=False, any_order=any_order)
     said = Speaker(seed).speak(rule, max_tokens=200, soft_limit=20)

@@ -22,6 +22,7 @@ def outcomes() -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_hostile_schema_works_or_is_refused(name: str, outcomes: dict[str, tuple[str, int]]) -> None:
     outcome, peak = outcomes[name]
     assert ("refused" if CASES[name].text is None else "accepted") == outcome.partition(":")[0], outcome

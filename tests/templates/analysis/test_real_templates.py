@@ -9,6 +9,7 @@ import pytest
 from dovetail.templates.analysis import Analysis, analyse_template
 from dovetail.templates.analysis.probes import Prober
 from dovetail.templates.analysis.verify import PROBES, verifier_of
+from tests.recorded import templates
 
 # The templates that seed 003 lists and that are in the folder, with the tool format that it gives, or ours and why.
 SEED = {
@@ -109,7 +110,7 @@ def test_a_template_that_equals_a_built_in_dialect_says_so(conformance: Path, na
 
 def test_what_real_templates_render_is_accepted_and_read_back_equal(conformance: Path) -> None:
     failed, proved = set(), 0
-    paths = sorted((conformance / "llama_cpp" / "templates").glob("*.jinja"))
+    paths = templates(conformance / "llama_cpp" / "templates")
     for path in paths:
         source = path.read_text()
         for row in verifier_of(analyse_template(source), Prober(source)).verify(PROBES):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dovetail.templates.analysis import Analysis, analyse_template
 from dovetail.templates.analysis.source import read_source
+from tests.recorded import templates
 
 ROLES = {"assistant", "user", "system", "tool", "model"}
 
@@ -32,7 +33,7 @@ def proofs(analysis: Analysis) -> list[tuple[str, bool]]:
 
 def test_renamed_templates_are_analysed_like_the_real_ones(conformance: Path) -> None:
     draw = random.Random(7)
-    for path in sorted((conformance / "llama_cpp" / "templates").glob("*.jinja")):
+    for path in templates(conformance / "llama_cpp" / "templates"):
         source = path.read_text()
         real = analyse_template(source)
         other = renamed(source, draw)

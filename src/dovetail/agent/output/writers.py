@@ -14,6 +14,9 @@ from dovetail.agent.types import AssistantTurn, ToolResult, ToolUse, Usage
 
 Format = Literal["text", "json", "stream-json"]
 
+# How long a message that is just being written is waited for when the stream is broken off.
+_PATIENCE_S = 0.2
+
 
 class Sink:
     """Standard output, or None for nowhere; a reader that has gone away silences it and is no error.
@@ -72,6 +75,9 @@ class Output:
             threading.Lock()
         )  # taken for good by whoever tells the result: the run, or what ends it by force
         self._closed = False
+        # A message and what is known of it change together, also where another thread breaks off.
+        self._changing = threading.RLock()
+        self._is_broken = False
         self._unanswered: dict[str, tuple[ToolUse, str | None]] = {}
         self._growing: dict[str | None, int | None] = {}  # replies whose pieces are shown, and the open block of each
 
@@ -81,14 +87,16 @@ class Output:
 
     def assistant(self, turn: AssistantTurn, usage: Usage, parent: str | None = None) -> None:
         """Show a whole reply."""
-        self._unanswered |= {use.id: (use, parent) for use in turn.tool_uses}
-        for message in self._envelopes.assistant(turn, usage, parent):
-            self._put(message)
+        with self._changing:
+            self._unanswered |= {use.id: (use, parent) for use in turn.tool_uses}
+            for message in self._envelopes.assistant(turn, usage, parent):
+                self._put(message)
 
     def tool_result(self, result: ToolResult, parent: str | None = None) -> None:
         """Show the answer to a call."""
-        self._unanswered.pop(result.tool_use_id, None)
-        self._put(self._envelopes.tool_result(result, parent))
+        with self._changing:
+            self._unanswered.pop(result.tool_use_id, None)
+            self._put(self._envelopes.tool_result(result, parent))
 
     def user(self, text: str, parent: str | None = None) -> None:
         """Show what is said in the user's place."""
@@ -101,25 +109,36 @@ class Output:
     def event(self, event: Mapping[str, Any], parent: str | None = None) -> None:
         """Show a piece of a reply, where pieces are wanted."""
         if self.partial:
-            self._follow(event, parent)
-            self._put(self._envelopes.partial(event, parent))
+            with self._changing:
+                self._follow(event, parent)
+                self._put(self._envelopes.partial(event, parent))
 
     def result(self, ending: Ending, figures: Mapping[str, Any]) -> None:
         """Close the stream with the one result."""
         if not self._closing.acquire(blocking=False):
             return
         message = result_of(self._envelopes.session_id, ending, figures, with_stats=self.form == "json")
+        is_ours = self._changing.acquire(timeout=_PATIENCE_S)
         if self.form == "text":
             if not ending.is_error:
                 self._sink.write(message["result"])
         else:
-            self._put(message)
+            self._write(message)
         if self.form == "json":
             self._sink.write(compact(self.messages))
         self._closed = True
+        if is_ours:
+            self._changing.release()
 
     def break_off(self) -> None:
-        """Close what is open: pieces of replies, and calls that will get no other answer."""
+        """Close what is open: pieces of replies, and calls that get no other answer from now on."""
+        is_ours = self._changing.acquire(timeout=_PATIENCE_S)  # not if nobody reads what is just being written
+        self._close_open()
+        self._is_broken = True
+        if is_ours:
+            self._changing.release()
+
+    def _close_open(self) -> None:
         for parent, index in list(self._growing.items()):
             if index is not None:
                 self.event({"type": "content_block_stop", "index": index}, parent)
@@ -137,8 +156,10 @@ class Output:
                 self._growing.pop(parent, None)
 
     def _put(self, message: Wire) -> None:
-        if self._closed:
-            return
+        if not (self._closed or self._is_broken):
+            self._write(message)
+
+    def _write(self, message: Wire) -> None:
         self._listener(message)
         if self.form == "json":
             self.messages.append(message)

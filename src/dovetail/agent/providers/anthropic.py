@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
 from dovetail.agent.providers.catalog import Catalog
-from dovetail.agent.providers.chat import arguments_of
-from dovetail.agent.providers.retrying import retried, settings_of, status_error
+from dovetail.agent.providers.chat import alternating, arguments_of
+from dovetail.agent.providers.retrying import Service, status_error
 from dovetail.agent.providers.strict import fits
 from dovetail.agent.types import (
     AssistantTurn,
@@ -56,18 +56,15 @@ _FINISH: dict[str, Literal["stop", "tool_use", "length", "refusal"]] = {
 }
 
 
-class AnthropicProvider:
+class AnthropicProvider(Service):
     """A model of Anthropic; `extra` holds further fields of the request, such as `thinking`."""
 
     name = "anthropic"
-    forces_tools = True
 
     def __init__(self, options: ProviderOptions) -> None:
         if not options.api_key and not options.base_url:
             raise AuthenticationError("there is no key for Anthropic: set ANTHROPIC_API_KEY")
-        self.model = options.model
-        self._extra, self._retries = settings_of(options)
-        self._timeout_s = options.timeout_s
+        super().__init__(options)
         known = Catalog().find(options.model)
         self._max_tokens = options.max_output_tokens or known.output or _MAX_OUTPUT_TOKENS
         self._temperature = options.temperature
@@ -82,10 +79,6 @@ class AnthropicProvider:
             timeout=options.timeout_s,
             max_retries=0,
         )
-
-    def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
 
     async def close(self) -> None:
         """Let connections go."""
@@ -107,7 +100,7 @@ class AnthropicProvider:
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": request.max_output_tokens or extra.pop("max_tokens", self._max_tokens),
-            "messages": _messages(request.turns),
+            "messages": alternating(request.turns, "assistant", "content", _blocks),
             "stream": True,
         }
         # Each mark lets the service reuse everything before it: tools, instructions, and the conversation so far.
@@ -144,19 +137,6 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     if tool.description:
         made["description"] = tool.description
     return made | ({"strict": True} if tool.strict and fits(schema, "anthropic") else {})
-
-
-def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
-    """Turns as messages; neighbours of one role become one message, with the answers to calls first."""
-    messages: list[dict[str, Any]] = []
-    for turn in turns:
-        role = "assistant" if isinstance(turn, AssistantTurn) else "user"
-        blocks = _blocks(turn)
-        if blocks and messages and messages[-1]["role"] == role:
-            messages[-1]["content"] += blocks
-        elif blocks:
-            messages.append({"role": role, "content": blocks})
-    return messages
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from dovetail.agent.types import (
@@ -16,6 +16,7 @@ from dovetail.agent.types import (
     ToolSpec,
     ToolTurn,
     ToolUse,
+    Turn,
     UserTurn,
 )
 from dovetail.messages import to_json
@@ -27,6 +28,21 @@ INVALID = "_invalid_json"
 def arguments_of(use: ToolUse) -> dict[str, Any]:
     """The arguments of a call as an object, whatever the model wrote."""
     return dict(use.value) if use.value is not None else {INVALID: use.arguments}
+
+
+def alternating(
+    turns: Sequence[Turn], assistant: str, key: str, parts_of: Callable[[Turn], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Turns as messages with their parts under `key`, for services whose roles alternate: neighbours become one."""
+    messages: list[dict[str, Any]] = []
+    for turn in turns:
+        role = assistant if isinstance(turn, AssistantTurn) else "user"
+        parts = parts_of(turn)
+        if parts and messages and messages[-1]["role"] == role:
+            messages[-1][key] += parts
+        elif parts:
+            messages.append({"role": role, key: parts})
+    return messages
 
 
 def chat_messages(request: Request, with_reasoning: bool) -> list[dict[str, Any]]:

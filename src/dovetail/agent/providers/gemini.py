@@ -7,13 +7,13 @@ import base64
 import gc
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
 from dovetail.agent.providers.catalog import Catalog
-from dovetail.agent.providers.chat import arguments_of
-from dovetail.agent.providers.retrying import retried, retry_after_s, settings_of, status_error
+from dovetail.agent.providers.chat import alternating, arguments_of
+from dovetail.agent.providers.retrying import Service, retry_after_s, status_error
 from dovetail.agent.types import (
     AssistantTurn,
     AuthenticationError,
@@ -57,19 +57,15 @@ _DELAY = re.compile(r'"retryDelay": "(\d+(?:\.\d+)?)s"')
 _NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 
 
-class GeminiProvider:
+class GeminiProvider(Service):
     """A model of Google; `extra` holds further fields of its configuration, such as `thinking_config`."""
 
     name = "gemini"
-    forces_tools = True
 
     def __init__(self, options: ProviderOptions) -> None:
         if not options.api_key and not options.base_url:
             raise AuthenticationError("there is no key for Gemini: set GEMINI_API_KEY")
-        self.model = options.model
-        self._extra, self._retries = settings_of(options)
-        self._timeout_s = options.timeout_s
-        self._options = options
+        super().__init__(options)
         if options.effort:
             budget = {"thinking_budget": _THINKING[options.effort]}
             by_level = Catalog().find(options.model).thinking == "level"
@@ -83,10 +79,6 @@ class GeminiProvider:
         )
         self._client = genai.Client(api_key=options.api_key or "none", http_options=http)
 
-    def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
-
     async def close(self) -> None:
         """Let connections go."""
         if self._broken:
@@ -98,7 +90,7 @@ class GeminiProvider:
 
     async def _attempt(self, request: Request) -> AsyncGenerator[Delta, None]:
         reader = _Reader()
-        contents: Any = _contents(request.turns)
+        contents: Any = alternating(request.turns, "model", "parts", _parts)
         try:
             stream = await self._client.aio.models.generate_content_stream(
                 model=self.model, contents=contents, config=self._config(request)
@@ -147,19 +139,6 @@ def _calling(request: Request) -> types.FunctionCallingConfig:
             strict = any(tool.strict for tool in request.tools)
             modes = types.FunctionCallingConfigMode
             return types.FunctionCallingConfig(mode=modes.VALIDATED if strict else modes.AUTO)
-
-
-def _contents(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
-    """Turns as contents; neighbours of one role become one."""
-    contents: list[dict[str, Any]] = []
-    for turn in turns:
-        role = "model" if isinstance(turn, AssistantTurn) else "user"
-        parts = _parts(turn)
-        if parts and contents and contents[-1]["role"] == role:
-            contents[-1]["parts"] += parts
-        elif parts:
-            contents.append({"role": role, "parts": parts})
-    return contents
 
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from dovetail.agent.providers.chat import chat_choice, chat_messages, chat_tool
-from dovetail.agent.providers.retrying import retried, settings_of, status_error
+from dovetail.agent.providers.retrying import Service, status_error
 from dovetail.agent.providers.strict import fits
 from dovetail.agent.types import (
     AuthenticationError,
@@ -43,30 +43,22 @@ _FINISH: dict[str, Literal["stop", "tool_use", "length", "refusal"]] = {
 }
 
 
-class OpenAIProvider:
+class OpenAIProvider(Service):
     """A model behind Chat Completions."""
 
     name = "openai"
-    forces_tools = True
 
     def __init__(self, options: ProviderOptions) -> None:
-        self.model = options.model
+        super().__init__(options)
         self._is_openai = not options.base_url or urlsplit(options.base_url).hostname == "api.openai.com"
         if self._is_openai and not options.api_key:
             raise AuthenticationError("there is no key for OpenAI: set OPENAI_API_KEY")
-        self._extra, self._retries = settings_of(options)
-        self._timeout_s = options.timeout_s
-        self._options = options
         self._client = openai.AsyncOpenAI(
             api_key=options.api_key or "none",  # servers of one's own mostly want no key, but the client does
             base_url=options.base_url or None,
             timeout=options.timeout_s,
             max_retries=0,
         )
-
-    def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The reply, with new attempts where one fails."""
-        return retried(lambda: self._attempt(request), self._retries, self._timeout_s)
 
     async def close(self) -> None:
         """Let connections go."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from dovetail.agent.types import AuthenticationError, Delta, Finish, ProviderError, ProviderOptions, Restarted
+from dovetail.agent.types import AuthenticationError, Delta, Finish, ProviderError, ProviderOptions, Request, Restarted
 
 # Overloaded, too early, timed out, in conflict; every 5xx beside them.
 _PASSING = frozenset((408, 409, 425, 429))
@@ -40,11 +41,25 @@ class Retries:
         return longest * random.uniform(0.5, 1.0)  # so that many who failed together do not come back together
 
 
-def settings_of(options: ProviderOptions) -> tuple[dict[str, Any], Retries]:
-    """The further fields of a request, and how it is repeated; the first pause stands among the fields."""
-    extra = dict(options.extra)
-    pause = extra.pop("backoff_s", 0.5)
-    return extra, Retries(options.max_retries, pause)
+class Service(ABC):
+    """A model behind the network: a request is attempted again where that may help."""
+
+    forces_tools = True
+
+    def __init__(self, options: ProviderOptions) -> None:
+        self.model = options.model
+        self._options = options
+        # Further fields of each request; the first pause stands among them.
+        self._extra: dict[str, Any] = dict(options.extra)
+        self._retries = Retries(options.max_retries, self._extra.pop("backoff_s", 0.5))
+
+    def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The reply, with new attempts where one fails."""
+        return retried(lambda: self._attempt(request), self._retries, self._options.timeout_s)
+
+    @abstractmethod
+    def _attempt(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The reply of one attempt."""
 
 
 async def retried(attempt: Attempt, retries: Retries, timeout_s: float | None = None) -> AsyncGenerator[Delta, None]:

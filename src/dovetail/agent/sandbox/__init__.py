@@ -26,7 +26,8 @@ from dovetail.agent.permissions import SHELL, Rules
 from dovetail.agent.repository import Obeyed
 from dovetail.agent.sandbox.bubblewrap import bubblewrap_command
 from dovetail.agent.sandbox.landlock import landlock_command, landlock_problem
-from dovetail.agent.sandbox.policy import UNWANTED, Policy, placeholders, policy_of, writable_folders
+from dovetail.agent.sandbox.policy import UNWANTED, Policy, hiding, placeholders, policy_of, writable_folders
+from dovetail.agent.sandbox.services import services
 from dovetail.errors import InputError
 
 SandboxChoice = Literal["auto", "required", "bubblewrap", "landlock", "off"]
@@ -156,7 +157,8 @@ class Bubblewrap(_System):
     @contextmanager
     def launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> Iterator[Launch]:
         """A command line that sets it all up."""
-        yield Launch((*bubblewrap_command(policy, self._scratch, folder), *words), variables={"TMPDIR": "/tmp"})
+        without = hiding(policy, services())  # Landlock comes with a filter that refuses sockets as such
+        yield Launch((*bubblewrap_command(without, self._scratch, folder), *words), variables={"TMPDIR": "/tmp"})
 
 
 class Landlock(_System):

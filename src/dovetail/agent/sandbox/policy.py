@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -83,6 +83,11 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
 def writable_folders(rules: Rules) -> tuple[Path, ...]:
     """The workspace, and the folders beside it that there are."""
     return (rules.workspace, *(folder for folder in dict.fromkeys(rules.outside) if folder.is_dir()))
+
+
+def hiding(policy: Policy, more: Iterable[Path]) -> Policy:
+    """The policy with more that is hidden, where it exists."""
+    return replace(policy, hidden=_outermost([*policy.hidden, *_existing(more)]))
 
 
 def protecting(policy: Policy) -> list[Path]:

@@ -146,14 +146,20 @@ def _any(ways: Iterable[Node]) -> Node:
 
 
 class JsonSpelling(Spelling):
-    """JSON with at most so many blanks in a row, and strings that contain none of `excludes`."""
+    """JSON with at most so many blanks in a row, and strings that contain none of `excludes`.
 
-    def __init__(self, max_whitespace: int, excludes: tuple[bytes, ...]) -> None:
+    Where `tidy`, none stands before a colon, at most a space behind it, elsewhere a space, or a line and its indent.
+    """
+
+    def __init__(self, max_whitespace: int, excludes: tuple[bytes, ...], tidy: bool = False) -> None:
         ws: Parts = ()
-        if max_whitespace:
+        if max_whitespace and tidy:
+            line = Seq((Lit(b"\n"), Repeat(Chars(((0x20, 0x20),)), 0, max_whitespace)))
+            ws = (Call(Rule("ws", optional(Alt((Lit(b" "), line))))),)
+        elif max_whitespace:
             blanks = Chars(((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20)))
             ws = (Call(Rule("ws", Repeat(blanks, 0, max_whitespace))),)
-        self.colon = seq(*ws, Lit(b":"), *ws)
+        self.colon = seq(Lit(b":"), optional(Lit(b" "))) if ws and tidy else seq(*ws, Lit(b":"), *ws)
         self.key_ends: dict[int, KeyEnd] = {}
         super().__init__((JSON_QUOTES,), (("true",), ("false",), ("null",)), ws, (Lit(b","), *ws), excludes)
         common = (self.value, *self.by_type.values())

@@ -1,0 +1,28 @@
+"""What tests of local models share: an answer, and its steps all at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from dovetail.models import Model, Sampling, Step
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+FORMAT = {"type": "json_schema", "json_schema": PERSON}
+
+
+async def take(model: Model, prompt: str, constraint: Any = None, **sampling: Any) -> list[Step]:
+    return [step async for step in model.generate(prompt, constraint, Sampling(**sampling))]
+
+
+def run(model: Model, prompt: str, constraint: Any = None, **sampling: Any) -> list[Step]:
+    return asyncio.run(take(model, prompt, constraint, **sampling))
+
+
+def data(steps: list[Step]) -> bytes:
+    return b"".join(step.data for step in steps)
