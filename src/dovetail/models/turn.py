@@ -337,7 +337,7 @@ def _beginnings(dialect: Dialect, mode: ReasoningMode, begun: str) -> list[str]:
     if content.prompt_opens and mode == "disabled":
         found.append(begun.removeprefix(content.begins[0]))
     if dialect.turn.opened:
-        found.insert(0, begun.removeprefix(dialect.turn.opened))  # free text would hold it, too
+        found.append(begun.removeprefix(dialect.turn.opened))
     return found
 
 
