@@ -1,4 +1,4 @@
-"""How fast is streamed output read, beside Transformers and openai-harmony, and does the cost stay flat?
+"""How fast is streamed output read, beside Transformers, openai-harmony and vLLM, and does the cost stay flat?
 
     python benchmarks/bench_parse.py                       all studies, with a verdict on each promise
     python benchmarks/bench_parse.py --quick --json OUT    small outputs, and the figures as JSON
@@ -8,12 +8,14 @@ each; openai-harmony reads tokens instead, as many as its encoding makes of the 
 that of "token ids": markers that are special tokens, text of four bytes a token, one token at a time as engines feed
 them, and after each one the question whether the output stands in reasoning.
 Parsers take turns and each counts with its fastest round. openai-harmony is left out where its vocabulary cannot be
-loaded: it fetches it, or finds it under TIKTOKEN_ENCODINGS_BASE.
+loaded: it fetches it, or finds it under TIKTOKEN_ENCODINGS_BASE. vLLM's parsers, which are fed a token at a time too,
+take part where vLLM is installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import platform
 import re
@@ -36,7 +38,12 @@ WINDOW = 250
 SIZES = (1_000, 100_000, 10_000_000)
 PARAMETERS = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
 TOOLS = [{"type": "function", "function": {"name": "search", "parameters": PARAMETERS}}]
-PROMISES = {"transformers": 3.0, "openai-harmony": 1.0}
+PROMISES = {"transformers": 3.0, "openai-harmony": 1.0, "vllm": 3.0}
+VLLM_PARSERS = {  # of tools and of reasoning
+    "qwen_3": ("hermes", "qwen3"),
+    "deepseek_v3_1": ("deepseek_v31", "deepseek_v3"),
+    "minimax": ("minimax_m2", "minimax_m2"),
+}
 PER_TOKEN = 1.0  # microseconds at most
 
 Reader = Callable[[], int]  # reads everything, and says how many pieces it was fed
@@ -68,13 +75,20 @@ def ours(dialect: Dialect, pieces: list[str]) -> Reader:
     return read
 
 
-def by_id(dialect: Dialect, text: str) -> Reader:
-    """Our parser, fed with token ids one by one and asked for its state."""
+def tokenized(dialect: Dialect, text: str) -> tuple[list[str], dict[str, int]]:
+    """The text as tokens, special ones and pieces of four bytes, and the ids of all there are."""
     special = sorted(dialect.special_tokens)
     runs = re.split("(" + "|".join(map(re.escape, special)) + ")", text)
     pieces = [piece for run in runs for piece in ([run] if run in special else chunks(run))]
-    known = {piece: number for number, piece in enumerate(dict.fromkeys([*special, *pieces]))}
-    vocabulary = Vocabulary([piece.encode() for piece in known], {token: known[token] for token in special})
+    return pieces, {piece: number for number, piece in enumerate(dict.fromkeys([*special, *pieces]))}
+
+
+def by_id(dialect: Dialect, text: str) -> Reader:
+    """Our parser, fed with token ids one by one and asked for its state."""
+    pieces, known = tokenized(dialect, text)
+    vocabulary = Vocabulary(
+        [piece.encode() for piece in known], {token: known[token] for token in dialect.special_tokens}
+    )
     tokens = [[known[piece]] for piece in pieces]
 
     def read() -> int:
@@ -99,6 +113,48 @@ def transformers(dialect: Dialect, pieces: list[str]) -> Reader:
         for piece in pieces:
             parser.feed(piece)
         assert parser.finalize()[0]["tool_calls"]
+        return len(pieces)
+
+    return read
+
+
+class Tokenizer:
+    """As much of a tokenizer as vLLM's parsers ask for."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        self.known = known
+        self.pieces = list(known)  # their ids count from 0
+
+    def get_vocab(self) -> dict[str, int]:
+        """The ids of all tokens."""
+        return self.known
+
+    def encode(self, text: str, **_: Any) -> list[int]:
+        """The ids of a text that is one token, or of its pieces."""
+        return [self.known.get(piece, 0) for piece in ([text] if text in self.known else chunks(text))]
+
+    def decode(self, ids: list[int], **_: Any) -> str:
+        """The text of tokens."""
+        return "".join(self.pieces[id] for id in ids)
+
+
+def vllm(dialect: Dialect, text: str) -> Reader | None:
+    """The parsers of vLLM, where it is installed."""
+    if importlib.util.find_spec("vllm") is None:
+        return None
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+    from vllm.parser.parser_manager import ParserManager
+
+    pieces, known = tokenized(dialect, text)
+    parsers = ParserManager.get_parser(*VLLM_PARSERS[dialect.name], enable_auto_tools=True)
+    request = ChatCompletionRequest(model="", messages=[{"role": "user", "content": ""}], tools=TOOLS)
+
+    def read() -> int:
+        parser, called = parsers(Tokenizer(known), request.tools), False
+        for number, piece in enumerate(pieces, 1):
+            delta = parser.parse_delta(piece, [known[piece]], request, [], finished=number == len(pieces))
+            called |= bool(delta and delta.tool_calls)
+        assert called
         return len(pieces)
 
     return read
@@ -191,6 +247,8 @@ def main() -> None:
         pieces = chunks(text)
         readers = {"dovetail": ours(dialect, pieces), "token ids": by_id(dialect, text)}
         readers["transformers"] = transformers(dialect, pieces)
+        if peer := vllm(dialect, text):
+            readers["vllm"] = peer
         figures[name] = study(f"{name}, {size} bytes in chunks of {CHUNK}", readers, rounds)
     dialect = dialects.get("harmony")
     text = dialect.render(message(size))

@@ -753,6 +753,7 @@ def test_a_checked_call_is_text_where_its_tool_could_not_take_it(
     [
         ("glm_4_7", "<tool_call>f<arg_key>n</arg_key><arg_value>3</arg_value>"),
         ("seed_oss", "<seed:tool_call>\n<function=f>\n<parameter=n>3</parameter>\n</func"),
+        ("minicpm_5", '<function name="f"><param name="n">3</param>'),
     ],
 )
 def test_arguments_are_closed_where_the_output_stops_between_two_and_the_call_stays_incomplete(

@@ -392,7 +392,6 @@ FAMILIES = (
             _LLAMA_CALLS,
             _tolerated(_LLAMA_CALLS, begin="<|python_tag|>", separator=";", trigger=""),
             _tolerated(_LLAMA_CALLS, begin="[", end="]", separator=", ", trigger="", named=True),
-            _tolerated(_LLAMA_CALLS, begin="```json\n", end="\n```", trigger="", named=True),
         ),
         turn=_LLAMA,
         special_tokens=("<|python_tag|>", "<|eom_id|>", "<|eot_id|>"),

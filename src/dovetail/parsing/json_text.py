@@ -140,7 +140,7 @@ def _torn_string(tape: Tape, stops: Stops, teller: Teller, region: Region) -> St
         if found:
             tape.look = found.end()
             continue
-        tape.look = stops.held(tape.data, tape.look)
+        tape.look = min(stops.held(tape.data, tape.look), tape.before_turn_end())
         if tape.final:
             return
         teller.text(region)

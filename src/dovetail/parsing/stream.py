@@ -111,9 +111,10 @@ class StreamParser:
             if self._matcher is not None and not (self._matcher.is_complete or self._matcher.is_finished):
                 raise ParseError("the output ends too early for its format", tape.base + len(tape.data))
             tape.final = True
-            was_open = teller.call is not None
+            closed = teller.closed_calls
             self._advance()
-            reason = "length" if was_open and not teller.last_is_complete else finish_reason
+            ends_in_call = (teller.call or teller.closed_calls > closed) and not teller.last_is_complete
+            reason = "length" if ends_in_call else finish_reason
         else:
             tape.cut = True
             self._advance()

@@ -241,6 +241,11 @@ class Teller:
         return self._diagnostics
 
     @property
+    def closed_calls(self) -> int:
+        """How many calls were told to their end."""
+        return len(self._calls)
+
+    @property
     def has_calls(self) -> bool:
         """Whether a call was told."""
         return bool(self._calls) or (self.call is not None and not self.call.is_left_out)
