@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 import uuid
@@ -97,7 +98,7 @@ class _Told:
         self.run: Run | None = None
         self.lock = threading.Lock()
         self._code: int | None = None
-        self._file = None if flags.output_file is None else Path(flags.output_file).expanduser()
+        self._file = None if flags.output_file is None else Path(os.path.expanduser(flags.output_file))
         self._is_special = False
 
     def prepare(self) -> None:
@@ -214,7 +215,7 @@ class _Assembly:
         self.warn = _say_nothing if flags.quiet else warn
         launch = _here()
         self.contract = self._contract(launch)
-        self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
+        self.workspace = (launch / Path(os.path.expanduser(flags.workspace))).resolve()
         if not self.workspace.is_dir():
             raise InputError(f"--workspace: there is no directory {self.workspace}")
         plain = flags.bare or flags.safe_mode
@@ -372,7 +373,7 @@ class _Assembly:
 
 def _with_folders(settings: Settings, launch: Path, names: Sequence[str]) -> Settings:
     """The settings with more folders to work in, named from the launch directory."""
-    folders = [(launch / Path(name).expanduser()).resolve() for name in names]
+    folders = [(launch / Path(os.path.expanduser(name))).resolve() for name in names]
     absent = next((folder for folder in folders if not folder.is_dir()), None)
     if absent is not None:
         raise InputError(f"--add-dir: there is no directory {absent}")
