@@ -349,7 +349,9 @@ nc -z -w 2 127.0.0.1 "$PORT" && echo ESC''APED
 git ls-remote "git://127.0.0.1:$PORT/x"
 unshare -Urn sh -c 'ip link set lo up; exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && echo ESC''APED
 nsenter -t 1 -n bash -c 'exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && echo ESC''APED
-python3 -c 'import socket; s = socket.socket(socket.AF_VSOCK); s.settimeout(1); s.connect((1, 1)); print("ESC" "APED")'
+python3 -c 'import socket; socket.socket(socket.AF_VSOCK); print("ESC" "APED")'
+python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW); print("ESC" "APED")'
+python3 -c 'import ctypes; ctypes.CDLL(None).syscall(425, 8, bytes(200)) >= 0 and print("ESC" "APED")'
 ssh-add -l && echo ESC''APED
 dbus-send --session  --print-reply --dest=org.freedesktop.DBus / org.x.y && echo ESC''APED
 docker ps && echo ESC''APED
