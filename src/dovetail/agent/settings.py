@@ -29,7 +29,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 # Settings that add up over files; they are lists, or tables whose entries are.
 _ADDED = ("permissions", "hooks")
 TRUSTED_FOLDERS = "trustedFolders.json"
-HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
+HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop"]
 _FOUND_OUT = frozenset(("trusted", "unused"))
 # Settings in which environment variables are put in; commands and rules have uses of their own for the dollar.
 _EXPANDED = ("mcpServers", "model", "context")
