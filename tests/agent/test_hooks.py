@@ -58,7 +58,7 @@ BEFORE = [
     (says({"continue": False, "reason": "halt"}), True, "halt"),
     ("echo because >&2; exit 2", True, "because"),
     ('echo ignored; echo \'{"reason": "from json"}\' >&2; exit 2', True, "from json"),
-    ("exit 2", True, "a PreToolUse hook blocked this call"),
+    ("exit 2", True, "a hook blocked this"),
     ("exit 1", False, ""),
     ("kill -9 $$", False, ""),
     ("no-such-command-anywhere", False, ""),

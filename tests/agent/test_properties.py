@@ -28,6 +28,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from dovetail.agent.contract import make_contract
 from dovetail.agent.exit_reasons import KINDS
 from dovetail.agent.loop import Limits
+from dovetail.agent.loop.null_parts import NoHooks
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.recording import Sessions
 from dovetail.agent.telemetry import OpenTelemetry
@@ -88,7 +89,7 @@ class Side:
         return ToolOutput("done")
 
 
-class Moods:
+class Moods(NoHooks):
     """Hooks that block now and then, and quote what they saw."""
 
     def __init__(self, moods: list[int]) -> None:
@@ -103,11 +104,6 @@ class Moods:
 
     async def post(self, use: ToolUse, args: Mapping[str, Any], output: ToolOutput) -> HookDecision:
         return self._decide(use, args)
-
-    async def post_failure(
-        self, use: ToolUse, args: Mapping[str, Any], error: str, interrupted: bool = False
-    ) -> HookDecision:
-        return HookDecision()
 
 
 LEAVES: Any = st.sampled_from([{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"enum": ["a", 1]}, {}])

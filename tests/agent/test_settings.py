@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,16 @@ MALFORMED = [
     ("{", "not valid JSON", "line 1"),
     ("[]", "an object is expected", "settings.json"),
     ('{"tools": {"approvalMode": "sometimes"}}', "Input should be", "/tools/approvalMode"),
-    ('{"permissions": {"deny": "x"}}', "valid tuple", "/permissions/deny"),
+    ('{"permissions": {"deny": "x"}}', "valid array", "/permissions/deny"),
     ("[" * 100_000, "not valid JSON", "settings.json"),
+    ('{"permissions": {"deny": ["Read(a)"]}, "permissions": {}}', "'permissions' stands twice", "settings.json"),
+    ('{"tools": {"webFetch": true, "web_fetch": false}}', "'webFetch' stands twice", "/tools"),
+    ('{"model": {"maxToolCalls": "5"}}', "valid integer", "/model/maxToolCalls"),
+    ('{"model": {"maxToolCalls": true}}', "valid integer", "/model/maxToolCalls"),
+    ('{"model": {"maxToolCalls": -2}}', "greater than or equal to -1", "/model/maxToolCalls"),
+    ('{"model": {"maxCostUsd": "1"}}', "valid number", "/model/maxCostUsd"),
+    ('{"tools": {"sandboxNetwork": "no"}}', "valid boolean", "/tools/sandboxNetwork"),
+    ('{"disableAllHooks": 1}', "valid boolean", "/disableAllHooks"),
 ]
 
 
@@ -159,10 +168,8 @@ GIVES_POWER: list[tuple[dict[str, Any], str]] = [
     ({"model": {"name": "m"}}, "model.name"),
     ({"model": {"maxToolCalls": 100}}, "model.maxToolCalls"),
     ({"model": {"maxToolCalls": -1}}, "model.maxToolCalls"),
-    ({"model": {"maxToolCalls": -5}}, "model.maxToolCalls"),
-    ({"model": {"maxToolCalls": "-1"}}, "model.maxToolCalls"),
-    ({"model": {"maxSessionTurns": -2}}, "model.maxSessionTurns"),
-    ({"model": {"maxTokensTotal": -7}}, "model.maxTokensTotal"),
+    ({"model": {"maxSessionTurns": -1}}, "model.maxSessionTurns"),
+    ({"model": {"maxTokensTotal": -1}}, "model.maxTokensTotal"),
     ({"model": {"maxCostUsd": -0.5}}, "model.maxCostUsd"),
     ({"model": {"maxToolCallsPerTurn": 0}}, "model.maxToolCallsPerTurn"),
     ({"model": {"maxToolCallsPerTurn": 5000}}, "model.maxToolCallsPerTurn"),
@@ -273,3 +280,22 @@ def test_a_setting_that_is_known_may_have_any_of_its_spellings(place: tuple[Path
     write(home, {"$schema": "x", "disable_all_hooks": True, "tools": {"approval_mode": "plan"}, "hooks": {}})
     settings = load_settings(workspace, home)
     assert (True, "plan") == (settings.disable_all_hooks, settings.tools.approval_mode)
+
+
+@pytest.mark.parametrize("of_user", [True, False])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "dangling link", "link to itself", "device"])
+def test_settings_that_cannot_be_read_are_not_taken_for_none(
+    place: tuple[Path, Path], kind: str, of_user: bool
+) -> None:
+    """What they forbid would be allowed."""
+    workspace, home = place
+    file = (home if of_user else workspace / ".dovetail") / "settings.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to({"dangling link": "nowhere", "link to itself": "settings.json"}.get(kind, "/dev/zero"))
+    with pytest.raises(SettingsError, match="no regular file"):
+        load_settings(workspace, home)

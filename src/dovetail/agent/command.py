@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 import uuid
@@ -26,7 +27,7 @@ from dovetail.agent.loop.run import unexpected
 from dovetail.agent.mcp import Servers, connect_servers, state_messages
 from dovetail.agent.options import catalog_of, check_prices, limits_of, provider_options
 from dovetail.agent.output import Output, Sink, answer_of
-from dovetail.agent.output.writers import Format
+from dovetail.agent.output.writers import Format, harmless
 from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.prompt import Prompt, read_prompt
 from dovetail.agent.protocols import Recorder, Tool
@@ -97,7 +98,7 @@ class _Told:
         self.run: Run | None = None
         self.lock = threading.Lock()
         self._code: int | None = None
-        self._file = None if flags.output_file is None else Path(flags.output_file).expanduser()
+        self._file = None if flags.output_file is None else Path(os.path.expanduser(flags.output_file))
         self._is_special = False
 
     def prepare(self) -> None:
@@ -105,13 +106,18 @@ class _Told:
         if self._file is None:
             return
         self._file = _here() / self._file
-        if self._file.is_dir() or not self._file.parent.is_dir():
-            raise InputError(f"--output-file: {self._file} cannot be a file", "", "name a file in a folder that exists")
-        # Found out now: commands of the run may put links where they can write.
-        self._is_special = self._file.exists() and not self._file.is_file()
-        self._file = self._file.parent.resolve() / self._file.name
-        if self._file.is_file():
-            self._file.unlink()
+        try:
+            if self._file.is_dir() or not self._file.parent.is_dir():
+                raise InputError(
+                    f"--output-file: {self._file} cannot be a file", "", "name a file in a folder that exists"
+                )
+            # Found out now: commands of the run may put links where they can write.
+            self._is_special = self._file.exists() and not self._file.is_file()
+            self._file = self._file.parent.resolve() / self._file.name
+            if self._file.is_file():
+                self._file.unlink()
+        except OSError as error:
+            raise InputError(f"--output-file: {error.strerror}", "", "name another file") from None
 
     def tell(self, ending: Ending) -> int:
         """Tell how it ended, and return the exit code; what never began has its one result all the same.
@@ -176,7 +182,7 @@ async def _closed(stack: AsyncExitStack) -> None:
 def warn(text: str) -> None:
     """Say something on stderr, which nobody parses."""
     with suppress(OSError, ValueError):  # a full disk, or nobody who listens: no reason to end a run
-        print(text, file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
+        print(harmless(text), file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
 
 
 def untrusted_note(unused: Sequence[str]) -> str:
@@ -214,9 +220,7 @@ class _Assembly:
         self.warn = _say_nothing if flags.quiet else warn
         launch = _here()
         self.contract = self._contract(launch)
-        self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
-        if not self.workspace.is_dir():
-            raise InputError(f"--workspace: there is no directory {self.workspace}")
+        self.workspace = _folder(launch, flags.workspace, "--workspace")
         plain = flags.bare or flags.safe_mode
         self.settings = load_settings(self.workspace, bare=plain, trust_project=flags.trust_project)
         if self.settings.unused:
@@ -370,12 +374,20 @@ class _Assembly:
         return limits if tools.shell_timeout_seconds is None else replace(limits, timeout_s=tools.shell_timeout_seconds)
 
 
+def _folder(launch: Path, name: str, flag: str) -> Path:
+    """The folder that a flag names."""
+    folder = launch / os.path.expanduser(name)
+    try:
+        if folder.is_dir():
+            return folder.resolve()
+    except (OSError, ValueError):  # no file can have such a name
+        pass
+    raise InputError(f"{flag}: there is no directory {str(folder)[:1000]}")
+
+
 def _with_folders(settings: Settings, launch: Path, names: Sequence[str]) -> Settings:
     """The settings with more folders to work in, named from the launch directory."""
-    folders = [(launch / Path(name).expanduser()).resolve() for name in names]
-    absent = next((folder for folder in folders if not folder.is_dir()), None)
-    if absent is not None:
-        raise InputError(f"--add-dir: there is no directory {absent}")
+    folders = [_folder(launch, name, "--add-dir") for name in names]
     known = settings.context.include_directories
     context = settings.context.model_copy(update={"include_directories": (*known, *map(str, folders))})
     return settings.model_copy(update={"context": context})

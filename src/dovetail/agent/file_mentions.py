@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> t
     parts, images = [prompt], []
     for written in dict.fromkeys(found[1] for found in _MENTION.finditer(prompt)):
         name = written.replace("\\ ", " ").rstrip(".,;:!?")
-        path = workspace / (Path(name).expanduser() if name.startswith("~/") else name)
+        path = workspace / (Path(os.path.expanduser(name)) if name.startswith("~/") else name)
         if not _exists(path):
             if _PATH.match(name):
                 raise HaltError("input_error", f"The prompt mentions @{name}, but there is no such file.")

@@ -1,8 +1,10 @@
-"""Commands and addresses of the operator that are told about tool calls, and may stop them.
+"""Commands and addresses of the operator that are told about a run and its tool calls, and may stop them.
 
 PreToolUse           before a call that is valid and permitted; may block it
 PostToolUse          after a call that succeeded; only `continue: false` takes the result back
 PostToolUseFailure   after a call that failed while it ran; may only add context
+UserPromptSubmit     before the model is asked; may end the run, or add context to the prompt
+Stop                 once the run has come to its end by itself; is only told how
 
 A hook gets JSON on its standard input, and the real arguments: what it writes down is the operator's business. Exit
 code 0 with JSON decides, 2 blocks with the reason on standard error; anything else, a crash or too long a wait is a
@@ -86,8 +88,21 @@ class CommandHooks:
         answers = await self._ask("PostToolUseFailure", use, args, {"error": error, "is_interrupt": interrupted})
         return _together(answers, [])
 
+    async def prompt(self, text: str) -> HookDecision:
+        """Before the model is asked for the first time."""
+        answers = await self._tell("UserPromptSubmit", {"prompt": text}, "")
+        return _together(answers, [_refused_before(answer) for answer in answers])
+
+    async def stop(self, reason: str) -> HookDecision:
+        """Once the run has come to its end by itself."""
+        return _together(await self._tell("Stop", {"termination_reason": reason}, ""), [])
+
     async def _ask(self, event: str, use: ToolUse, args: Mapping[str, Any], more: Mapping[str, Any]) -> list[_Answer]:
-        hooks = [hook for pattern, hook in self._hooks[event] if pattern.search(use.name)]
+        call = {"tool_name": use.name, "tool_input": args, "tool_use_id": use.id, "tool_call_id": use.id}
+        return await self._tell(event, {**call, **more}, use.name)
+
+    async def _tell(self, event: str, more: Mapping[str, Any], tool: str) -> list[_Answer]:
+        hooks = [hook for pattern, hook in self._hooks[event] if not tool or pattern.search(tool)]
         if not hooks:
             return []
         session = self._session
@@ -99,10 +114,6 @@ class CommandHooks:
                 "hook_event_name": event,
                 "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                 "permission_mode": session.mode,
-                "tool_name": use.name,
-                "tool_input": args,
-                "tool_use_id": use.id,
-                "tool_call_id": use.id,
                 **more,
             }
         )
@@ -146,7 +157,7 @@ def check_matchers(settings: Settings, tools: Iterable[str], *, certain: bool = 
     """Raise SettingsError for a matcher that is a name, or several with | between them, that no tool has."""
     known = tuple(tools)
     for event, groups in settings.hooks.items():
-        for index, group in enumerate(groups):
+        for index, group in enumerate(groups if "ToolUse" in event else ()):
             for word in group.matcher.split("|"):
                 name = word.removeprefix("^").removesuffix("$")
                 if not re.fullmatch(r"\w+", name) or name.startswith("mcp__"):
@@ -219,20 +230,20 @@ def _stopped(said: Mapping[str, Any]) -> str | None:
     """The reason why `continue: false` ends the call, None where it is not said."""
     if said.get("continue") is not False:
         return None
-    return str(said.get("stopReason") or said.get("reason") or "a hook stopped this call")
+    return str(said.get("stopReason") or said.get("reason") or "a hook stopped this")
 
 
 def _refused_before(answer: _Answer) -> str | None:
-    """The reason why a call may not run, None if it may; there is nobody to ask, so "ask" refuses too."""
+    """The reason why a call or a run may not be, None if it may; there is nobody to ask, so "ask" refuses too."""
     if answer.blocks:
-        return answer.reason or "a PreToolUse hook blocked this call"
+        return answer.reason or "a hook blocked this"
     specific = _specific(answer.said)
     verdict = specific.get("permissionDecision", answer.said.get("decision"))
     reason = specific.get("permissionDecisionReason") or answer.said.get("reason")
     if verdict in ("deny", "block"):
-        return str(reason or "a PreToolUse hook blocked this call")
+        return str(reason or "a hook blocked this")
     if verdict == "ask":
-        return str(reason or "a PreToolUse hook asks for approval, which a headless run cannot give")
+        return str(reason or "a hook asks for approval, which a headless run cannot give")
     return _stopped(answer.said)
 
 

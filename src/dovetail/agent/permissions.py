@@ -9,6 +9,7 @@ that allow take a path as it is written.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -172,7 +173,7 @@ class Rules:
             disabled=frozenset(listed.tools.disabled),
             bare=flags.bare,
             home=home or Path.home(),
-            outside=tuple(Path(path).expanduser().resolve() for path in listed.context.include_directories),
+            outside=tuple(Path(os.path.expanduser(path)).resolve() for path in listed.context.include_directories),
             notes=tuple(notes),
         )
 

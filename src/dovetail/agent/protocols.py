@@ -150,6 +150,12 @@ class Hooks(Protocol):
     ) -> HookDecision:
         """After a call that failed while it ran."""
 
+    async def prompt(self, text: str) -> HookDecision:
+        """Before the model is asked for the first time."""
+
+    async def stop(self, reason: str) -> HookDecision:
+        """Once the run has come to its end by itself."""
+
 
 class Recorder(Protocol):
     """The transcript of a session; everything is redacted on its way in."""

@@ -77,7 +77,9 @@ def _named(file: Path, top: Path, home: Path, seen: set[Path], depth: int) -> It
             yield Obeyed(file.parent / path)
             yield from _named(file.parent / path, top, home, seen, depth - 1)
         elif section not in _NAMES and not key.endswith(_ONLY_READ):
-            words = (top / Path(word).expanduser() if word.startswith("~/") else top / word for word in _words(value))
+            words = (
+                top / Path(os.path.expanduser(word)) if word.startswith("~/") else top / word for word in _words(value)
+            )
             yield from (Obeyed(program) for program in words if program.is_file())
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,7 +29,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 # Settings that add up over files; they are lists, or tables whose entries are.
 _ADDED = ("permissions", "hooks")
 TRUSTED_FOLDERS = "trustedFolders.json"
-HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
+HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop"]
 _FOUND_OUT = frozenset(("trusted", "unused"))
 # Settings in which environment variables are put in; commands and rules have uses of their own for the dollar.
 _EXPANDED = ("mcpServers", "model", "context")
@@ -81,11 +82,11 @@ class ModelSettings(_Model):
     name: str = ""
     provider: str = ""
     base_url: str = ""
-    max_session_turns: int = -1
+    max_session_turns: int = Field(default=-1, ge=-1)
     max_wall_time_seconds: float = -1
-    max_tool_calls: int = -1
-    max_tool_calls_per_turn: int | None = None
-    max_tokens_total: int = -1
+    max_tool_calls: int = Field(default=-1, ge=-1)
+    max_tool_calls_per_turn: int | None = Field(default=None, ge=-1)
+    max_tokens_total: int = Field(default=-1, ge=-1)
     max_cost_usd: float = Field(default=-1, ge=-1, allow_inf_nan=False)
     max_output_tokens: int | None = Field(default=None, gt=0)
     context_window: int | None = Field(default=None, gt=0)
@@ -234,7 +235,7 @@ def load_settings(
     home = home or dovetail_home()
     user = _settings_file(home / "settings.json")
     project_file = workspace / ".dovetail" / "settings.json"
-    same = project_file.resolve() == (home / "settings.json").resolve()
+    same = os.path.realpath(project_file) == os.path.realpath(home / "settings.json")
     trusted = trust_project or is_trusted(workspace, home)
     merged: dict[str, Any] = {} if bare else user
     unused: tuple[str, ...] = ()
@@ -255,7 +256,7 @@ def settings_of(value: Mapping[str, Any]) -> Settings:
 def _settings_file(path: Path) -> dict[str, Any]:
     """What a file says, with every setting known and of its type, under its usual spelling."""
     found = cast(dict[str, Any], known_settings(Settings, _read(path), str(path)))
-    _validated(Settings, found, str(path))
+    _validated(Settings, found, str(path), strictly=True)
     return found
 
 
@@ -267,7 +268,7 @@ def is_trusted(workspace: Path, home: Path) -> bool:
     place = workspace.resolve()
     best: tuple[int, bool] = (-1, False)
     for text, level in _read(home / TRUSTED_FOLDERS).items():
-        folder = Path(text).expanduser().resolve()
+        folder = Path(os.path.expanduser(text)).resolve()
         folder = folder.parent if level == "TRUST_PARENT" else folder
         if place.is_relative_to(folder):
             # Of two words on the same folder, the one against trust counts.
@@ -295,7 +296,7 @@ def read_mcp_config(text: str) -> dict[str, ServerSettings]:
     if text.lstrip().startswith("{"):
         value = _parsed(text, "--mcp-config")
     else:
-        path = Path(text).expanduser()
+        path = Path(os.path.expanduser(text))
         if not path.is_file():
             raise SettingsError(f"there is no file {text!r}", "--mcp-config", "give JSON text or the path of a file")
         value = _read(path)
@@ -303,7 +304,7 @@ def read_mcp_config(text: str) -> dict[str, ServerSettings]:
     if not isinstance(servers, dict):
         raise SettingsError("an object of servers is expected", "/mcpServers", 'write {"name": {"command": "..."}}')
     found = known_settings(Settings, {"mcpServers": _expanded(servers)}, "--mcp-config")
-    wrapped = _validated(Settings, found, "--mcp-config")
+    wrapped = _validated(Settings, found, "--mcp-config", strictly=True)
     return cast(Settings, wrapped).mcp_servers
 
 
@@ -329,6 +330,8 @@ def known_settings(kind: Any, value: Any, place: str, pointer: str = "") -> Any:
                 f"{place} {pointer}/{key}",
                 "correct or remove it",
             )
+        if names[key] in found:
+            raise SettingsError(f"{names[key]!r} stands twice", f"{place} {pointer}", "put them together")
         found[names[key]] = known_settings(kinds[key], item, place, f"{pointer}/{names[key]}")
     return found
 
@@ -358,8 +361,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        if not path.is_file():
+        if not os.path.lexists(path):
             return {}
+        if not path.is_file():  # what it should forbid must not go by in silence
+            raise SettingsError("this is no regular file", str(path), "make it one, or remove it")
         if path.stat().st_size > _MAX_BYTES:
             raise SettingsError(f"the file is larger than {_MAX_BYTES} bytes", str(path), "make it smaller")
         text = path.read_text(encoding="utf-8-sig")
@@ -370,7 +375,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _parsed(text: str, place: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, place))
+    except SettingsError:
+        raise
     except (ValueError, RecursionError) as error:
         # The text may hold keys of servers, so only the place of the slip is told.
         line = getattr(error, "lineno", 1)
@@ -380,6 +387,15 @@ def _parsed(text: str, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise SettingsError("an object is expected", place, "write {...}")
     return value
+
+
+def _once(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
+    """The object, whose keys may stand only once: the last one would win over what another one forbids."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise SettingsError(f"{twice[:100]!r} stands twice in one object", place, "put them together")
+    return found
 
 
 def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
@@ -410,8 +426,11 @@ def _expanded(value: Any) -> Any:
     return value
 
 
-def _validated(model: type[_Model], value: Mapping[str, Any], place: str) -> _Model:
+def _validated(model: type[_Model], value: Mapping[str, Any], place: str, *, strictly: bool = False) -> _Model:
+    """The settings that are said, `strictly` without "5" for 5 or "yes" for true."""
     try:
+        if strictly:
+            return model.model_validate_json(json.dumps(value), strict=True)
         return model.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]

@@ -142,7 +142,7 @@ def run(context: click.Context, /, **options: Any) -> None:
       0    the answer is on standard output
       1    prose instead of an answer, a loop, no valid key, or a wrong command line
       42   the prompt names a file that cannot be read
-      44   there is no sandbox, and one is required
+      44   there is no sandbox, and one is required     45  a hook did not let the run begin
       52   no model is named, or the schema or the configuration is wrong
       53   --max-session-turns    55  --max-wall-time or --max-tool-calls    56  --max-structured-retries
       57   --max-tokens-total     58  --max-cost

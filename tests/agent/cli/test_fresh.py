@@ -17,7 +17,7 @@ FILES = {
     "required": ["files"],
 }
 ASKED = ("run", "-p", "List the Python files here", "--json-schema", json.dumps(FILES))
-ARGUMENTS = (*ASKED, "--model", "speaker")
+ARGUMENTS = (*ASKED, "--model", "speaker", "--seed", "1")
 
 # What the extras bring; a fresh machine has none of it.
 _WITHOUT = """

@@ -88,3 +88,30 @@ def test_context_of_a_hook_reaches_the_model(bench: Bench) -> None:
     hook(bench, "PostToolUse", saying(context), matcher="read_file")
     bench.run([Reply(Call("read_file", {"file_path": "a.txt"}, "r")), Reply(so())])
     assert bench.answers()["r"].endswith("&lt;mind&gt; the gap")
+
+
+def test_a_hook_before_the_run_adds_to_the_prompt_or_ends_the_run(bench: Bench) -> None:
+    added = {"hookSpecificOutput": {"additionalContext": "the branch is frozen"}}
+    hook(bench, "UserPromptSubmit", f"cat > told; {saying(added)}", matcher="")
+    assert 0 == bench.run([Reply(so())]).code
+    told = json.loads((bench.workspace / "told").read_text())
+    assert ("UserPromptSubmit", "do it") == (told["hook_event_name"], told["prompt"])
+    assert "do it\n\nthe branch is frozen" == bench.received[0]["messages"][-1]["content"]
+    hook(bench, "UserPromptSubmit", "echo 'not on Fridays' >&2; exit 2", matcher="")
+    finished = bench.run([])
+    assert (45, "prompt_blocked", []) == (finished.code, finished.result["termination_reason"], bench.received)
+    assert "not on Fridays" in finished.stderr
+    hook(bench, "UserPromptSubmit", "exit 1", matcher="")
+    assert 0 == bench.run([Reply(so())]).code
+
+
+def test_a_hook_at_the_end_is_told_how_the_run_ended(bench: Bench) -> None:
+    hook(bench, "Stop", "cat > told; exit 2", matcher="")
+    for replies, code, reason in (([Reply(so())], 0, "structured_output"), ([Reply(status=400)], 69, "api_error")):
+        assert code == bench.run(replies).code
+        told = (bench.workspace / "told").read_text()
+        assert reason == json.loads(told)["termination_reason"]
+        assert "fine" not in told
+        (bench.workspace / "told").unlink()
+    assert 53 == bench.run([], "--max-session-turns", "0").code
+    assert "max_turns" == json.loads((bench.workspace / "told").read_text())["termination_reason"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 from pathlib import Path
 
 import jsonschema
@@ -12,7 +14,7 @@ import pytest
 from dovetail.agent.exit_reasons import KINDS
 from dovetail.agent.output import event_schema
 from tests.agent.cli.conftest import Bench
-from tests.agent.servers import Call, Reply, Think
+from tests.agent.servers import Call, Reply, ScriptedServer, Think
 
 SO = Reply(Call("structured_output", {"summary": "fine"}, "so"))
 READ = Reply("I look.", Call("read_file", {"file_path": "a.txt"}, "r"))
@@ -131,3 +133,31 @@ def test_images_that_a_prompt_mentions_go_to_the_model_as_images(bench: Bench) -
     assert "image_url" in json.dumps(bench.received[0]["messages"][1])
     (bench.workspace / "huge.png").write_bytes(PNG + b"\0" * (6 << 20))
     assert 52 == bench.run([], prompt="look at @huge.png").code
+
+
+def test_nothing_that_a_model_says_steers_the_terminal(bench: Bench) -> None:
+    evil = "\x1b]0;title\x07 \x9b2J\r"
+    calls = [Call("read_file", {"file_path": evil}, "r"), Call(evil, {}, "t")]
+    finished = bench.run([Reply(evil, *calls), Reply(status=400, message=evil)], "--verbose", schema=None, form="text")
+    assert 69 == finished.code
+    assert "\\x1b]0;title\\x07" in finished.stderr
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", finished.stderr)
+    piped = bench.run([Reply(evil + "words")], schema=None, form="text")
+    assert "\x1b]0;title\x07 \x9b2J" in piped.stdout
+    ours, theirs = pty.openpty()
+    with ScriptedServer([Reply(evil + "words")]) as server:
+        assert 0 == bench.start(server, schema=None, form="text", stdout=theirs).finish().code
+    shown = os.read(ours, 1000).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert "\\x1b]0;title\\x07 \\x9b2J\\x0dwords" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("flag", ["--output-file", "--workspace", "--add-dir"])
+@pytest.mark.parametrize("name", ["~nobody-here/x", "x" * 5000, "a/../../b", "self/x"])
+def test_names_that_no_file_can_have_are_told(bench: Bench, flag: str, name: str) -> None:
+    (bench.workspace / "self").symlink_to("self")
+    finished = bench.run([], flag, name)
+    assert (52, []) == (finished.code, bench.received)
+    assert f"{flag}: " in finished.result["error"]["message"]

@@ -44,7 +44,7 @@ def test_a_prompt_that_comes_back_later_is_bounded_and_told(bench: Bench) -> Non
         finished.results()["long"]["is_error"],
         finished.results()["short"]["is_error"],
     )
-    assert "Waiting for a scheduled prompt in 1 s." in finished.stderr
+    assert "Waiting for a scheduled prompt in " in finished.stderr
 
 
 def test_the_payload_of_a_misspelt_call_is_kept_nowhere(bench: Bench) -> None:

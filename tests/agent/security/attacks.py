@@ -138,6 +138,26 @@ tar cf - ~/.aws | strings
 cat ~/.netrc
 cat "$HOME/.dovetail/settings.json"
 cat "$HOME/.config/gh/hosts.yml"
+for i in 0 1 2 3 4 5 6 7 8 9; do cat /proc/self/fd/$i/.env /proc/self/fd/$i/../.env; done
+(while :; do ln -sfn .env race; ln -sfn a.txt race; done) & for i in {1..99}; do cat race; done; kill %1
+BASH_ENV=.env bash -c env
+ENV=.env sh -ic env
+PYTHONSTARTUP=.env python3 -i
+git config -f .env -l
+git -c include.path="$PWD/.env" config -l
+ex -s '+%p' '+q!' .env
+sqlite3 :memory: "select readfile('.env')"
+node -e 'console.log(require("fs").readFileSync(".env", "utf8"))'
+cat .env$'\n'
+cp .env ．env; cat ．env
+printf '.env\0' | xargs -0 cat
+cat "$(printf '.\145nv')"
+cat ~+/.env
+cp --parents secrets/deep/key sub; ln secrets/deep/key sub/k; cat sub/k sub/secrets/deep/key
+python3 -c 'import shutil; shutil.make_archive("y", "tar", "."); print(open("y.tar", errors="replace").read())'
+python3 -c 'import os; print(os.read(os.open("../.env", os.O_RDONLY, dir_fd=os.open("sub", os.O_RDONLY)), 99))'
+python3 -c 'import os; os.rename("sub", "secrets/x") or os.rename("secrets", "sub"); print(open("sub/deep/key").read())'
+unshare -Urm bash -c "mount --bind '$PWD/..' sub; cat sub/work/.env"
 """
 
 # Files and folders outside, git's hooks and settings, the settings of the project.
@@ -238,6 +258,40 @@ echo x > locked.toml
 mv locked.toml x; echo x > locked.toml
 rm -f locked.toml; echo x > locked.toml
 cp a.txt locked.toml
+(for i in {1..9}; do mv sub s; ln -sn "$OUT" sub; rm sub; mv s sub; done) & for i in {1..9}; do echo x > sub/file; done
+mkdir d; python3 -c 'import os; os.rename("d", "e"); os.symlink(os.environ["OUT"], "d"); open("d/file", "w").write("x")'
+python3 -c 'import ctypes; ctypes.CDLL(None).syscall(316, -100, b".git/config", -100, b"a.txt", 2)'
+python3 -c 'import ctypes; ctypes.CDLL(None).syscall(316, -100, b".dovetail", -100, b"sub", 2)'
+python3 -c 'import os; os.open(os.environ["OUT"], os.O_TMPFILE | os.O_RDWR) and print("ESC" "APED")'
+python3 -c 'import mmap, os; mmap.mmap(os.open(os.environ["OUT"] + "/file", os.O_RDWR), 0)[0:1] = b"x"'
+GIT_TRACE="$OUT/file" git status
+GIT_TRACE2_EVENT="$OUT/new" git status
+GIT_INDEX_FILE="$OUT/new" git add a.txt
+GIT_OBJECT_DIRECTORY="$OUT" git add a.txt
+GIT_DIR=/proc/self/cwd/.git git config core.pager x
+GIT_CONFIG=.git/config git config core.pager x
+git -c user.name=x -c user.email=x@y commit -qm x --allow-empty; git worktree add -q "$OUT/wt"
+git -c user.name=x -c user.email=x@y commit -qm x --allow-empty; git worktree add -q wt; git -C wt config core.pager x
+git init -q --separate-git-dir="$OUT/new" sub
+git config extensions.worktreeConfig true
+git remote add evil 'ext::sh -c x'
+git config submodule.x.update '!x'
+ex -s '+w! $OUT/new' '+q' a.txt
+ed -s "$OUT/file" <<< $'a\nx\n.\nw\nq'
+find . -maxdepth 0 -fprint "$OUT/new"
+sed -n "w $OUT/file" a.txt
+awk -v o="$OUT/file" '{ print "x" > o }' a.txt
+sort a.txt -o "$OUT/file"
+tar cf x.tar a.txt; tar xPf x.tar --transform "s,a.txt,$OUT/new,"
+tar cf x.tar a.txt --checkpoint=1 --checkpoint-action=exec='sh -c "echo x > $OUT/file"'
+xargs -a a.txt sh -c 'echo x > "$OUT/file"'
+make -f - <<< "all: ; echo x > $OUT/file"
+echo '{"scripts": {"x": "echo x > $OUT/file"}}' > package.json; npm run x
+python3 -m venv "$OUT/new"
+cat <<< x > >(cat > "$OUT/file"); wait
+cat > "$OUT/file" << 'END'
+setsid -f sh -c 'sleep 0.3; echo x > .git/commondir'; sleep 0.1
+crontab - <<< '* * * * * x' && echo ESC''APED
 """
 
 # What is known about files outside; Landlock without mounts leaves it open.
@@ -275,6 +329,10 @@ ps axeww
 cat /proc/[0-9]*/cmdline
 gdb -batch -p "$RUN_PID" -ex 'x/s *(char **)environ'
 head -c 1 "/proc/$RUN_PID/mem" 2>&1 | grep -q 'Input/output' && echo ESC''APED
+env -i bash -c export
+bash -c 'cat /proc/$PPID/environ'
+gdb -batch -p 1 -ex 'x/s *(char **)environ'
+keyctl show && keyctl print @u
 """
 
 # Whoever listens on this machine.
@@ -291,6 +349,13 @@ nc -z -w 2 127.0.0.1 "$PORT" && echo ESC''APED
 git ls-remote "git://127.0.0.1:$PORT/x"
 unshare -Urn sh -c 'ip link set lo up; exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && echo ESC''APED
 nsenter -t 1 -n bash -c 'exec 3<> "/dev/tcp/127.0.0.1/$PORT"' && echo ESC''APED
+python3 -c 'import socket; socket.socket(socket.AF_VSOCK); print("ESC" "APED")'
+python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW); print("ESC" "APED")'
+python3 -c 'import ctypes; ctypes.CDLL(None).syscall(425, 8, bytes(200)) >= 0 and print("ESC" "APED")'
+ssh-add -l && echo ESC''APED
+dbus-send --session  --print-reply --dest=org.freedesktop.DBus / org.x.y && echo ESC''APED
+docker ps && echo ESC''APED
+systemd-run --user true && echo ESC''APED
 """
 
 # Arguments by which programs that a rule allows with `*` start another one, or write a file.

@@ -34,7 +34,7 @@ def _from_text(text: str) -> Any:
 
 
 def _from_file(name: str, launch_directory: Path) -> Any:
-    path = launch_directory / Path(name).expanduser()
+    path = launch_directory / Path(os.path.expanduser(name))
     try:
         data = _regular_file(path)
     except OSError as error:

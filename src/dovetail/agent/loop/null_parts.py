@@ -26,6 +26,14 @@ class NoHooks:
         """Take the failure as it is."""
         return HookDecision()
 
+    async def prompt(self, text: str) -> HookDecision:
+        """Let the run begin."""
+        return HookDecision()
+
+    async def stop(self, reason: str) -> HookDecision:
+        """Let the run end."""
+        return HookDecision()
+
 
 class NoRecorder:
     """Nothing is written."""

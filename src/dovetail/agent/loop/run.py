@@ -24,6 +24,7 @@ from dovetail.agent.types import (
     STRUCTURED_OUTPUT,
     AssistantTurn,
     AuthenticationError,
+    HookDecision,
     Image,
     Named,
     ProviderError,
@@ -123,6 +124,8 @@ class Run:
         tasks = RunTasks(self._state, lambda: self._registry)
         try:
             ending = await self._ending(tasks)
+            if self._cause is None:
+                self._warn(await self._parts.hooks.stop(ending.reason))
         finally:
             if timer:
                 timer.cancel()
@@ -180,7 +183,7 @@ class Run:
         state, plan = self._state, self._plan
         self._parts.output.init(self._init())
         main = Conversation(state, self._registry, tasks.at(0), history=plan.history)
-        text = await main.ask(plan.prompt, images=plan.images)
+        text = await main.ask(await self._prompt(), images=plan.images)
         answer, finish = text, main.finish
         reminders = self._reminders()
         while state.captured is None:
@@ -200,6 +203,18 @@ class Run:
             else:
                 text = await main.ask(REMINDER, reminders.pop(0), subtype="reminder")
         return Ending("structured_output", text=text, captured=state.captured)
+
+    async def _prompt(self) -> str:
+        """The prompt with what hooks add to it; HaltError where one of them does not let the run begin."""
+        decision = await self._parts.hooks.prompt(self._plan.prompt)
+        self._warn(decision)
+        if decision.blocked:
+            raise HaltError("prompt_blocked", f"A UserPromptSubmit hook ended the run: {decision.reason}")
+        return "\n\n".join(filter(None, (self._plan.prompt, decision.context)))
+
+    def _warn(self, decision: HookDecision) -> None:
+        for warning in decision.warnings:
+            self._parts.warn(warning)
 
     def _missing(self, finish: str) -> HaltError:
         """Why there is no answer that fits: the model was cut off or refused, or never called the tool."""

@@ -18,6 +18,14 @@ Format = Literal["text", "json", "stream-json"]
 _PATIENCE_S = 0.2
 
 
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def harmless(text: str) -> str:
+    """The text with control characters made visible: what a model or a service says must not steer a terminal."""
+    return text.translate(_CONTROLS)
+
+
 class Sink:
     """Standard output, or None for nowhere; a reader that has gone away silences it and is no error.
 
@@ -26,6 +34,7 @@ class Sink:
 
     def __init__(self, file: BinaryIO | None, problem: str = "") -> None:
         self._file = file
+        self._is_terminal = file is not None and file.isatty()
         self.problem = problem
 
     def write(self, text: str) -> None:
@@ -33,7 +42,8 @@ class Sink:
         if self._file is None:
             return
         try:
-            self._file.write(text.encode("utf-8", "replace") + b"\n")
+            shown = harmless(text) if self._is_terminal else text
+            self._file.write(shown.encode("utf-8", "replace") + b"\n")
             self._file.flush()
         except (BrokenPipeError, ConnectionResetError, ValueError):
             self._silence()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -93,7 +94,7 @@ class Catalog:
 def read_rows(text: str, place: str = "--prices") -> list[Known]:
     """The rows of a user: JSON text, or the path of a file with it, {"model": {"input": ..., "output": ...}}."""
     try:
-        value = json.loads(text if text.lstrip().startswith("{") else Path(text).expanduser().read_text())
+        value = json.loads(text if text.lstrip().startswith("{") else Path(os.path.expanduser(text)).read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{place}: {text[:200]!r} is neither JSON nor a file of it: {error}") from None
     if not isinstance(value, dict):

@@ -141,7 +141,8 @@ class LocalProvider:
             await steps.aclose()
         for delta in deltas(parser.close("length" if finish == "length" else "stop")):
             yield delta
-        if led:
+        # The speaker has a limit of its own, which no flag moves.
+        if led and count > (sampling.max_tokens or 0) // 2:
             self._tell(f"Note: a reply of {count} tokens was led to its end; --max-tokens allows longer ones")
         yield UsageDelta(Usage(len(turn.prompt_ids), count))
         reason = _REASONS.get(parser.finish_reason or "stop", "stop")

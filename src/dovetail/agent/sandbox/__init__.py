@@ -157,8 +157,12 @@ class Bubblewrap(_System):
     @contextmanager
     def launch(self, policy: Policy, words: tuple[str, ...], folder: Path) -> Iterator[Launch]:
         """A command line that sets it all up."""
-        without = hiding(policy, services())  # Landlock comes with a filter that refuses sockets as such
-        yield Launch((*bubblewrap_command(without, self._scratch, folder), *words), variables={"TMPDIR": "/tmp"})
+        without = hiding(policy, services())
+        command, descriptor = bubblewrap_command(without, self._scratch, folder)
+        try:
+            yield Launch((*command, *words), (descriptor,), {"TMPDIR": "/tmp"})
+        finally:
+            os.close(descriptor)
 
 
 class Landlock(_System):

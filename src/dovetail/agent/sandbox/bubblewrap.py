@@ -18,10 +18,17 @@ _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgr
 _ROOT_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
 
 
-def bubblewrap_command(policy: Policy, scratch: Path, folder: Path) -> tuple[str, ...]:
-    """The words that stand before the command."""
+def bubblewrap_command(policy: Policy, scratch: Path, folder: Path) -> tuple[tuple[str, ...], int]:
+    """The words that stand before the command, and the descriptor from which bubblewrap reads its filter of calls."""
+    from dovetail.agent.sandbox.confine import AF_UNIX, INTERNET, filter_of
+
+    descriptor = os.memfd_create("dovetail-filter")
+    program = filter_of((AF_UNIX, *INTERNET))
+    os.write(descriptor, program)
+    os.lseek(descriptor, 0, os.SEEK_SET)
     words = [program_outside("bwrap", policy.writable) or "/usr/bin/bwrap", "--die-with-parent", *_NAMESPACES]
     words += [] if policy.network else ["--unshare-net"]
+    words += ["--seccomp", str(descriptor)] if program else []
     words += ["--cap-drop", "ALL"]
     if os.geteuid() == 0:
         words += [word for name in _ROOT_CAPABILITIES for word in ("--cap-add", name)]
@@ -41,7 +48,7 @@ def bubblewrap_command(policy: Policy, scratch: Path, folder: Path) -> tuple[str
     for path in policy.hidden:
         if not _is_private(path) or any(path.is_relative_to(root) for root in (*policy.writable, *needed)):
             words += _hiding(path)
-    return (*words, "--chdir", str(folder), "--")
+    return (*words, "--chdir", str(folder), "--"), descriptor
 
 
 def _needed(policy: Policy) -> Iterator[Path]:

@@ -39,11 +39,13 @@ _ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 # Abstract sockets and signals stay inside, from this version on.
 _SCOPES, _SCOPES_ABI = 0b11, 6
 
-# The numbers of the call `socket` and the name that the kernel has for the machine.
-_MACHINES = {"x86_64": (41, 0xC000003E), "aarch64": (198, 0xC00000B7)}
-_IO_URING_SETUP = 425
+# What the kernel calls the machine, and the numbers there of the call `socket` and of those on the user's keyrings.
+_MACHINES = {"x86_64": (0xC000003E, 41, (248, 249, 250)), "aarch64": (0xC00000B7, 198, (217, 218, 219))}
+_IO_URING_SETUP = 425  # through which sockets are opened past any filter
 _OTHER_ABI = 0x40000000  # calls of x86_64 in their 32-bit form
-_AF_UNIX = 1
+AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+# Others reach beyond a network of one's own: AF_VSOCK the host of a virtual machine, with what listens there.
+INTERNET = (_AF_INET, _AF_INET6, _AF_NETLINK)
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
 
 
@@ -57,7 +59,7 @@ def main() -> None:
     _drop_capabilities()
     _prctl(_SET_NO_NEW_PRIVS, 1)
     _restrict_files(orders)
-    _restrict_sockets(orders["network"])
+    _restrict_calls(INTERNET if orders["network"] else ())  # Landlock knows nothing of local services
     os.execvp(sys.argv[2], sys.argv[2:])
 
 
@@ -147,36 +149,39 @@ def _grant(ruleset: int, path: str, rights: int) -> None:
         os.close(descriptor)
 
 
-def _restrict_sockets(network: bool) -> None:
-    """Refuse sockets: all of them, or with a network only those of local services, which Landlock does not cover."""
-    number, machine = _MACHINES[platform.machine()]
+def _restrict_calls(families: tuple[int, ...]) -> None:
+    program = filter_of(families)
+    code = ctypes.create_string_buffer(program, len(program))
+    filters = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    _prctl(_SET_SECCOMP, _FILTER, ctypes.addressof(filters))
+
+
+def filter_of(families: tuple[int, ...]) -> bytes:
+    """A program for the kernel that refuses the user's keyrings, and sockets of all but these families; empty where it
+    is not known how to write it.
+    """
+    if platform.machine() not in _MACHINES:
+        return b""
+    machine, socket, keyrings = _MACHINES[platform.machine()]
     load, equal, greater, give = 0x20, 0x15, 0x35, 0x06
 
     def step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
         return struct.pack("=HBBI", code, then, otherwise, value)
 
-    socket = (
-        [step(load, 16), step(equal, _AF_UNIX, 0, 1), step(give, _REFUSE)]
-        if network
-        else [step(give, _REFUSE), step(give, _REFUSE), step(give, _REFUSE)]
-    )
-    program = b"".join(
+    def when(value: int, given: int) -> list[bytes]:
+        return [step(equal, value, 0, 1), step(give, given)]
+
+    refused = [line for call in (_IO_URING_SETUP, *keyrings) for line in when(call, _REFUSE)]
+    allowed = [line for family in families for line in when(family, _ALLOW)]
+    return b"".join(
         [
-            step(load, 4),
-            step(equal, machine, 1, 0),
-            step(give, _KILL),
-            step(load, 0),
-            step(greater, _OTHER_ABI, 2, 0),
-            step(equal, _IO_URING_SETUP, 1, 0),
-            step(equal, number, 1, 4),
-            step(give, _REFUSE),
-            *socket,
-            step(give, _ALLOW),
+            *(step(load, 4), step(equal, machine, 1, 0), step(give, _KILL)),
+            *(step(load, 0), step(greater, _OTHER_ABI, 0, 1), step(give, _REFUSE)),
+            *refused,
+            *(step(equal, socket, 1, 0), step(give, _ALLOW)),
+            *(step(load, 16), *allowed, step(give, _REFUSE)),
         ]
     )
-    code = ctypes.create_string_buffer(program, len(program))
-    filters = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
-    _prctl(_SET_SECCOMP, _FILTER, ctypes.addressof(filters))
 
 
 def _prctl(option: int, *values: int) -> None:
