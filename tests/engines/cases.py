@@ -84,7 +84,9 @@ def added_up(stream: Any) -> list[Answer]:
 
 
 def schema_of(schema: Any, strict: bool = True) -> dict[str, Any]:
-    return {"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": schema, "strict": strict}}}
+    return {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": schema, "strict": strict}}
+    }
 
 
 def outputs(**constraint: Any) -> dict[str, Any]:
@@ -147,10 +149,13 @@ DAYS = {"type": "integer", "minimum": 1, "maximum": 7}
 WEATHER = tool("get_weather", closed(city={"enum": ["Rome", "Oslo"]}, days=DAYS))
 CLOCK = tool("get_time", closed(zone={"enum": ["UTC", "CET"]}))
 PING = tool("ping", closed())
-TRIP = tool("plan", closed(trip=closed(to={"enum": ["Rome", "Oslo"]}, legs={"type": "array", "items": DAYS, "maxItems": 2})))
+TRIP = tool(
+    "plan", closed(trip=closed(to={"enum": ["Rome", "Oslo"]}, legs={"type": "array", "items": DAYS, "maxItems": 2}))
+)
 RISK = closed(risk={"enum": ["low", "high"]}, why={"type": "string", "maxLength": 20})
 ONE = {"tool_choice": "required", "parallel_tool_calls": False}
 TAG = {"type": "tag", "begin": "<x>", "content": {"type": "regex", "pattern": "[0-9]{3}"}, "end": "</x>"}
+DIGIT = {"type": "regex", "pattern": "[0-9]"}
 OLD_TAG = {
     "type": "structural_tag",
     "structures": [{"begin": "<r>", "schema": RISK, "end": "</r>"}],
@@ -203,9 +208,7 @@ TOUR = [
     Case(
         "uniqueItems",
         lambda a: sorted(json.loads(a.content)) == [1, 2, 3],
-        schema_of(
-            {"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 3, "maxItems": 3}
-        ),
+        schema_of({"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 3, "maxItems": 3}),
     ),
 ]
 
@@ -240,7 +243,11 @@ MORE = [
     Case("regex beyond ASCII", matches("[äöü]{3}"), outputs(regex="[äöü]{3}")),
     Case("one choice begins another", one_of("yes", "yes, please"), outputs(choice=["yes", "yes, please"])),
     Case("EBNF of several rules", matches("[0-9](,[0-9]){2}"), outputs(grammar='root ::= d "," d "," d\nd ::= [0-9]')),
-    Case("Lark of several rules", matches("(up|down) [0-9]"), outputs(grammar='start: way " " D\nway: "up" | "down"\nD: /[0-9]/')),
+    Case(
+        "Lark of several rules",
+        matches("(up|down) [0-9]"),
+        outputs(grammar='start: way " " D\nway: "up" | "down"\nD: /[0-9]/'),
+    ),
     Case(
         "older structural tag",
         lambda a: all(fits(RISK)(Answer(t, [], "stop")) for t in re.findall("<r>(.*?)</r>", a.content, re.DOTALL)),
@@ -249,18 +256,45 @@ MORE = [
     Case(
         "a tag that must come",
         matches("<x>[0-9]{3}</x>"),
-        _tagged({"type": "triggered_tags", "triggers": ["<x>"], "tags": [TAG], "at_least_one": True, "stop_after_first": True}),
+        _tagged(
+            {
+                "type": "triggered_tags",
+                "triggers": ["<x>"],
+                "tags": [TAG],
+                "at_least_one": True,
+                "stop_after_first": True,
+            }
+        ),
     ),
     Case("one of two tools", calls(WEATHER, CLOCK, exactly=1), {"tools": [WEATHER, CLOCK], **ONE}),
     Case("the second tool", calls(CLOCK), {"tools": [WEATHER, CLOCK], "tool_choice": choose("get_time")}),
     Case("a tool without parameters", calls(PING, exactly=1), {"tools": [PING], **ONE, "max_tokens": 300}),
     Case("nested arguments", calls(TRIP, exactly=1), {"tools": [TRIP], **ONE}),
     Case("tools that may not be called", any_text, {"tools": [WEATHER], "tool_choice": "none", "max_tokens": 20}),
-    Case("two answers with calls", calls(WEATHER, exactly=1), {"tools": [WEATHER], **ONE, "n": 2, "temperature": 0.8, "seed": 5}),
+    Case(
+        "two answers with calls",
+        calls(WEATHER, exactly=1),
+        {"tools": [WEATHER], **ONE, "n": 2, "temperature": 0.8, "seed": 5},
+    ),
     Case("stream of a regex", matches("[A-Z]{2}-[0-9]{3}"), outputs(regex="[A-Z]{2}-[0-9]{3}"), stream=True),
-    Case("stream of the second tool", calls(CLOCK), {"tools": [WEATHER, CLOCK], "tool_choice": choose("get_time")}, stream=True),
-    Case("stream of two answers", one_of("yes", "no"), outputs(choice=["yes", "no"]) | {"n": 2, "temperature": 0.5}, stream=True),
-    Case("stream of tools and a schema", answers_or_calls(RISK, WEATHER), {"tools": [WEATHER]} | schema_of(RISK), stream=True),
+    Case(
+        "stream of the second tool",
+        calls(CLOCK),
+        {"tools": [WEATHER, CLOCK], "tool_choice": choose("get_time")},
+        stream=True,
+    ),
+    Case(
+        "stream of two answers",
+        one_of("yes", "no"),
+        outputs(choice=["yes", "no"]) | {"n": 2, "temperature": 0.5},
+        stream=True,
+    ),
+    Case(
+        "stream of tools and a schema",
+        answers_or_calls(RISK, WEATHER),
+        {"tools": [WEATHER]} | schema_of(RISK),
+        stream=True,
+    ),
     Case(
         "behind the result of a tool",
         fits(RISK),
@@ -282,13 +316,22 @@ MORE = [
             ]
         },
     ),
-    Case("cut off", lambda a: a.finish == "length" and a.content.lstrip()[:1] == "{", schema_of(RISK) | {"max_tokens": 3}),
+    Case(
+        "cut off", lambda a: a.finish == "length" and a.content.lstrip()[:1] == "{", schema_of(RISK) | {"max_tokens": 3}
+    ),
     Case("a bad regex", any_text, outputs(regex="[a-"), refused=("not closed", "/pattern")),
     Case("a schema that nothing fits", any_text, schema_of(NO_LEAF), refused=("no",)),
     Case("a bad grammar", any_text, outputs(grammar="root ::= (("), refused=("parameter=",)),
     Case("neither EBNF nor Lark", any_text, outputs(grammar="what is this?"), refused=("neither EBNF",)),
-    Case("a bad structural tag", any_text, _tagged(TAG | {"content": {"type": "regex", "pattern": "(a"}}), refused=("parameter=",)),
+    Case("a bad structural tag", any_text, _tagged({"type": "tug"}), refused=("tug", "/format")),
+    Case(
+        "a structural tag that only Dovetail has",
+        matches("[0-9]"),
+        _tagged({"type": "capture", "name": "n", "content": DIGIT}),
+    ),
     Case("no choice", any_text, outputs(choice=[]), refused=("choice",)),
     Case("a bad schema of a tool", any_text, {"tools": [tool("f", {"type": "objekt"})], **ONE}, refused=("objekt",)),
-    Case("a tool that is not there", any_text, {"tools": [PING], "tool_choice": choose("pong")}, refused=("tool_choice",)),
+    Case(
+        "a tool that is not there", any_text, {"tools": [PING], "tool_choice": choose("pong")}, refused=("tool_choice",)
+    ),
 ]

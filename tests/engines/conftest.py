@@ -41,7 +41,12 @@ class Server:
         small = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
         with log.open("wb") as out:
             made = subprocess.Popen(
-                command, stdout=out, stderr=out, env=os.environ | small, start_new_session=True, stdin=subprocess.DEVNULL
+                command,
+                stdout=out,
+                stderr=out,
+                env=os.environ | small,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
             )
         server = cls(f"http://127.0.0.1:{port}", log, made)
         server.wait_until_it_answers()

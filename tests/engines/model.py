@@ -1,4 +1,4 @@
-"""Writes the model of the tests as a directory that engines load: SmolLM2 out of its GGUF file, with a template of tools.
+"""Writes the model of the tests as a directory that engines load: SmolLM2, with a template that has tools.
 
 python tests/engines/model.py DIRECTORY
 """

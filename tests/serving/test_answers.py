@@ -84,11 +84,11 @@ def test_what_no_grammar_holds_is_told_in_a_header_and_a_field(echo: str, interf
     whole = http_client(echo).post(route, json={"model": "qwen_3"} | body)
     assert ("schema_widened", 200) == (whole.headers["x-dovetail-notes"], whole.status_code)
     (note,) = whole.json()["notes"]
-    assert ("schema_widened", path) == (note["code"], note["path"])
+    assert ("schema_widened", path) == (note["code"], note["param"])
     streamed = http_client(echo).post(route, json={"model": "qwen_3", "stream": True} | body)
     assert "schema_widened" == streamed.headers["x-dovetail-notes"]
-    first = next(line for line in streamed.text.splitlines() if line.startswith("data: "))
-    assert [note] == json.loads(first.removeprefix("data: "))["notes"]
+    first = json.loads(next(line for line in streamed.text.splitlines() if line[:6] == "data: ").removeprefix("data: "))
+    assert [note] == first.get("response", first.get("message", first))["notes"]
     held = http_client(echo).post(route, json={"model": "qwen_3"} | body | {"tools": []})
     assert ("x-dovetail-notes" in held.headers, "notes" in held.json()) == (False, False)
 

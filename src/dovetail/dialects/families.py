@@ -114,7 +114,7 @@ def _tolerated(calls: ToolCalls, **changes: Any) -> ToolCalls:
 
 
 _LLAMA_CALLS = ToolCalls(
-    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";",)
+    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";", ",")
 )
 _PYTHON_LIST = ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True)
 _KIMI_ARGUMENTS = "<|tool_call_argument_begin|>"
@@ -395,7 +395,12 @@ FAMILIES = (
     # Llama.
     Dialect(
         "llama",
-        (_LLAMA_CALLS, _tolerated(_LLAMA_CALLS, begin="<|python_tag|>", separator=";", trigger="")),
+        (
+            _LLAMA_CALLS,
+            _tolerated(_LLAMA_CALLS, begin="<|python_tag|>", separator=";", trigger=""),
+            _tolerated(_LLAMA_CALLS, begin="[", end="]", separator=", ", trigger="", named=True),
+            _tolerated(_LLAMA_CALLS, begin="```json\n", end="\n```", trigger="", named=True),
+        ),
         turn=_LLAMA,
         special_tokens=("<|python_tag|>", "<|eom_id|>", "<|eot_id|>"),
         excludes=_THINK_TOKENS,
@@ -413,7 +418,7 @@ FAMILIES = (
     Dialect(
         "deepseek_r1",
         (_deepseek_json("function<｜tool▁sep｜>", "\n```json\n", "\n```", "\n"),),
-        _THINK,
+        replace(_THINK, presumed=True),
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS + _DEEPSEEK_TOKENS,
     ),

@@ -1,4 +1,4 @@
-"""Output read for engines whose interfaces part the reading: one step takes the reasoning away, the next reads calls."""
+"""Output read in the two steps of engines: one takes the reasoning away, the next reads content and calls."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class ReasoningReader:
         self._marks = _marks(dialect.reasoning)
         self._data = b""  # what was fed and not told yet, and where it stands in the output
         self._start = 0
+        self._inside = False
         self.over = False
 
     def feed(self, text: str) -> Parted:
@@ -51,8 +52,9 @@ class ReasoningReader:
         for event in events:
             written = self._data[event.start - self._start : event.end - self._start]
             if event.region == "reasoning":
+                self._inside = event.kind != "close"
                 reasoning += event.text
-            elif event.region or not _is_markup(written, self._marks):
+            elif not self._inside and (event.region or not _is_markup(written, self._marks)):
                 self.over = True
                 return Parted(reasoning, self._data[event.start - self._start :].decode())
             self._data, self._start = self._data[event.end - self._start :], event.end
@@ -62,7 +64,7 @@ class ReasoningReader:
 class CallDelta(NamedTuple):
     """A piece of a call: its first has the name, and the id where the output has one."""
 
-    index: int
+    number: int
     arguments: str = ""
     call: ToolCall | None = None
 
@@ -126,21 +128,20 @@ def _without_reasoning(events: Sequence[Event], data: bytes, layout: Reasoning |
     """The events that are neither reasoning nor the markup around it."""
     marks = _marks(layout)
     kept: list[Event] = []
-    beside = True  # everything since the last block of reasoning was its markup
+    inside, beside = False, True  # in a block of reasoning, and only markup since the last one
     for event in events:
-        written = data[event.start : event.end]
         if event.region == "reasoning":
-            while event.kind == "open" and kept and not kept[-1].region and _is_markup(_of(kept[-1], data), marks):
+            while event.kind == "open" and kept and not kept[-1].region:
                 kept.pop()
-            beside = True
-        elif event.region or not (beside and _is_markup(written, marks)):
+            inside, beside = event.kind != "close", True
+        elif (
+            event.start < event.end
+            and not inside
+            and (event.region or not (beside and _is_markup(data[event.start : event.end], marks)))
+        ):
             kept.append(event)
             beside = False
     return kept
-
-
-def _of(event: Event, data: bytes) -> bytes:
-    return data[event.start : event.end]
 
 
 def _marks(layout: Reasoning | None) -> frozenset[bytes]:

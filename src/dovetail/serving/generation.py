@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dovetail.errors import InputError
-from dovetail.messages import Wire
 from dovetail.models import LocalTurn, Model, Sampling, Step, plan_turn
 from dovetail.models.model import Finish
 from dovetail.parsing import StreamParser
@@ -49,11 +48,6 @@ class Job:
     ask: Ask
     local: LocalTurn
     limits: Limits
-
-    @property
-    def notes(self) -> list[Wire]:
-        """What differs from what was asked, such as keywords of schemas that are not held."""
-        return [{"code": note.code, "path": note.path, "message": note.text} for note in self.local.notes]
 
     def parser(self) -> StreamParser:
         """A parser that begins where the prompt ends."""

@@ -31,10 +31,11 @@ def register() -> None:
 
 
 def _register() -> None:
-    from dovetail import dialects
-    from dovetail.integrations.vllm import frontend
     from vllm.reasoning import ReasoningParserManager
     from vllm.tool_parsers import ToolParserManager
+
+    from dovetail import dialects
+    from dovetail.integrations.vllm import frontend
 
     tools: Any = ToolParserManager
     reasoning: Any = ReasoningParserManager

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-
-from dovetail.engine import CompiledGrammar, Matcher, Vocabulary, compile
-from dovetail.engine.compiled import Source
-from dovetail.integrations import constraints
 from vllm.v1.structured_output.backend_types import (
     StructuredOutputBackend,
     StructuredOutputGrammar,
     StructuredOutputOptions,
 )
+
+from dovetail.engine import CompiledGrammar, Matcher, Vocabulary, compile
+from dovetail.engine.compiled import Source
+from dovetail.integrations import constraints
 
 
 def format_of(kind: StructuredOutputOptions, spec: str, compact: bool) -> Source:

@@ -1,7 +1,8 @@
 """What vLLM's front end does about constraints while Dovetail makes the masks: Dovetail says what can be held.
 
 Left to itself the front end asks XGrammar and llguidance, which refuse schemas that Dovetail holds, and the other way
-round. One method is put in the place of another, on the objects of a server that was started with our masks.
+round. One method is put in the place of another, on the objects of a server that was started with our masks, and one
+function that looks at structural tags before them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def _take_over(processor: Any, vllm_config: Any) -> None:
     global _masks
     if not hasattr(processor, "_validate_params"):
         raise EngineError(unknown("its InputProcessor has no `_validate_params`"))
+    from vllm.entrypoints.generate.base import protocol
+
     _masks = True
+    vars(protocol)["validate_structural_tag_payload"] = _pass
     if processor.tokenizer is None:
         return
     from dovetail.integrations.vllm.backend import Compiler
@@ -63,6 +67,10 @@ def _take_over(processor: Any, vllm_config: Any) -> None:
             params.structured_outputs = asked
 
     processor._validate_params = validate
+
+
+def _pass(payload: Any, *, parameter: str) -> None:
+    """Leave a structural tag to the check that comes later."""
 
 
 def check(asked: Any, compiler: Any) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dovetail.integrations.reading import Parted, ReasoningReader, part
-from dovetail.integrations.vllm.dialect import dialect_of
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.reasoning import ReasoningParser
+
+from dovetail.integrations.reading import Parted, ReasoningReader, part, read_calls
+from dovetail.integrations.vllm.dialect import dialect_of
 
 # How many tokens of the prompt are read at first, to find where the turn begins.
 _WINDOW = 64
@@ -62,6 +63,9 @@ class DovetailReasoningParser(ReasoningParser):
             return True
         self._prompt = self._turn(list(input_ids))
         parser = self._dialect.parser(None, self._prompt)
+        if self._end and self._end in parser.begun:
+            start = self.reasoning_start_str
+            return parser.begun.rfind(self._end) > (parser.begun.rfind(start) if start else -1)
         last = next((event for event in reversed(parser.initial_events) if event.region), None)
         return last is not None and (last.region != "reasoning" or last.kind == "close")
 
@@ -112,7 +116,11 @@ class DovetailReasoningParser(ReasoningParser):
 
     def finish_streaming(self) -> DeltaMessage | None:
         """What the end of a stream settles; nothing once the rest has begun, which others read."""
-        return None if self._reader is None or self._reader.over else _told(self._reader.close())
+        if self._reader is None or self._reader.over:
+            return None
+        reasoning, rest = self._reader.close()
+        # Nobody reads it any more.
+        return _told(Parted(reasoning, read_calls(self._dialect, rest, []).content))
 
     def _turn(self, ids: list[int]) -> str:
         """The end of a prompt from where its last turn begins."""

@@ -28,9 +28,10 @@ class Scheduler:
     def __new__(cls, vllm_config: Any, kv_cache_config: Any, structured_output_manager: Any, **kwargs: Any) -> Any:
         """vLLM's own scheduler for this configuration."""
         require(structured_output_manager)
-        from dovetail.integrations.vllm.backend import DovetailBackend
         from vllm.v1.core.sched.async_scheduler import AsyncScheduler
         from vllm.v1.core.sched.scheduler import Scheduler as PlainScheduler
+
+        from dovetail.integrations.vllm.backend import DovetailBackend
 
         manager = structured_output_manager
         if not vllm_config.model_config.skip_tokenizer_init:
@@ -51,7 +52,7 @@ def require(manager: Any) -> None:
 
     problems = [f"its StructuredOutputManager has no `{name}`" for name in _MANAGER if not hasattr(manager, name)]
     for name, known in (("StructuredOutputBackend", _BACKEND), ("StructuredOutputGrammar", _GRAMMAR)):
-        wanted = getattr(getattr(backend_types, name, None), "__abstractmethods__", frozenset())
+        wanted: frozenset[str] = getattr(getattr(backend_types, name, None), "__abstractmethods__", frozenset())
         if wanted != known:
             problems.append(f"its {name} has {sorted(wanted ^ known)} more or less")
     if problems:

@@ -10,14 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import vllm.envs
-from dovetail.errors import InputError
-from dovetail.formats import StructuralTag, load_format
-from dovetail.grammar import export
-from dovetail.integrations.reading import CallReader, Delta, read_calls
-from dovetail.integrations.vllm.backend import format_of
-from dovetail.integrations.vllm.dialect import dialect_of
-from dovetail.integrations.vllm.frontend import masks_are_ours, refused
-from dovetail.messages import ToolCall
 from vllm.entrypoints.generate.base.protocol import (
     DeltaFunctionCall,
     DeltaMessage,
@@ -30,6 +22,15 @@ from vllm.renderers.chat_utils import make_tool_call_id
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 from vllm.v1.structured_output.request import get_structured_output_key
+
+from dovetail.errors import InputError
+from dovetail.formats import StructuralTag, load_format
+from dovetail.grammar import export
+from dovetail.integrations.reading import CallReader, Delta, read_calls
+from dovetail.integrations.vllm.backend import format_of
+from dovetail.integrations.vllm.dialect import dialect_of
+from dovetail.integrations.vllm.frontend import masks_are_ours, refused
+from dovetail.messages import ToolCall
 
 
 class DovetailToolParser(ToolParser):
@@ -67,7 +68,10 @@ class DovetailToolParser(ToolParser):
         return request
 
     def _tag(self, request: Any, asked: Any) -> str:
-        answer = None if asked is None else load_format(format_of(*get_structured_output_key(asked), False))
+        answer = None
+        if asked is not None:
+            kind, spec = get_structured_output_key(asked)
+            answer = load_format(format_of(kind, spec, False))
         turn: StructuralTag = self._dialect.format(
             _offered(request),
             tool_choice=request.tool_choice or "auto",
