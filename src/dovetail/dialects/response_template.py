@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.errors import ExportError
 from dovetail.layouts.styles import Literals, layout_of
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, Quoted, TaggedCall, ToolCalls
