@@ -1,20 +1,23 @@
-"""Each changelog fragment is one sentence of a known kind."""
+"""Each changelog fragment is one sentence of a known kind, and the changelog knows the version."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
+import dovetail
 
-FRAGMENTS = [
-    path for path in sorted((Path(__file__).parent.parent / "changelog.d").iterdir()) if path.name != "README.md"
-]
+ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
-def test_a_fragment_is_one_sentence_of_a_known_kind(path: Path) -> None:
-    assert re.fullmatch(r"(\d+|\+[\w-]+)\.(added|changed|fixed|removed)\.md", path.name)
-    text = path.read_text()
-    assert text.endswith(".\n")
-    assert "\n\n" not in text
+def test_a_fragment_is_one_paragraph_of_a_known_kind() -> None:
+    for path in (ROOT / "changelog.d").iterdir():
+        if path.name != "README.md":
+            assert re.fullmatch(r"(\d+|\+[\w-]+)\.(added|changed|fixed|removed)\.md", path.name)
+            text = path.read_text()
+            assert text.endswith(".\n"), path.name
+            assert "\n\n" not in text, path.name
+
+
+def test_the_changelog_has_the_version() -> None:
+    assert f"\n## {dovetail.__version__} (" in (ROOT / "CHANGELOG.md").read_text()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.dialects import Dialect, JsonCall, KeyedCall, TaggedCall
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.layouts.styles import Layout
 from dovetail.parsing.layouts import NAME
 from dovetail.templates.analysis import Analysis, analyse_template

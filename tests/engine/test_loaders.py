@@ -10,26 +10,18 @@ import pytest
 import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from dovetail.engine.loaders import byte_of_letter, lay_out, load_huggingface, load_tiktoken
 from dovetail.errors import VocabularyError
+from tests.byte_level import trained
 
 CORPUS = ["the quick brown fox jumps over the lazy dog", 'a call {"name": "get_weather"}', "größer 你好 🙂"] * 20
 
 
 def byte_level_tokenizer() -> Tokenizer:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<|end|>", "<|pad|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer = trained(CORPUS, 400)
     tokenizer.add_tokens(["<tool_call>", "naïve text"])
     return tokenizer
 

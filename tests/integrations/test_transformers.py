@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import dovetail as dt
 from dovetail.integrations.transformers import DovetailLogitsProcessor
+from tests.byte_level import trained
 
 # More logits than tokens, as real models have.
 LOGITS = 384
@@ -21,19 +21,8 @@ LOGITS = 384
 
 @cache
 def tokenizer() -> PreTrainedTokenizerFast:
-    trained = Tokenizer(models.BPE())
-    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trained.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=340,
-        special_tokens=["<|end|>", "<|pad|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    trained.train_from_iterator(
-        ['{"name": "get_weather", "arguments": {"city": "Rome"}}', "2024-10-31 is a day"] * 50, trainer
-    )
-    fast = PreTrainedTokenizerFast(tokenizer_object=trained, eos_token="<|end|>", pad_token="<|pad|>")
+    texts = ['{"name": "get_weather", "arguments": {"city": "Rome"}}', "2024-10-31 is a day"] * 50
+    fast = PreTrainedTokenizerFast(tokenizer_object=trained(texts, 340), eos_token="<|end|>", pad_token="<|pad|>")
     fast.padding_side = "left"
     return fast
 

@@ -13,7 +13,7 @@ from dovetail.engine.loaders import Loaded
 from dovetail.grammar import ir
 from dovetail.models import Sampling, Speaker
 from dovetail.models.shortest import shortest
-from dovetail.models.voice import root_of
+from dovetail.models.speaker_policy import root_of
 from tests.machines import compiled, within_limits
 from tests.random_formats import Json, formats
 from tests.strategies import rules_with_outputs

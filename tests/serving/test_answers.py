@@ -50,6 +50,49 @@ def test_reasoning_can_be_left_out_or_left_in_the_content(echo: str) -> None:
     assert "<think>\nLet me see.\n</think>\n\nThe answer is 42." == inline["content"]
 
 
+UNIQUE = {"type": "object", "properties": {"tags": {"type": "array", "uniqueItems": True}}, "required": ["tags"]}
+UNHELD: dict[str, tuple[str, dict[str, Any], str]] = {
+    "chat": (
+        "/v1/chat/completions",
+        {
+            "messages": [{"role": "user", "content": request(SAID)}],
+            "tools": [{"type": "function", "function": {"name": "tag", "parameters": UNIQUE}}],
+        },
+        "/tools/0/function/parameters/properties/tags/uniqueItems",
+    ),
+    "responses": (
+        "/v1/responses",
+        {"input": request(SAID), "tools": [{"type": "function", "name": "tag", "parameters": UNIQUE}]},
+        "/tools/0/parameters/properties/tags/uniqueItems",
+    ),
+    "messages": (
+        "/v1/messages",
+        {
+            "messages": [{"role": "user", "content": request(SAID)}],
+            "tools": [{"name": "tag", "input_schema": UNIQUE}],
+            "max_tokens": 2000,
+            "thinking": {"type": "enabled", "budget_tokens": 1024},
+        },
+        "/tools/0/input_schema/properties/tags/uniqueItems",
+    ),
+}
+
+
+@pytest.mark.parametrize("interface", UNHELD)
+def test_what_no_grammar_holds_is_told_in_a_header_and_a_field(echo: str, interface: str) -> None:
+    route, body, path = UNHELD[interface]
+    whole = http_client(echo).post(route, json={"model": "qwen_3"} | body)
+    assert ("schema_widened", 200) == (whole.headers["x-dovetail-notes"], whole.status_code)
+    (note,) = whole.json()["notes"]
+    assert ("schema_widened", path) == (note["code"], note["param"])
+    streamed = http_client(echo).post(route, json={"model": "qwen_3", "stream": True} | body)
+    assert "schema_widened" == streamed.headers["x-dovetail-notes"]
+    first = json.loads(next(line for line in streamed.text.splitlines() if line[:6] == "data: ").removeprefix("data: "))
+    assert [note] == first.get("response", first.get("message", first))["notes"]
+    held = http_client(echo).post(route, json={"model": "qwen_3"} | body | {"tools": []})
+    assert ("x-dovetail-notes" in held.headers, "notes" in held.json()) == (False, False)
+
+
 THINKING: list[tuple[dict[str, Any], bool]] = [
     ({"reasoning_effort": "high"}, True),
     ({"reasoning_effort": "none"}, False),

@@ -253,15 +253,12 @@ def _contract(schema: Any, validate: Callable[[Any], Any] | None) -> tuple[Contr
 
 
 async def _assembled(prompt: str, contract: Contract | None, options: RunOptions, stack: AsyncExitStack) -> Run:
-    from dovetail.agent.context_files import context_files, instructions
-    from dovetail.agent.hooks import CommandHooks, HookSession
+    from dovetail.agent.assembling import Assembly
     from dovetail.agent.images import read_image
-    from dovetail.agent.loop import Parts, Plan, Run
-    from dovetail.agent.loop.null_parts import NoTelemetry
+    from dovetail.agent.loop import Plan
     from dovetail.agent.options import check_prices
     from dovetail.agent.output import Output, Sink
     from dovetail.agent.permissions import Rules
-    from dovetail.agent.settings import dovetail_home
 
     unknown = options.keys() - RunOptions.__optional_keys__
     if unknown:
@@ -277,18 +274,25 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
     rules = Rules.of(settings, _tool_flags(options, given), workspace)
     recorder, history = _session(options, workspace, contract)
     stack.callback(recorder.close)
-    session = HookSession(recorder.session_id, recorder.path, workspace, rules.mode)
     servers = await _servers(settings, workspace, stack)
     built_in = _builtin(options, rules, stack) if options.get("builtin_tools", True) else []
-    tools = [*given, *built_in, *servers]
-    rules.check_names([tool.name for tool in tools])
-    files = context_files(workspace, dovetail_home(), rules) if options.get("context_files") else {}
-    parts = Parts(
+    plan = Plan(
+        prompt,
+        workspace,
+        contract,
+        limits,
+        images=tuple(read_image(Path(path)) for path in options.get("images", ())),
+        system_prompt=options.get("system_prompt"),
+        append_system_prompt=options.get("append_system_prompt", ""),
+        history=history,
+        catalog=catalog,
+    )
+    return Assembly(
+        plan=plan,
         provider=provider,
-        permissions=rules,
-        hooks=options.get("hooks") or CommandHooks(settings, session),
+        settings=settings,
+        rules=rules,
         recorder=recorder,
-        telemetry=NoTelemetry(),
         output=Output(
             "json",
             Sink(None),
@@ -297,19 +301,10 @@ async def _assembled(prompt: str, contract: Contract | None, options: RunOptions
             options.get("partial_messages", False),
             options.get("on_event", lambda _: None),
         ),
-    )
-    plan = Plan(
-        prompt,
-        workspace,
-        contract,
-        limits,
-        images=tuple(read_image(Path(path)) for path in options.get("images", ())),
-        system_prompt=options.get("system_prompt"),
-        append_system_prompt="\n\n".join(filter(None, (instructions(files), options.get("append_system_prompt", "")))),
-        history=history,
-        catalog=catalog,
-    )
-    return Run(plan, parts, tools)
+        tools=[*given, *built_in, *servers],
+        reads_context_files=bool(options.get("context_files")),
+        hooks=options.get("hooks"),
+    ).make()
 
 
 def _settings(options: RunOptions) -> Settings:

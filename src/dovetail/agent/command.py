@@ -13,14 +13,13 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from dovetail.agent.context_files import context_files, instructions
+from dovetail.agent.assembling import Assembly
 from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.exit_reasons import CANCELLED, Ending, HaltError
 from dovetail.agent.exporting import close_in_time, export
 from dovetail.agent.file_mentions import expand_mentions
 from dovetail.agent.flags import ConflictError, Flags, check_names
-from dovetail.agent.hooks import CommandHooks, HookSession, check_matchers
-from dovetail.agent.loop import Parts, Plan, Run
+from dovetail.agent.loop import Plan, Run
 from dovetail.agent.loop.budget import UNLIMITED
 from dovetail.agent.loop.null_parts import NoRecorder
 from dovetail.agent.loop.run import unexpected
@@ -34,7 +33,7 @@ from dovetail.agent.protocols import Recorder, Tool
 from dovetail.agent.providers import connect
 from dovetail.agent.recording import SessionError, Sessions
 from dovetail.agent.sandbox import Sandbox, SandboxChoice, SandboxError, open_sandbox
-from dovetail.agent.settings import Settings, dovetail_home, load_settings, read_mcp_config
+from dovetail.agent.settings import Settings, load_settings, read_mcp_config
 from dovetail.agent.stopping import Stop
 from dovetail.agent.telemetry import telemetry_of
 from dovetail.agent.tools import builtin_tools
@@ -282,21 +281,8 @@ class _Assembly:
         if self.settings.telemetry.enabled:
             stack.push_async_callback(close_in_time, export(self.warn))
         recorder, history = self._session()
-        servers = await self._servers(stack)
         stack.callback(recorder.close)
-        tools = self._tools(servers, stack)
-        session = HookSession(recorder.session_id, recorder.path, self.workspace, self.rules.mode)
-        parts = Parts(
-            provider=provider,
-            permissions=self.rules,
-            hooks=CommandHooks(self.settings, session),
-            recorder=recorder,
-            telemetry=telemetry_of(self.settings, recorder.session_id, provider.model),
-            output=Output(self.form, sink, recorder.session_id, provider.model, self.flags.include_partial_messages),
-            warn=self.warn,
-            note=warn if self.flags.verbose or (sys.stderr.isatty() and not self.flags.quiet) else _say_nothing,
-        )
-        files = self._context_files()
+        servers = await self._servers(stack)
         plan = Plan(
             prompt=given.with_typed(typed),
             images=images,
@@ -305,36 +291,41 @@ class _Assembly:
             limits=replace(self.limits, max_wall_time_s=UNLIMITED),  # the whole command is timed, not only its run
             tool_limits=self._tool_limits(),
             system_prompt=self.flags.system_prompt,
-            append_system_prompt="\n\n".join(filter(None, (instructions(files), self.flags.append_system_prompt))),
+            append_system_prompt=self.flags.append_system_prompt,
             history=tuple(history),
             catalog=self.catalog,
             context_window=self.settings.model.context_window,
-            init={"mcp_servers": state_messages(servers.states), "context_files": list(files)},
+            init={"mcp_servers": state_messages(servers.states)},
         )
-        return Run(plan, parts, tools)
+        return Assembly(
+            plan=plan,
+            provider=provider,
+            settings=self.settings,
+            rules=self.rules,
+            recorder=recorder,
+            output=Output(self.form, sink, recorder.session_id, provider.model, self.flags.include_partial_messages),
+            tools=self._tools(servers, stack),
+            knows_all_tools=all(state.status == "connected" for state in servers.states),
+            reads_context_files=self._reads_context_files(),
+            telemetry=telemetry_of(self.settings, recorder.session_id, provider.model),
+            warn=self.warn,
+            note=warn if self.flags.verbose or (sys.stderr.isatty() and not self.flags.quiet) else _say_nothing,
+        ).make()
 
     def _tools(self, servers: Servers, stack: AsyncExitStack) -> list[Tool]:
-        """All tools there are; rules and hooks about any other are mistakes."""
+        """All tools there are."""
         settings = self.settings.tools
         sandbox = sandbox_of(
             self.flags.sandbox or settings.sandbox, self.rules, self.flags.sandbox_network or settings.sandbox_network
         )
         stack.callback(sandbox.close)
-        tools = [
-            *builtin_tools(self.limits.max_subagent_depth, sandbox, settings.keep_environment),
-            *servers.tools,
-        ]
-        names = [STRUCTURED_OUTPUT, *(tool.name for tool in tools)]
-        certain = all(state.status == "connected" for state in servers.states)
-        self.rules.check_names(names, certain=certain)
-        check_matchers(self.settings, names, certain=certain)
-        return tools
+        return [*builtin_tools(self.limits.max_subagent_depth, sandbox, settings.keep_environment), *servers.tools]
 
-    def _context_files(self) -> dict[str, str]:
+    def _reads_context_files(self) -> bool:
         flags, wanted = self.flags, self.settings.context.files
-        if flags.bare or flags.safe_mode or not (wanted if flags.context_files is None else flags.context_files):
-            return {}
-        return context_files(self.workspace, dovetail_home(), self.rules)
+        return (
+            not flags.bare and not flags.safe_mode and (wanted if flags.context_files is None else flags.context_files)
+        )
 
     async def _servers(self, stack: AsyncExitStack) -> Servers:
         """The tool servers of settings and flags; one that fails is a warning."""

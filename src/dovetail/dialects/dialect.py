@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.callers import warn
-from dovetail.dialects.making import Level, Options, make_format
+from dovetail.dialects.format_builder import Level, Options, make_format
 from dovetail.dialects.rendering import render
 from dovetail.dialects.requests import parameters, read_request
 from dovetail.dialects.response_template import response_template

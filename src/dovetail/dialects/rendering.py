@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.dialects.literals import spell_arguments
-from dovetail.dialects.making import call_pieces
 from dovetail.errors import DialectError
 from dovetail.layouts.styles import Layout, Literals, layout_of
 from dovetail.messages import Message, ToolCall, to_json

@@ -74,7 +74,7 @@ def _tools(tools: Any) -> tuple[Tool, ...]:
 def _plain(value: Any) -> Any:
     """Client libraries pass their own models, which know how to become a dict."""
     dump = getattr(value, "model_dump", None)
-    return dump(exclude_none=True) if callable(dump) else value
+    return dump(exclude_none=True) if callable(dump) and not isinstance(value, type) else value
 
 
 def _tool(tool: Any, path: str) -> Tool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.errors import ExportError
 from dovetail.layouts.styles import Literals, layout_of
-from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, Quoted, TaggedCall, ToolCalls
+from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, JsonCall, Quoted, TaggedCall, ToolCalls
 
 if TYPE_CHECKING:
     from dovetail.dialects.dialect import Dialect
@@ -41,7 +41,7 @@ def _calls(dialect: Dialect) -> dict[str, Any]:
     way = ways[0]
     if isinstance(way.call, JsonCall) and way.begin.rstrip().endswith("["):
         return _array(dialect, way, way.call, alone=len(ways) == 1)
-    if isinstance(way.call, KeyedCall) or not way.call_end.strip():
+    if not isinstance(way.call, JsonCall | TaggedCall) or not way.call_end.strip():
         raise _cannot(dialect, "a call that ends with a bracket")
     if isinstance(way.call, JsonCall):
         return {

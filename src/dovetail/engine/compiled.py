@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from dovetail import _core
 from dovetail._core import Matcher
@@ -56,27 +56,39 @@ def compile(source: Source, vocabulary: Vocabulary) -> CompiledGrammar:
     """
     if isinstance(source, ir.Rule):
         return CompiledGrammar(vocabulary._store.compile(source), vocabulary)
-    cache = vocabulary._compiled
+    key, lowered = _named(source)
+    known = _recalled(vocabulary, key)
+    if known is None:
+        known = CompiledGrammar(vocabulary._store.compile(lowered()), vocabulary)
+        _remember(vocabulary, key, known)
+    return known
+
+
+def _named(source: FormatSource) -> tuple[Hashable, Callable[[], ir.Rule]]:
+    """What equal sources have in common, and how this one becomes a grammar."""
     bare = bare_schema(source)
-    key: Hashable
     if bare is None:
         key, _ = _core.fingerprint(source if isinstance(source, dict | str) else load_format(source).model_dump())
-    else:
-        content = _core.fingerprint(bare.schema)
-        key = (content, bare.strict, bare.any_order)
-    known = cache.get(key)
-    if known is None:
-        rule = lower(load_format(source)) if bare is None else lower_schema(bare, content)
-        known = CompiledGrammar(vocabulary._store.compile(rule), vocabulary)
-        cache[key] = known
-        while len(cache) > 1 and (
-            len(cache) > MAX_CACHED_GRAMMARS or vocabulary._store.automaton_bytes > vocabulary.cache_bytes
-        ):
-            cache.popitem(last=False)
-    else:
+        return key, lambda: lower(load_format(source))
+    content = _core.fingerprint(bare.schema)
+    return (content, bare.strict, bare.any_order), lambda: lower_schema(bare, content)
+
+
+def _recalled(vocabulary: Vocabulary, key: Hashable) -> CompiledGrammar | None:
+    known = vocabulary._compiled.get(key)
+    if known is not None:
         with contextlib.suppress(KeyError):  # another thread may have dropped it in the meantime
-            cache.move_to_end(key)
+            vocabulary._compiled.move_to_end(key)
     return known
+
+
+def _remember(vocabulary: Vocabulary, key: Hashable, made: CompiledGrammar) -> None:
+    cache = vocabulary._compiled
+    cache[key] = made
+    while len(cache) > 1 and (
+        len(cache) > MAX_CACHED_GRAMMARS or vocabulary._store.automaton_bytes > vocabulary.cache_bytes
+    ):
+        cache.popitem(last=False)
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from dovetail.models.batching import Batcher, Job, Rows
 from dovetail.models.chat import begun, continued, for_template, render_plainly, settled
 from dovetail.models.model import DEFAULT_SAMPLING, Constraint, Prompt, Sampling, Step, matcher_of
 from dovetail.models.prompted_tools import tell_tools, with_calls
-from dovetail.models.voice import Talker, Voice, exits_of
+from dovetail.models.speaker_policy import Talker, Voice, exits_of
 from dovetail.response_templates.detect import detect
 
 _MARK = "tell_me_the_weather"

@@ -18,10 +18,10 @@ import numpy as np
 
 from dovetail.engine import Matcher, Vocabulary, fill_masks
 from dovetail.errors import ModelError
-from dovetail.models.drawing import Array, Draw, Drawn, apply_mask, draw
 from dovetail.models.model import Finish, Sampling, Step
+from dovetail.models.sampling import Array, Draw, Drawn, apply_mask, draw
+from dovetail.models.speaker_policy import Talker
 from dovetail.models.stops import StopStrings
-from dovetail.models.voice import Talker
 
 PIECE = 512  # tokens of a prompt that are read between two steps
 

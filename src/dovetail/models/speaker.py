@@ -25,8 +25,8 @@ from dovetail.grammar import ir
 from dovetail.models.chat import render_plainly, settled
 from dovetail.models.model import DEFAULT_SAMPLING, Constraint, Finish, Prompt, Sampling, Step, matcher_of
 from dovetail.models.shortest import shortest
+from dovetail.models.speaker_policy import Chances, Ids, Talker, Voice, exits_of, root_of
 from dovetail.models.stops import StopStrings
-from dovetail.models.voice import Chances, Ids, Talker, Voice, exits_of, root_of
 
 _SOFT_LIMIT = 60
 _ATTEMPTS = 3

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from dovetail import dialects
 from dovetail.dialects import ARGUMENTS, ID, NAME, Dialect, TaggedCall
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.errors import ModelError
 from dovetail.extras import install
-from dovetail.models.letters import SAMPLE
+from dovetail.models.letter_model import SAMPLE
 
 try:
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-    from dovetail.models.quiet import quietly
+    from dovetail.models.progress_bars import quietly
 except ImportError as error:
     raise ModelError("Transformers is not installed", "", install("transformers")) from error
 

@@ -16,7 +16,7 @@ try:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from dovetail.models.quiet import quietly
+    from dovetail.models.progress_bars import quietly
     from dovetail.models.transformers_rows import TransformersRows
 except ImportError as error:
     raise ModelError("Transformers is not installed", "", install("transformers")) from error

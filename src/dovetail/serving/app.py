@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
@@ -34,6 +35,8 @@ from dovetail.serving.responses import read_responses
 from dovetail.serving.writers import AnthropicWriter, ChatWriter, ResponsesWriter, Writer
 
 _T = TypeVar("_T")
+# What of a request is not held as it was asked; the field `notes` of the answer says where and why.
+_NOTES_HEADER = "x-dovetail-notes"
 _PREPARING = 4  # threads that render prompts and compile grammars
 
 
@@ -111,15 +114,17 @@ class Answering:
         job = await self._server.prepare(ask)
         local = job.local
         writer = self._writer(ask, ask.model or local.model.name, len(local.prompt_ids), local.notes)
-        told = scope[FIGURES] = Figures(len(local.prompt_ids), tuple(dict.fromkeys(note.code for note in local.notes)))
+        codes = tuple(dict.fromkeys(note.code for note in local.notes))
+        told = scope[FIGURES] = Figures(len(local.prompt_ids), codes)
+        headers = {_NOTES_HEADER: ", ".join(codes)} if codes else {}
         self._server.metrics.tokens.add(len(job.local.prompt_ids), kind="prompt")
         async with aclosing(self._written(job, writer, started, told)) as written:
             if ask.stream:
-                await send_stream(written, lambda told: sse.encode(writer.failed(told), writer.named), send)
+                await send_stream(written, lambda told: sse.encode(writer.failed(told), writer.named), send, headers)
             else:
                 async for _ in written:
                     pass
-                await Json(writer.whole())(scope, receive, send)
+                await Json(writer.whole(), headers=headers)(scope, receive, send)
         self._server.metrics.answer_s.observe(time.perf_counter() - started)
 
     async def _written(self, job: Job, writer: Writer, started: float, told: Figures) -> AsyncGenerator[str, None]:
@@ -182,13 +187,19 @@ class Json(Response):
         return to_json(content).encode()
 
 
-async def send_stream(written: AsyncGenerator[str, None], failed: Callable[[Refusal], str], send: Send) -> None:
+async def send_stream(
+    written: AsyncGenerator[str, None],
+    failed: Callable[[Refusal], str],
+    send: Send,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Send events as they come; what fails before the first one is answered with a status of its own."""
     text = await anext(written)
     headers = [
         (b"content-type", b"text/event-stream; charset=utf-8"),
         (b"cache-control", b"no-store"),
         (b"x-accel-buffering", b"no"),
+        *((name.encode(), value.encode()) for name, value in more.items()),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     try:

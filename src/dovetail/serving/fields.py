@@ -25,7 +25,8 @@ TokenId = Annotated[str, Field(pattern="^[0-9]{1,9}$")]
 Bias = Annotated[float, Field(ge=-100, le=100)]
 Stops = Annotated[list[Annotated[str, Field(max_length=MAX_STOP_LENGTH)]], Field(max_length=MAX_STOPS)]
 
-# Fields that would change the answer and that nothing here obeys; the value beside each asks for nothing.
+# Fields that would change the answer, refused where an interface does not declare them; the value beside each asks for
+# nothing.
 _REFUSED: dict[str, tuple[Any, ...]] = {
     "audio": (None,),
     "background": (None, False),
@@ -110,7 +111,7 @@ class Extras(Body):
     def read(cls, body: dict[str, Any]) -> Self:
         """The request in a body; the first thing that is wrong with it is a RequestError."""
         for field, neutral in _REFUSED.items():
-            if field in body and not _among(body[field], neutral):
+            if field in body and field not in cls.model_fields and not _among(body[field], neutral):
                 problem = f"`{field}` is not supported here"
                 raise RequestError(problem, f"/{field}", "leave it out", code="unsupported_parameter")
         extra = body.get("extra_body")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dovetail.dialects import Dialect
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.layouts.styles import Layout, Literals
 from dovetail.parsing.layouts import Quoted, TaggedCall
 

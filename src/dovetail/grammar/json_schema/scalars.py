@@ -74,15 +74,7 @@ def described(known: Constraints, excludes: tuple[bytes, ...], reader: Reader) -
     """The decoded strings that `constraints` admit without `excludes`; None where they are too much to hold."""
     wanted, barred = known.pattern_texts()
     return _noted(
-        known,
-        reader,
-        strings.language,
-        wanted,
-        known.low,
-        known.high,
-        barred,
-        known.banned_words(),
-        excludes,
+        known, reader, strings.language, wanted, known.low, known.high, barred, known.banned_words(), excludes
     )
 
 

@@ -16,16 +16,7 @@ from dovetail.grammar.regex.automaton import Automaton, explored
 from dovetail.grammar.regex.charset import Budget, Ranges, alphabet, symbol_of, within
 from dovetail.grammar.regex.lengths import Span, narrow
 from dovetail.grammar.regex.nodes import to_node
-from dovetail.grammar.regex.syntax import (
-    ANYTHING,
-    Look,
-    but,
-    children,
-    decoded,
-    ranges_of,
-    sequence,
-    somewhere,
-)
+from dovetail.grammar.regex.syntax import ANYTHING, Look, but, children, decoded, ranges_of, sequence, somewhere
 
 MAX_STATES = 5_000
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from dovetail.dialects import Content, Dialect, Reasoning, ToolCalls, Turn
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.templates.analysis.calls import FoundCalls
 from dovetail.templates.analysis.content import FoundContent
 from dovetail.templates.analysis.diff import markers

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from dovetail.dialects import ARGUMENTS, ID, NAME, JsonCall, KeyedCall, TaggedCall
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.layouts.styles import PYTHON_DICT, Layout, Literals
 from dovetail.parsing.layouts import ArgumentStyle, CallLayout, Field, Quoted
 from dovetail.templates.analysis.arguments import find_arguments

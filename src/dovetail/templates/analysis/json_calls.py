@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.dialects import ARGUMENTS, ID, NAME, JsonCall, KeyedCall
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.parsing.layouts import Field
 from dovetail.templates.analysis.cores import ARGS, Parts
 from dovetail.templates.analysis.probes import IDS, NAMES

@@ -11,7 +11,7 @@ from typing import Any
 
 from dovetail.dialects import Dialect, Literals, TaggedCall, ToolCalls
 from dovetail.dialects import registry as dialects
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.layouts.styles import Layout, layout_of
 from dovetail.parsing.layouts import Quoted
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.dialects import Dialect
-from dovetail.dialects.making import call_pieces
+from dovetail.dialects.format_builder import call_pieces
 from dovetail.messages import Message, ToolCall
 from dovetail.parsing.layouts import ID
 

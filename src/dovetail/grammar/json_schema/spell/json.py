@@ -77,12 +77,8 @@ class Spelling:
     A string stands in any one of its quotes, a word in any of its spellings.
     """
 
-    brackets: tuple[Node, Node, Node, Node] = (
-        characters.OPEN,
-        characters.CLOSE,
-        characters.FIRST,
-        characters.LAST,
-    )  # of objects and of arrays
+    # Of objects and of arrays.
+    brackets: tuple[Node, ...] = (characters.OPEN, characters.CLOSE, characters.FIRST, characters.LAST)
     patterns_overrule = True  # a string with a pattern may hold what is excluded elsewhere
 
     def __init__(

@@ -49,11 +49,7 @@ def bounded(low: int, high: int | None, excludes: tuple[bytes, ...], quotes: Any
 
 @lru_cache(maxsize=1024)
 def matching(
-    patterns: tuple[str, ...],
-    low: int,
-    high: int | None,
-    barred: tuple[str, ...] = (),
-    quotes: AnyQuotes = JSON_QUOTES,
+    patterns: tuple[str, ...], low: int, high: int | None, barred: tuple[str, ...] = (), quotes: AnyQuotes = JSON_QUOTES
 ) -> Node:
     """A string of low to high characters in which every pattern is found and none of `barred`."""
     _check_count(patterns, barred)

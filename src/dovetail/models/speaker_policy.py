@@ -20,7 +20,7 @@ from dovetail.engine.compiled import Source
 from dovetail.formats import load_format
 from dovetail.grammar import ir
 from dovetail.grammar.lower import lower
-from dovetail.models.letters import Letters
+from dovetail.models.letter_model import Letters
 from dovetail.models.model import Constraint
 
 _STOP, _SPECIAL, _WORD, _PRINTABLE, _CLOSER, _BLANK, _ODD = range(7)
