@@ -797,7 +797,3 @@ def test_signs_for_white_space_between_the_words_of_markup_are_white_space() -> 
 
 def test_a_channel_without_its_name_is_reasoning() -> None:
     assert ("Yes.", "Hm.") == shape(read("gemma_4", "<|channel>Hm.<channel|>Yes."))[:2]
-
-
-def test_what_a_client_shows_of_thoughts_begins_with_the_marker_of_the_prompt() -> None:
-    assert "<think>Hm.</think>Yes." == dialects.get("minimax_append_think").parse("Hm.</think>Yes.").content

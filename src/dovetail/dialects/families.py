@@ -139,13 +139,6 @@ _MINIMAX_CALLS = ToolCalls(
     spacing="\n",
     offered_only=True,
 )
-_MINIMAX = Dialect(
-    "minimax",
-    (_MINIMAX_CALLS,),
-    Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
-    turn=Turn("]~b]ai\n", "[e~["),
-    special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
-)
 _CITATIONS = (("<co>", ""), ("</co: ", ">"))
 _ACTIONS = ToolCalls(
     JsonCall((("tool_call_id", ID), ("tool_name", NAME), ("parameters", ARGUMENTS))),
@@ -496,14 +489,12 @@ FAMILIES = (
         excludes=("<|open|>", "<|close|>"),
     ),
     # MiniMax and GLM.
-    _MINIMAX,
-    # The same model where clients want its thoughts in the content, with the marker that the prompt has written.
-    replace(
-        _MINIMAX,
-        name="minimax_append_think",
-        reasoning=None,
-        turn=replace(_MINIMAX.turn, opened="<think>"),
-        special_tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
+    Dialect(
+        "minimax",
+        (_MINIMAX_CALLS,),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
+        turn=Turn("]~b]ai\n", "[e~["),
+        special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
     ),
     Dialect(
         "minimax_m3",

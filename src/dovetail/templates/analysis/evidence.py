@@ -102,6 +102,11 @@ class Analysis:
     writes_reasoning: bool = False  # a field of reasoning is rendered, whether its layout was found or not
 
     @property
+    def tools_in_prompt(self) -> bool:
+        """Whether tools have to be told in the system prompt: the template has no place for them, or for calls."""
+        return not (self.dialect.calls and self.capabilities.tools)
+
+    @property
     def faults(self) -> int:
         """How much of the proof failed; calls that are rendered and not found count like calls that are misread."""
         return faults(self.verifications) + 8 * (self.capabilities.tool_calls and not self.dialect.calls)
