@@ -23,4 +23,13 @@ def test_a_picture_is_what_its_program_draws(program: Path, monkeypatch: pytest.
 def test_every_picture_has_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(IMAGES))
     drawn = {name for program in PROGRAMS for name in runpy.run_path(str(program))["draw"]()}
+    drawn = {name for name in drawn if "/" not in name}
     assert {file.name for file in IMAGES.glob("*.*") if file.suffix in (".svg", ".html")} == drawn
+
+
+def test_the_figures_of_the_readme_are_those_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(IMAGES))
+    readme = (IMAGES.parent.parent / "README.md").read_text()
+    assert [] == [
+        figure for figure in runpy.run_path(str(IMAGES / "draw_benchmarks.py"))["figures"]() if figure not in readme
+    ]

@@ -43,4 +43,4 @@ def visible(words: str) -> str:
 def write(pictures: Mapping[str, str]) -> None:
     """Write the pictures beside their programs."""
     for name, content in pictures.items():
-        Path(__file__).with_name(name).write_text(content)
+        (Path(__file__).parent / name).write_text(content)
