@@ -13,9 +13,9 @@ from sglang.srt.constrained import base_grammar_backend as home
 from sglang.srt.entrypoints.openai.protocol import Tool
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import ReasoningParser
+from sglang.srt.plugins import load_plugins
 from transformers import AutoTokenizer
 
-from dovetail.integrations import sglang as plugin
 from dovetail.integrations.sglang import backend as ours
 
 SCHEMA = json.dumps({"type": "object", "properties": {"city": {"enum": ["Rome"]}}, "required": ["city"]})
@@ -25,7 +25,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</t
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    plugin.register()
+    load_plugins()  # by the entry point of the installed package
     return AutoTokenizer.from_pretrained(os.environ["DOVETAIL_ENGINE_MODEL"])
 
 
@@ -154,7 +154,5 @@ def test_requests_that_force_calls_are_constrained(backend: Any, tokenizer: Any)
     grammar = made(backend, kind, spec)
     for token in tokenizer.encode(CALL):
         grammar.accept_token(token)
-    refused = made(backend, kind, spec)
     with pytest.raises(ValueError, match="does not allow"):
-        for token in tokenizer.encode("No call."):
-            refused.accept_token(token)
+        made(backend, kind, spec).accept_token(tokenizer.encode("No")[0])

@@ -16,7 +16,7 @@ NAME = "dovetail"
 
 
 def register() -> None:
-    """Make the grammar backend and the detectors known by name: "dovetail", and "dovetail-" with the name of a dialect."""
+    """Make the backend and the detectors known: "dovetail", and "dovetail-" with the name of a dialect."""
     from sglang.srt.constrained.base_grammar_backend import GRAMMAR_BACKEND_REGISTRY, register_grammar_backend
     from sglang.srt.function_call.function_call_parser import FunctionCallParser
     from sglang.srt.parser.reasoning_parser import ReasoningParser
