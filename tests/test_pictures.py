@@ -23,5 +23,4 @@ def test_a_picture_is_what_its_program_draws(program: Path, monkeypatch: pytest.
 def test_every_picture_has_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(IMAGES))
     drawn = {name for program in PROGRAMS for name in runpy.run_path(str(program))["draw"]()}
-    by_hand = {"favicon.svg", "site.css"}
-    assert {file.name for file in IMAGES.glob("*.*") if file.suffix in (".svg", ".html", ".css")} == drawn | by_hand
+    assert {file.name for file in IMAGES.glob("*.*") if file.suffix in (".svg", ".html")} == drawn

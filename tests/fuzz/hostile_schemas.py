@@ -6,8 +6,8 @@ python -m tests.fuzz.hostile_schemas
 from __future__ import annotations
 
 import json
-import resource
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.engine import accepts
@@ -248,10 +248,16 @@ def outcome(case: Case) -> str:
         return f"refused: {error.problem}"
 
 
+def peak() -> int:
+    """The peak of memory in MiB; what getrusage tells is at least that of the process which started this one."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+
+
 def main() -> None:
     for name, case in CASES.items():
         found = outcome(case)
-        print(json.dumps([name, found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024]), flush=True)
+        print(json.dumps([name, found, peak()]), flush=True)
 
 
 if __name__ == "__main__":

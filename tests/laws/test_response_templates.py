@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.response_templates import shapes
+from tests.recorded import files
 
 ALPHABET = "ab<\n "
 _LEAVES = [".", r"\s", r"\w", "[^a]", "[ab]", "$", "^", r"\b", r"\B", r"\Z", r"\M", "a", "b", "<", "ab", "<a", r"\n"]
@@ -140,7 +141,7 @@ def samples(conformance: Path) -> list[tuple[str, dict[str, Any], str, str]]:
 
 def real_templates(conformance: Path) -> dict[str, dict[str, Any]]:
     folder = conformance / "transformers" / "templates"
-    return {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json") if path.stem != "INDEX"}
+    return {path.stem: json.loads(path.read_text()) for path in files(folder, "*.json") if path.stem != "INDEX"}
 
 
 def test_an_output_cut_off_anywhere_is_read_without_an_error_and_keeps_all_its_text(conformance: Path) -> None:

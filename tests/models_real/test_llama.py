@@ -14,7 +14,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.models import Sampling, Step
-from dovetail.models.llama import LlamaModel
+from dovetail.models.llama import LlamaModel, model_params
 from tests.models.stepping import FORMAT, data, run, take
 
 pytestmark = pytest.mark.real_model
@@ -40,8 +40,9 @@ def test_texts_are_cut_as_llama_cpp_cuts_them(model: LlamaModel, text: str) -> N
     assert ("<|im_start|>" in text) == (1 in ids)
 
 
-def test_greedy_tokens_are_those_of_llama_cpp(model_file: Path) -> None:
+def test_greedy_tokens_are_those_of_llama_cpp(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = LlamaModel(model_file, max_context=1024)
+    monkeypatch.setattr(llama_cpp.llama_cpp, "llama_model_default_params", model_params)
     peer = llama_cpp.Llama(str(model_file), n_ctx=1024, verbose=False, flash_attn=True)
     for question in QUESTIONS:
         ids = model.encode(prompt(model, question))

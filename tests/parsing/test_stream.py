@@ -492,6 +492,38 @@ REPAIRS = [
         [],
     ),
     ("llama", '{"type": "function", "name": "f", "parameters": {"a": "x"}}', '{"a": "x"}', []),
+    ("mimo", "<tool_call>\n<function=f>\n<parameter=a>x</parameter>\n</function>\n</tool_call>", '{"a": "x"}', []),
+    ("seed_oss", "<seed:tool_call></seed:tool_call>", None, ["empty"]),
+    # Text at the start of a section, what stands before the arguments, and the end of the call.
+    (
+        "kimi",
+        "<|tool_calls_section_begin|> hm <|tool_call_begin|>functions.g:0<|tool_call_argument_begin|>{}"
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        "{}",
+        ["section"],
+    ),
+    (
+        "kimi",
+        '<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0{"a": "x"}'
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        '{"a": "x"}',
+        ["call"],
+    ),
+    (
+        "deepseek_r1",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```\n"
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        "{}",
+        ["call"],
+    ),
+    # Quotes inside a string, and a number that JSON spells otherwise.
+    (
+        "lfm2",
+        "<|tool_call_start|>[f(a='sed -n '3,4p' x.py')]<|tool_call_end|>",
+        """{"a": "sed -n '3,4p' x.py"}""",
+        ["quotes"] * 2,
+    ),
+    ("lfm2", "<|tool_call_start|>[f(n=07)]<|tool_call_end|>", '{"n": 7}', ["type"]),
     # No name at all, where the arguments tell it.
     ("ministral", '[TOOL_CALLS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),
     ("mistral", '[TOOL_CALLS][ARGS]{"a": "x"}', '{"a": "x"}', ["unknown_tool"]),
@@ -515,6 +547,23 @@ def test_a_slip_is_mended_and_noted(name: str, output: str, arguments: str | Non
         assert arguments == message.tool_calls[0].arguments
         assert message.tool_calls[0].complete
         assert "" == message.content
+
+
+def test_arguments_whose_quotes_are_torn_do_not_swallow_the_next_call() -> None:
+    torn = '{"a": "x", n": "y"}'
+    call = "<|tool_call_begin|>functions.{}:{}<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    section = call.format("f", 0, torn) + call.format("g", 1, "{}")
+    message = read("kimi", f"<|tool_calls_section_begin|>{section}<|tool_calls_section_end|>")
+    assert [("f", torn, False), ("g", "{}", True)] == [
+        (made.name, made.arguments, made.complete) for made in message.tool_calls
+    ]
+    assert "" == message.content
+
+
+@pytest.mark.parametrize("torn", ['{a: 1, b: "x}y"}', '{a: 1, b: "\\"}"}'])
+def test_brackets_in_strings_do_not_count_in_torn_arguments(torn: str) -> None:
+    message = read("hermes", f'<tool_call>\n{{"name": "f", "arguments": {torn}}}\n</tool_call> Done.')
+    assert (torn, " Done.") == (message.tool_calls[0].arguments, message.content)
 
 
 def test_types_that_people_write_mean_what_they_seem_to() -> None:
@@ -682,7 +731,6 @@ CHECKED = [
     (parameters_of(("n", "2")), parameters_of(("n", "2")), None),
     (parameters_of(("A", "x")), parameters_of(("A", "x")), None),
     ('<function name="f"><param>x</param></function> ?', '<function name="f"><param>x</param></function> ?', None),
-    ('<function name="f"><param name="a">x</param>', "", '{"a": "x"'),
     ('<function name="f"><param name="a">x', "", '{"a": "x'),
 ]
 
@@ -697,6 +745,22 @@ def test_a_checked_call_is_text_where_its_tool_could_not_take_it(
         message.content,
         [call.arguments for call in message.tool_calls],
     )
+
+
+@pytest.mark.parametrize(("finish", "arguments"), [("stop", '{"n": 3}'), ("length", '{"n": 3')])
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        ("glm_4_7", "<tool_call>f<arg_key>n</arg_key><arg_value>3</arg_value>"),
+        ("seed_oss", "<seed:tool_call>\n<function=f>\n<parameter=n>3</parameter>\n</func"),
+    ],
+)
+def test_arguments_are_closed_where_the_output_stops_between_two_and_the_call_stays_incomplete(
+    name: str, output: str, finish: str, arguments: str
+) -> None:
+    message = read(name, output, finish=finish)
+    call = message.tool_calls[0]
+    assert (arguments, False, "", "length") == (call.arguments, call.complete, message.content, message.finish_reason)
 
 
 def test_a_call_of_which_only_the_name_came_is_told_without_arguments_as_incomplete() -> None:
@@ -733,7 +797,3 @@ def test_signs_for_white_space_between_the_words_of_markup_are_white_space() -> 
 
 def test_a_channel_without_its_name_is_reasoning() -> None:
     assert ("Yes.", "Hm.") == shape(read("gemma_4", "<|channel>Hm.<channel|>Yes."))[:2]
-
-
-def test_what_a_client_shows_of_thoughts_begins_with_the_marker_of_the_prompt() -> None:
-    assert "<think>Hm.</think>Yes." == dialects.get("minimax_append_think").parse("Hm.</think>Yes.").content

@@ -15,6 +15,7 @@ from dovetail.engine.loaders import Loaded
 from dovetail.models import Speaker
 from dovetail.models.speaker import embedded_tokens
 from dovetail.response_templates import shapes
+from tests.recorded import files
 from tests.response_templates.samples import SMOL
 
 WEATHER = {
@@ -142,7 +143,7 @@ def test_what_does_not_convert_is_named(conformance: Path, name: str) -> None:
 
 
 def test_every_real_template_is_in_one_of_the_two_lists(conformance: Path) -> None:
-    found = {path.stem for path in (conformance / "transformers" / "templates").glob("*.json")} - {"INDEX"}
+    found = {path.stem for path in files(conformance / "transformers" / "templates", "*.json")} - {"INDEX"}
     assert found == {*CONVERTIBLE, *REFUSED}
 
 

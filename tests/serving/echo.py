@@ -20,6 +20,8 @@ class Echo:
     """Writes one byte at a time, each of which the grammar has to allow."""
 
     name = "echo"
+    tools_in_prompt = False
+    shows_reasoning = True
 
     def __init__(self, dialect: str) -> None:
         self.dialect = dialects.get(dialect)

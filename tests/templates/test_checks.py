@@ -131,6 +131,25 @@ def test_what_a_template_cannot_tell_fails_and_says_so() -> None:
     assert "cannot tell" in report["nested"].detail
 
 
+def test_reasoning_that_is_written_and_not_found_fails() -> None:
+    plain = SOURCE.replace("message.reasoning_content %}", "false %}")
+    assert "absent" == dt.check(plain)["reasoning"].status
+    report = dt.check(
+        plain.replace("{{- message.content }}", "{{- message.content ~ (message.reasoning_content or '') }}")
+    )
+    assert "failed" == report["reasoning"].status
+    assert "no layout" in report["reasoning"].detail
+
+
+def test_an_instruction_before_the_content_of_every_role_fails() -> None:
+    report = dt.check(
+        "{% for m in messages %}{{ '<|' ~ m.role ~ '|>Put your answer into a box: ' ~ m.content ~ '<|end|>' }}"
+        "{% endfor %}{{ '<|assistant|>' if add_generation_prompt }}"
+    )
+    assert "failed" == report["content"].status
+    assert "no model writes" in report["content"].detail
+
+
 def test_calls_that_are_joined_in_no_regular_way_fail() -> None:
     report = dt.check(SOURCE.replace("'</act>' }}", "('</act>' if loop.first else '</end>') }}"))
     assert "failed" == report["parallel"].status

@@ -97,6 +97,30 @@ _ROWS: Mapping[str, _Row] = {
     "wait": _Row("p"),
     "history": _Row("anrwps"),
     "fdfind": _Row("xX", "exec exec-batch"),
+    "emacs": _Row("lf", "load funcall execute script insert", r"-(eval|load|funcall|execute|script|insert)"),
+    "nano": _Row("so", "speller operatingdir"),
+    "gdb": _Row(words=r"--?(ex|eval-command|iex|init-eval-command|x|command|ix|init-command|args)(=.*)?"),
+    "sqlite3": _Row(words=r"--?(cmd|init)|\s*\..*"),
+    "psql": _Row("foL", "file output log-file", r".*\\.*|(?i:.*\bprogram\b.*)"),
+    "mysql": _Row(words=r"(?i:.*\\.*|.*\b(system|pager|tee|source|outfile)\b.*)"),
+    "hg": _Row("Re", "config repository cwd remotecmd ssh", r"extdiff|debug.*"),
+    "svn": _Row(names="config-option config-dir diff-cmd diff3-cmd editor-cmd merge-cmd"),
+    "pandoc": _Row("FLdo", "filter lua-filter defaults output pdf-engine template extract-media data-dir"),
+    "latexmk": _Row(words=r"-[er].*|-[a-z]*(latex|tex)=.*|--?shell-escape"),
+    "socat": _Row(words=r"(?i:.*\b(exec|system|shell|open|create|file)\b.*)"),
+    "tshark": _Row("Xw"),
+    "wireshark": _Row("Xw"),
+    "nmap": _Row(words=r"--?(script|datadir|o[NXSGA]).*"),
+    "patch": _Row("eod", "ed output directory"),
+    "capsh": _Row(words=r"--.*"),
+    **dict.fromkeys(("dc", "ed"), _Row(words=r".*")),
+    **dict.fromkeys(("vi", "vim", "view", "nvim", "gvim", "ex"), _Row("cSsuUwWil", "cmd", r"\+.*")),
+    **dict.fromkeys(("apt", "apt-get", "dpkg"), _Row("oc", "option config-file")),
+    **dict.fromkeys(("nc", "ncat", "netcat"), _Row("ec", "exec sh-exec lua-exec")),
+    **dict.fromkeys(
+        ("latex", "pdflatex", "xelatex", "tex", "pdftex"),
+        _Row(words=r"--?(shell-escape|enable-write18|output-directory|aux-directory|fmt|ini).*|.*\\.*"),
+    ),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), _C),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _NODE),
 }
@@ -128,9 +152,9 @@ _GIT_KNOWN = frozenset(
 )
 _GIT = _Row(
     names="exec upload-pack receive-pack config template separate-git-dir open-files-in-pager ext-diff textconv output "
-    "output-directory index-output"
+    "output-directory index-output unsafe-paths web"
 )
-_GIT_LETTERS = {"clone": "uc", "grep": "O", "rebase": "x", "archive": "o", "format-patch": "o"}
+_GIT_LETTERS = {"help": "w", "clone": "uc", "grep": "O", "rebase": "x", "archive": "o", "format-patch": "o"}
 _GIT_OTHERS = ("--text",)  # a name of its own, though it begins like one of the above
 # Subcommands that take addresses, of which `helper::address` starts the helper.
 _GIT_REMOTE = frozenset("archive clone fetch ls-remote pull push remote".split())

@@ -17,7 +17,7 @@ from dovetail.agent.contract import Contract, read_contract
 from dovetail.agent.exit_reasons import CANCELLED, Ending, HaltError
 from dovetail.agent.exporting import close_in_time, export
 from dovetail.agent.file_mentions import expand_mentions
-from dovetail.agent.flags import ConflictError, Flags
+from dovetail.agent.flags import ConflictError, Flags, check_names
 from dovetail.agent.hooks import CommandHooks, HookSession, check_matchers
 from dovetail.agent.loop import Parts, Plan, Run
 from dovetail.agent.loop.budget import UNLIMITED
@@ -93,17 +93,18 @@ class _Told:
 
     def __init__(self, flags: Flags) -> None:
         self.form: Format = flags.output_format or "text"
-        self.sink = Sink(sys.stdout.buffer)
+        self.sink = Sink(sys.stdout.buffer) if sys.stdout else Sink(None, "standard output is closed")
         self.run: Run | None = None
         self.lock = threading.Lock()
         self._code: int | None = None
-        self._file = None if flags.output_file is None else Path.cwd() / Path(flags.output_file).expanduser()
+        self._file = None if flags.output_file is None else Path(flags.output_file).expanduser()
         self._is_special = False
 
     def prepare(self) -> None:
         """Make sure that the answer can be written, and that what an earlier run wrote is not taken for it."""
         if self._file is None:
             return
+        self._file = _here() / self._file
         if self._file.is_dir() or not self._file.parent.is_dir():
             raise InputError(f"--output-file: {self._file} cannot be a file", "", "name a file in a folder that exists")
         # Found out now: commands of the run may put links where they can write.
@@ -197,13 +198,21 @@ def sandbox_of(choice: SandboxChoice, rules: Rules, network: bool) -> Sandbox:
     return sandbox
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise InputError("the directory in which the command was started is gone", "", "start it in another") from None
+
+
 class _Assembly:
     """A run put together from flags, settings and environment; what is wrong with them is found before it runs."""
 
     def __init__(self, flags: Flags) -> None:
+        check_names(flags)
         self.flags = flags
         self.warn = _say_nothing if flags.quiet else warn
-        launch = Path.cwd()
+        launch = _here()
         self.contract = self._contract(launch)
         self.workspace = (launch / Path(flags.workspace).expanduser()).resolve()
         if not self.workspace.is_dir():

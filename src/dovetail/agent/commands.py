@@ -40,9 +40,15 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 _WRAPPERS = dict.fromkeys(
     "sudo doas env nohup nice ionice setsid stdbuf command builtin exec xargs busybox time strace ltrace unshare watch "
     "parallel fakeroot systemd-run nsenter bwrap firejail setpriv prlimit numactl pkexec runuser chronic unbuffer "
-    "rlwrap valgrind perf hyperfine entr xvfb-run eatmydata dbus-run-session".split(),
+    "rlwrap valgrind perf hyperfine entr xvfb-run eatmydata dbus-run-session toybox linux32 linux64 i386 x86_64 "
+    "catchsegv cpulimit softlimit chpst proot torsocks tsocks proxychains proxychains4 aa-exec tini dumb-init npx bunx "
+    "uvx dotenv setarch ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1".split(),
     0,
-) | dict.fromkeys("timeout chroot flock taskset chrt".split(), 1)
+) | dict.fromkeys("timeout chroot flock taskset chrt gosu su-exec envdir setuidgid".split(), 1)
+# Programs of which one subcommand is a wrapper.
+_RUNNERS = dict.fromkeys("uv poetry pipenv hatch pdm rye pixi conda mamba pipx".split(), "run") | dict.fromkeys(
+    "bundle rbenv pyenv asdf mise".split(), "exec"
+)
 # Options that take a text for the shell, by command; "" is the first plain argument.
 _SCRIPTED = {
     "eval": "", "trap": "", "env": "-S", "flock": "-c", "su": "-c", "runuser": "-c", "script": "-c", "watch": "",
@@ -396,10 +402,11 @@ def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
     name = words[0].rpartition("/")[2] if words else ""
     if name == "find":
         return {offset + at + 1 for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")}
-    if name not in _WRAPPERS:
+    start = words.index(_RUNNERS[name]) + 1 if _RUNNERS.get(name, "") in words else 1
+    if name not in _WRAPPERS and start == 1:
         return set()
     found: set[int] = set()
-    todo = [(1, _WRAPPERS[name])]
+    todo = [(start, _WRAPPERS.get(name, 0))]
     seen = set(todo)
     while todo:
         at, plain = todo.pop()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dovetail.agent.types import ApprovalMode, Effort
+from dovetail.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +157,25 @@ def _absent(flags: Flags) -> Iterable[tuple[bool, str]]:
     yield flags.acp, "--acp is not available: dovetail run is headless."
 
 
+# What names something: nothing is no name. It comes from a variable of a script that is not set, and what was meant to
+# restrict a run, or to send it elsewhere, would silently not.
+_NAMING = ("workspace", "provider", "model", "base_url", "fallback_model", "add_dir")
+_NAMING_TOOLS = ("core_tools", "allowed_tools", "exclude_tools", "allowed_mcp_server_names")
+
+
+def check_names(flags: Flags) -> None:
+    """Raise InputError for a flag that names something and is empty."""
+    for name in (*_NAMING, *_NAMING_TOOLS):
+        given = getattr(flags, name)
+        if given is not None and any(not each.strip() for each in ([given] if isinstance(given, str) else given)):
+            raise InputError(f"--{name.replace('_', '-')} names nothing", "", "give it a value, or leave it out")
+
+
 def split_names(values: Iterable[str]) -> tuple[str, ...]:
-    """Names from repeated flags, each of which may hold several between commas outside parentheses."""
+    """Names from repeated flags, each of which may hold several between commas outside parentheses.
+
+    A flag without any name is the empty name.
+    """
     names: list[str] = []
     for value in values:
         depth, name = 0, ""
@@ -169,6 +187,8 @@ def split_names(values: Iterable[str]) -> tuple[str, ...]:
             else:
                 name += char
         names.append(name)
+        if not any(map(str.strip, names)):
+            return ("",)
     return tuple(name.strip() for name in names if name.strip())
 
 

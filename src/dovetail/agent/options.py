@@ -50,15 +50,15 @@ def provider_options(flags: Flags, settings: Settings, environ: Mapping[str, str
     """How to reach the model, and how it is asked."""
     model = settings.model
     timeout = None if flags.timeout is None else parse_duration(flags.timeout, "--timeout")
-    tokens = None if flags.max_tokens is None else _positive(flags.max_tokens, "--max-tokens")
-    retries = None if flags.max_retries is None else parse_count(flags.max_retries, "--max-retries", 100)
+    tokens = None if flags.max_tokens is None else _whole(flags.max_tokens, "--max-tokens", 1, MAX_TOKENS)
+    retries = None if flags.max_retries is None else _whole(flags.max_retries, "--max-retries", 0, 100)
     return ProviderOptions(
         name=flags.provider or environ.get("DOVETAIL_PROVIDER") or model.provider,
         model=flags.model or environ.get("DOVETAIL_MODEL") or model.name,
         base_url=flags.base_url or environ.get("DOVETAIL_BASE_URL") or model.base_url,
         seed=flags.seed,
         timeout_s=_first(timeout, model.timeout_seconds),
-        max_retries=max(0, _first(retries, model.max_retries)),
+        max_retries=_first(retries, model.max_retries),
         max_output_tokens=tokens or model.max_output_tokens,
         temperature=_temperature(flags.temperature) if flags.temperature is not None else model.temperature,
         effort=flags.effort or model.effort,
@@ -91,11 +91,10 @@ def _count(written: str | None, name: str, otherwise: int, most: int = 1_000_000
     return otherwise if written is None else parse_count(written, name, most)
 
 
-def _positive(text: str, name: str) -> int:
-    number = parse_count(text, name, MAX_TOKENS)
-    if number < 1:
-        raise InputError(f"{name}: {text!r} is not a whole number from 1 on")
-    return number
+def _whole(text: str, name: str, least: int, most: int) -> int:
+    if not (text.isdecimal() and least <= int(text[:20]) <= most):
+        raise InputError(f"{name}: {text!r} is not a whole number from {least} to {most}")
+    return int(text)
 
 
 def _temperature(text: str) -> float:

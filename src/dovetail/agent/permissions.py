@@ -443,9 +443,13 @@ def _named_by(rule: Rule, words: tuple[str, ...], moved: bool) -> bool:
 def _hint(words: tuple[str, ...]) -> str:
     """What in a command no `*` covers, as a sentence."""
     strong = powerful(words)
-    return (
-        f" Only a rule that spells {canonical(strong[:1])} covers it, since it can start a program." if strong else ""
-    )
+    if strong:
+        return f" Only a rule that spells {canonical(strong[:1])} covers it, since it can start a program."
+    try:
+        inner = next(Command("", words).inner(), None)
+    except CommandError:
+        return ""
+    return f" Only a rule that spells {canonical(inner[:1])} covers what it starts." if inner else ""
 
 
 def _runs_one(pattern: str, text: str, commands: list[Command]) -> bool:

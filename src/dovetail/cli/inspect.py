@@ -126,6 +126,7 @@ def _everything(source: TemplateSource, analysis: Analysis) -> dict[str, Any]:
     return {
         "origin": source.origin,
         **_plain(analysis),
+        "tools_in_prompt": analysis.tools_in_prompt,
         "turn": _plain(regions(source, analysis)),
         "grammar": _plain(_grammar(analysis)),
     }

@@ -50,10 +50,17 @@ def summary(analysis: Analysis) -> list[tuple[str, str]]:
         ("dialect", kin),
         ("reasoning", modes.reasoning + (f", switched by {able.thinking_switch}" if able.thinking_switch else "")),
         ("content", modes.content),
-        ("calls", modes.tools + (f", arguments passed as {able.arguments}" if able.tool_calls else "")),
+        ("calls", _calls(analysis)),
         ("call ids", modes.call_id),
         ("carries", ", ".join(carried) or "content only"),
     ]
+
+
+def _calls(analysis: Analysis) -> str:
+    able, mode = analysis.capabilities, analysis.modes.tools
+    if analysis.tools_in_prompt and mode == "NONE":
+        return f"{mode}; tools are told in the system prompt, and calls are written as hermes writes them"
+    return mode + (f", arguments passed as {able.arguments}" if able.tool_calls else "")
 
 
 def renders(evidence: Evidence) -> list[tuple[str, list[Piece]]]:

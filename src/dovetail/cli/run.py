@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 import time
@@ -35,6 +36,15 @@ def _interrupted(*_: Any) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: None)  # not SIG_IGN: Python complains about a signal that is on its way already
     raise KeyboardInterrupt
+
+
+def _take_closed_streams() -> None:
+    """Keep files from getting the numbers of closed standard streams, into which programs would then write."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    if sys.stderr is None:  # print would take standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 @click.command(cls=_Command)
@@ -148,6 +158,7 @@ def run(context: click.Context, /, **options: Any) -> None:
 def _run(context: click.Context, flags: Flags) -> int:
     """Check, ask and run; the exit code."""
     began = time.monotonic()  # before what takes long to import: the wall time is that of the command
+    _take_closed_streams()
     before = {number: signal.signal(number, _interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, before)

@@ -87,18 +87,19 @@ class Dialect:
         any_order: bool = False,
         exclude_special_tokens: bool = True,
         max_whitespace_cnt: int | None = None,
+        tidy: bool = False,
         level: Level = "text",
     ) -> StructuralTag:
         """The format of one turn: reasoning, free text, calls, and an answer that fits `response_format`.
 
         At the level "token" the markers that are special tokens are matched as tokens, and the same characters in prose
-        are prose.
+        are prose. Where `tidy`, the JSON of arguments has white space only where people have it.
         """
         if level not in ("text", "token"):
             raise DialectError(f"level is {level!r}", "/level", 'use "text" or "token"')
         request = read_request(tools, tool_choice, reasoning, parallel_tool_calls)
         self._warn_of_unproven(bool(request.tools))
-        options = Options(any_order, exclude_special_tokens, max_whitespace_cnt, level)
+        options = Options(any_order, exclude_special_tokens, max_whitespace_cnt, tidy, level)
         made = make_format(self, request, _answer(response_format), options)
         return StructuralTag(format=made)
 

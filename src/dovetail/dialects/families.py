@@ -114,7 +114,7 @@ def _tolerated(calls: ToolCalls, **changes: Any) -> ToolCalls:
 
 
 _LLAMA_CALLS = ToolCalls(
-    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";",)
+    JsonCall((("name", NAME), ("parameters", ARGUMENTS))), trigger='{"name": ', also_between=(";", ",")
 )
 _PYTHON_LIST = ToolCalls(TaggedCall((NAME, ARGUMENTS), PYTHON), begin="[", end="]", separator=", ", named=True)
 _KIMI_ARGUMENTS = "<|tool_call_argument_begin|>"
@@ -138,13 +138,6 @@ _MINIMAX_CALLS = ToolCalls(
     lead="\n",
     spacing="\n",
     offered_only=True,
-)
-_MINIMAX = Dialect(
-    "minimax",
-    (_MINIMAX_CALLS,),
-    Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
-    turn=Turn("]~b]ai\n", "[e~["),
-    special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
 )
 _CITATIONS = (("<co>", ""), ("</co: ", ">"))
 _ACTIONS = ToolCalls(
@@ -395,7 +388,12 @@ FAMILIES = (
     # Llama.
     Dialect(
         "llama",
-        (_LLAMA_CALLS, _tolerated(_LLAMA_CALLS, begin="<|python_tag|>", separator=";", trigger="")),
+        (
+            _LLAMA_CALLS,
+            _tolerated(_LLAMA_CALLS, begin="<|python_tag|>", separator=";", trigger=""),
+            _tolerated(_LLAMA_CALLS, begin="[", end="]", separator=", ", trigger="", named=True),
+            _tolerated(_LLAMA_CALLS, begin="```json\n", end="\n```", trigger="", named=True),
+        ),
         turn=_LLAMA,
         special_tokens=("<|python_tag|>", "<|eom_id|>", "<|eot_id|>"),
         excludes=_THINK_TOKENS,
@@ -413,7 +411,7 @@ FAMILIES = (
     Dialect(
         "deepseek_r1",
         (_deepseek_json("function<｜tool▁sep｜>", "\n```json\n", "\n```", "\n"),),
-        _THINK,
+        replace(_THINK, presumed=True),
         turn=_DEEPSEEK,
         special_tokens=_THINK_TOKENS + _DEEPSEEK_TOKENS,
     ),
@@ -491,14 +489,12 @@ FAMILIES = (
         excludes=("<|open|>", "<|close|>"),
     ),
     # MiniMax and GLM.
-    _MINIMAX,
-    # The same model where clients want its thoughts in the content, with the marker that the prompt has written.
-    replace(
-        _MINIMAX,
-        name="minimax_append_think",
-        reasoning=None,
-        turn=replace(_MINIMAX.turn, opened="<think>"),
-        special_tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
+    Dialect(
+        "minimax",
+        (_MINIMAX_CALLS,),
+        Reasoning("<think>", "</think>", "prompt", pad="\n", after="\n\n", skipped="\n</think>\n\n\n\n", presumed=True),
+        turn=Turn("]~b]ai\n", "[e~["),
+        special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
     ),
     Dialect(
         "minimax_m3",

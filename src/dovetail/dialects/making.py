@@ -46,6 +46,7 @@ class Options:
     any_order: bool = False
     exclude_special_tokens: bool = True
     max_whitespace_cnt: int | None = None
+    tidy: bool = False
     level: Level = "text"
 
 
@@ -373,6 +374,8 @@ class _Maker:
         width = way.max_whitespace if self.options.max_whitespace_cnt is None else self.options.max_whitespace_cnt
         if width is not None:
             fields["max_whitespace_cnt"] = width
+        elif self.options.tidy and style == "json":
+            fields["tidy"] = True
         if isinstance(way.call, TaggedCall) and way.call.excludes and self.options.exclude_special_tokens:
             fields["excludes"] = way.call.excludes
         if isinstance(way.call, TaggedCall) and way.call.pad:

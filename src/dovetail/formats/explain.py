@@ -49,6 +49,7 @@ EXPECTED = {
     "style": f"one of {', '.join(STYLES[:-1])} and {STYLES[-1]}, or an object: the markup itself, with begin, middle"
     " and stop, or a syntax of literals, with begin, end, assign, separator and quotes",
     "tags": 'an array of at least one tag {"type": "tag", "begin": ..., "content": ..., "end": ...}',
+    "tidy": "true or false",
     "token": "a token id from 0 on, or the text of a token",
     "trigger_tokens": "an array of at least one token id or token string",
     "triggers": "an array of at least one string, none of them empty",

@@ -90,7 +90,8 @@ class JsonSchemaFormat(FormatModel):
 
     While `strict`, an object that declares properties and is silent on additionalProperties is closed. A schema that
     cannot be held exactly is refused, or where `on_inexact` is "widen" held without the keywords that are too much.
-    In a parameter style a string may stand between two times `pad`, white space that is no part of it.
+    In a parameter style a string may stand between two times `pad`, white space that is no part of it. JSON that is
+    `tidy` has white space only where people have it: a space behind a colon, elsewhere one or a line and its indent.
     """
 
     type: Literal["json_schema"] = "json_schema"
@@ -102,6 +103,7 @@ class JsonSchemaFormat(FormatModel):
     strict: Bool = True
     on_inexact: Literal["raise", "widen"] = "raise"
     pad: Str = ""
+    tidy: Bool = False
 
 
 class QwenXmlParameterFormat(FormatModel):

@@ -114,6 +114,7 @@ def _json_schema(fmt: f.JsonSchemaFormat, _ends: Ends, path: str) -> ir.Node:
         excludes=fmt.excludes,
         on_inexact=fmt.on_inexact,
         pad=fmt.pad,
+        tidy=fmt.tidy,
         path=path + "/json_schema",
     )
     return ir.Call(ir.Rule("json_schema", body))

@@ -18,26 +18,50 @@ from dovetail.errors import InputError, MessageError, ModelError
 from dovetail.models.batching import Batcher, Job, Rows
 from dovetail.models.chat import begun, continued, for_template, render_plainly, settled
 from dovetail.models.model import DEFAULT_SAMPLING, Constraint, Prompt, Sampling, Step, matcher_of
+from dovetail.models.prompted_tools import tell_tools, with_calls
 from dovetail.models.voice import Talker, Voice, exits_of
 from dovetail.response_templates.detect import detect
 
+_MARK = "tell_me_the_weather"
+_HELLO = {"role": "user", "content": "hi"}
+_TOOL = {
+    "type": "function",
+    "function": {"name": _MARK, "description": "The weather.", "parameters": {"type": "object", "properties": {}}},
+}
+
 
 class BatchedModel(ABC):
-    """A model whose requests share forward passes; `dialect` knows from its own prompts who opens the reasoning."""
+    """A model whose requests share forward passes; `dialect` knows from its own prompts who opens the reasoning.
+
+    Where the chat template has no place for tools, they are told in the system prompt, and `dialect` has a layout for
+    calls all the same. A dialect that was `named` by hand may have a block of reasoning that the template never shows.
+    """
 
     def __init__(
-        self, name: str, vocabulary: Vocabulary, dialect: Dialect, rows: Rows, max_rows: int, max_context: int
+        self,
+        name: str,
+        vocabulary: Vocabulary,
+        dialect: Dialect,
+        rows: Rows,
+        max_rows: int,
+        max_context: int,
+        *,
+        named: bool = False,
     ) -> None:
         self.name = name
         self.vocabulary = vocabulary
         self.max_context = max_context
         self._batcher = Batcher(rows, vocabulary, max_rows)
-        self.dialect = self._settle(dialect)
+        self._has_system = self._shows(_MARK, [{"role": "system", "content": _MARK}, _HELLO])
+        self.tools_in_prompt = self._has_template and not (dialect.calls and self._shows(_MARK, [_HELLO], [_TOOL]))
+        block = dialect.reasoning
+        self.shows_reasoning = not (named and block and self._has_template) or block.end.strip() in self._source
+        self.dialect = self._settle(with_calls(dialect) if self.tools_in_prompt else dialect)
 
     @property
     @abstractmethod
-    def _has_template(self) -> bool:
-        """Whether the model came with a chat template."""
+    def _source(self) -> str:
+        """The chat template that the model came with, or nothing."""
 
     @abstractmethod
     def _apply_template(self, turns: list[dict[str, Any]], tools: Any, options: Mapping[str, Any]) -> str:
@@ -61,6 +85,9 @@ class BatchedModel(ABC):
             return render_plainly(self.dialect, messages, tools, reasoning=reasoning, continue_final=continue_final)
         turns = for_template(messages)
         last = continued(turns) if continue_final else None
+        if self.tools_in_prompt:
+            turns = tell_tools(self.dialect, turns, tools or (), has_system=self._has_system)
+            tools = None
         text = self._through_template(turns, tools, reasoning, options or {})
         prefix = begun(self.dialect, last, reasoning) if last else ""
         return Prompt(text + prefix, prefix)
@@ -105,6 +132,17 @@ class BatchedModel(ABC):
     @cached_property
     def _voice(self) -> Voice:
         return Voice(self.vocabulary)
+
+    @property
+    def _has_template(self) -> bool:
+        return bool(self._source)
+
+    def _shows(self, mark: str, turns: list[dict[str, Any]], tools: Any = None) -> bool:
+        """Whether the prompt of a chat holds a text."""
+        try:
+            return self._has_template and mark in self._through_template(turns, tools, True, {})
+        except MessageError:
+            return False
 
     def _through_template(
         self, turns: list[dict[str, Any]], tools: Any, reasoning: bool, options: Mapping[str, Any]

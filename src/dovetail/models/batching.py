@@ -130,7 +130,8 @@ class Job:
             return True
         left = self.limit - self.made
         if left <= _LONG_WAY and self.made % _LOOKS == 0:
-            self._way = self.closer.way_length(self.matcher, left) + _LOOKS
+            # The model may cut its words into more tokens than the tokenizer does.
+            self._way = self.closer.way_length(self.matcher, left) * 5 // 4 + _LOOKS
         return left <= self._way
 
 

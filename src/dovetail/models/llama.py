@@ -82,7 +82,7 @@ class LlamaModel(BatchedModel):
         except InputError as error:
             llama_cpp.llama_model_free(self._model)
             raise ModelError(f"this model cannot be run: {error.problem}", error.path, error.fix) from error
-        super().__init__(name or path.stem, vocabulary, found, rows, max_rows, cells)
+        super().__init__(name or path.stem, vocabulary, found, rows, max_rows, cells, named=bool(dialect))
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text as the tokenizer cuts it; special tokens are recognised, and none are added."""
@@ -115,8 +115,8 @@ class LlamaModel(BatchedModel):
         return [token for token in range(self._size) if llama_cpp.llama_vocab_is_eog(self._handle, token)]
 
     @property
-    def _has_template(self) -> bool:
-        return self._template is not None
+    def _source(self) -> str:
+        return self._template.source if self._template else ""
 
     def _apply_template(self, turns: list[dict[str, Any]], tools: Any, options: Mapping[str, Any]) -> str:
         assert self._template is not None

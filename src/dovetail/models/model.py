@@ -125,6 +125,14 @@ class Model(Protocol):
     def dialect(self) -> Dialect:
         """How it talks."""
 
+    @property
+    def tools_in_prompt(self) -> bool:
+        """Whether tools are told in the system prompt, because its chat template has no place for them."""
+
+    @property
+    def shows_reasoning(self) -> bool:
+        """Whether its chat template knows the reasoning of its dialect; where not, it reasons only when asked to."""
+
     def encode(self, text: str) -> list[int]:
         """The tokens of a text; special tokens are recognised in it, and none are added."""
 

@@ -85,6 +85,8 @@ class Speaker:
     """
 
     name = "speaker"
+    tools_in_prompt = False
+    shows_reasoning = True
 
     def __init__(
         self,

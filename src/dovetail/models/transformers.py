@@ -51,6 +51,7 @@ class TransformersModel(BatchedModel):
             TransformersRows(model),
             max_rows,
             min(limit for limit in (*limits, 1 << 20) if limit),
+            named=bool(dialect),
         )
 
     def encode(self, text: str) -> list[int]:
@@ -58,8 +59,9 @@ class TransformersModel(BatchedModel):
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     @property
-    def _has_template(self) -> bool:
-        return bool(self._tokenizer.chat_template)
+    def _source(self) -> str:
+        template = self._tokenizer.chat_template or ""
+        return "\n".join(template.values()) if isinstance(template, dict) else str(template)
 
     def _apply_template(self, turns: list[dict[str, Any]], tools: Any, options: Mapping[str, Any]) -> str:
         text: str = self._tokenizer.apply_chat_template(

@@ -20,6 +20,7 @@ from dovetail.grammar.json_schema import explain_schema
 from dovetail.grammar.lower import lower
 from dovetail.messages import Wire
 from dovetail.models.model import Model, Prompt, Sampling, Step
+from dovetail.models.prompted_tools import NOTE
 from dovetail.parsing import StreamParser
 
 _MODES: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled")
@@ -102,20 +103,27 @@ def plan_turn(
     dialect = model.dialect
     block = dialect.reasoning
     mode: ReasoningMode = "enabled" if reasoning == "auto" and block and block.opened_by == "prompt" else reasoning
+    if reasoning == "auto" and not model.shows_reasoning:
+        mode = "disabled"
+    offered = None if tool_choice == "none" else listed
     prompt = model.render(
         messages,
-        None if tool_choice == "none" else listed,
+        offered,
         reasoning=mode != "disabled",
         continue_final=continue_final,
         options=options,
     )
-    request = _Request(model, dialect, listed, answer, tool_choice, parallel_tool_calls)
+    # What a caller has begun may have white space anywhere.
+    tidied = answer if continue_final else _tidy(answer)
+    request = _Request(model, dialect, listed, tidied, tool_choice, parallel_tool_calls, not continue_final)
     notes: tuple[Note, ...] = ()
     try:
         made, mode, prefix = request.begun(mode, prompt, continue_final, len(messages))
     except (SchemaError, LimitError, GrammarError, FormatError) as error:
         request, notes = request.widened(error)
         made, mode, prefix = request.begun(mode, prompt, continue_final, len(messages))
+    if offered and model.tools_in_prompt:
+        notes = (Note(_TOOLS_IN_PROMPT, "/tools", NOTE), *notes)
     return LocalTurn(
         model=model,
         dialect=dialect,
@@ -128,6 +136,13 @@ def plan_turn(
         tool_choice=tool_choice,
         response_format=answer,
     )
+
+
+def _tidy(answer: Format | None) -> Format | None:
+    """The answer without the white space that only models that are lost write."""
+    if isinstance(answer, JsonSchemaFormat) and answer.style == "json" and answer.max_whitespace_cnt is None:
+        return answer.model_copy(update={"tidy": True})
+    return answer
 
 
 def _leaves_open(tool_choice: Any) -> bool:
@@ -165,6 +180,7 @@ class _Request:
     answer: Format | None
     tool_choice: Any
     parallel: bool
+    is_tidy: bool = True  # whether JSON has white space only where people have it
     is_widened: bool = False
 
     def format(self, reasoning: ReasoningMode) -> Format:
@@ -176,6 +192,7 @@ class _Request:
             reasoning=reasoning,
             parallel_tool_calls=self.parallel,
             response_format=self.answer,
+            tidy=self.is_tidy,
         ).format
         return _widened(made) if self.is_widened else made
 

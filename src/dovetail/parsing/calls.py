@@ -35,7 +35,7 @@ def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
         return False
     if (yield from kin[0].nothing()):
         return True
-    if not (yield from _one_of(kin)):
+    if not (yield from _one_of(kin)) and not (yield from _behind_noise(kin)):
         return False
     joins = (way.separator, *way.also_between)
     for reader in kin:
@@ -59,8 +59,8 @@ def begins_call(teller: Teller, plan: Plan) -> Steps[bool]:
     for way in plan.ways:
         tape.look = tape.at + offset
         probes = [_Probe(teller, plan, one) for one in (way, *way.kin)]
-        if (yield from phrase(tape, way.begin)):
-            yield from _one_of(probes)
+        if (yield from phrase(tape, way.begin)) and not (yield from _one_of(probes)):
+            yield from _behind_noise(probes)
         if any(probe.found for probe in probes):
             return True
     return False
@@ -75,6 +75,29 @@ def _one_of(readers: Sequence[_Reader]) -> Steps[bool]:
         if (yield from reader.call()):
             return True
     return False
+
+
+def _behind_noise(readers: Sequence[_Reader]) -> Steps[bool]:
+    """One call behind a little text that has no place between the start of a section and its first call."""
+    tape, way = readers[0].tape, readers[0].way
+    if not (way.begin and way.call_begin and way.trusted):
+        return False
+    tape.look = tape.at
+    yield from phrase(tape, way.begin)
+    offset = tape.look - tape.at
+    while True:
+        seen = tape.data[tape.look : tape.look + MAX_NAME].translate(PLAIN)
+        noise, found, _ = seen.partition(way.call_begin[0])
+        if found or tape.final or len(seen) == MAX_NAME:
+            break
+        yield
+    if not found or way.end[0] in noise:
+        return False
+    tape.look = tape.at + offset + len(noise)
+    is_call = yield from _one_of(readers)
+    if is_call:
+        readers[0].teller.diagnose("section", "there is text before the first call of a section; it is left out")
+    return is_call
 
 
 def _another(readers: Sequence[_Reader], joins: tuple[Phrase, ...]) -> Steps[bool]:
@@ -133,6 +156,7 @@ class _Reader:
         self.plan = plan
         self.way = way
         self.sure = way.trusted  # what comes is a call, whatever its name
+        self.left_out: Phrase = ()  # what should stand before the arguments of this call and does not
 
     def call(self) -> Steps[bool]:
         """One call; False, and nothing told, where none comes next."""
@@ -187,7 +211,7 @@ class _Reader:
         offset = tape.look - tape.at
         around = (way.end,) if way.begin else _around(way.call_begin, way.call_end)
         for words in around:
-            if (yield from phrase(tape, words)):
+            if words and (yield from phrase(tape, words)):
                 self.teller.diagnose("empty", "what stands around calls is empty")
                 self.teller.markup()
                 return True
@@ -270,6 +294,9 @@ class _Reader:
             return False
         if name != written:
             self.teller.diagnose("unknown_tool", f"the call names no tool; its arguments are those of {name!r}")
+        if self.left_out:
+            self.teller.diagnose("call", f"{_shown(self.left_out)} is missing before the arguments")
+            self.left_out = ()
         if head.bare or is_over:
             self.none(is_over)
         else:
@@ -285,10 +312,21 @@ class _Reader:
                 said[part] = yield from self._field(before, head.parts[place + 1 : place + 2])
                 if not said[part]:
                     return None
-            elif not (yield from self._between(part, place > 0)):
+            elif not (yield from self._between(part, place > 0)) and not (yield from self._is_left_out(head, place)):
                 return None
         is_marked = bool(head.parts) and isinstance(head.parts[-1], tuple)
         return said if is_marked or (yield from self._arguments_come(head)) else None
+
+    def _is_left_out(self, head: Head, place: int) -> Steps[bool]:
+        """Whether arguments in JSON come next although this part of the head, which stands before them, is missing."""
+        if not self.sure or head.style is not None or head.bare or not 0 < place == len(head.parts) - 1:
+            return False
+        offset = self.tape.look - self.tape.at
+        found = (yield from peek_behind_space(self.tape)) == _BRACE
+        self.tape.look = self.tape.at + offset
+        part = head.parts[place]
+        self.left_out = part if found and isinstance(part, tuple) else ()
+        return found
 
     def _told_by_arguments(self, number: str) -> Steps[str]:
         """The tool of a call without a name, or with a number for one: the only one that has these arguments."""

@@ -78,7 +78,7 @@ def _members(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[boo
         if (yield from peek_behind_space(tape)) == 0x2C:
             tape.look += 1
     tape.look = tape.at
-    return (yield from (json_text.rest if is_open else json_text.value)(tape, closers, teller))
+    return (yield from json_text.rest(tape, closers, teller, int(is_open)))
 
 
 def _value(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[bool]:

@@ -19,7 +19,7 @@ _NOTHING = re.compile("")
 _IN_STRING = re.compile(r'["\\]')
 _SCALAR = re.compile(rb"[0-9a-zA-Z.+\-]*+")
 _SCALAR_STARTS = frozenset(b"-0123456789tfn")
-_OPENING, _CLOSING, _QUOTE = frozenset(b"{["), frozenset(b"}]"), 0x22
+_OPENING, _CLOSING, _QUOTE, _BACKSLASH = frozenset(b"{["), frozenset(b"}]"), 0x22, 0x5C
 MAX_SCALAR = 4096  # bytes of a bare number; Python itself reads no longer ones
 
 
@@ -38,7 +38,7 @@ _JSON_BYTES = frozenset(b'"{}[],:') | _SCALAR_STARTS
 class JsonEnds:
     """The markers at which JSON that never closes must end; inside strings they are text."""
 
-    __slots__ = ("outside", "passes", "stops")
+    __slots__ = ("in_torn_string", "outside", "passes", "stops", "torn")
 
     def __init__(self, markers: tuple[bytes, ...] = ()) -> None:
         # A marker that starts like JSON cannot be told from it.
@@ -46,6 +46,9 @@ class JsonEnds:
         self.stops = Stops([("", marker) for marker in usable], either)
         firsts = re.escape(bytes({marker[0] for marker in usable})) + SIGN_CLASS
         self.outside = _around_strings(rb'[^"{}\[\]' + firsts + rb"]")
+        # Where quotes may be missing, a string ends with its line, and before a marker.
+        self.torn = re.compile(rb'[^"{}\[\]' + firsts + rb"]*+")
+        self.in_torn_string = Stops([("", word) for word in (b'\\"', b'"', b"\n", *usable)], either)
         # Non-ASCII bytes among the firsts never occur outside strings of JSON, so text need not be searched for them.
         ascii_firsts = re.escape("".join(chr(marker[0]) for marker in usable if marker[0] < 0x80))
         self.passes = re.compile(r'["{}\[\]' + ascii_firsts + r"]|[^\x00-\x7f]")
@@ -72,9 +75,12 @@ def value(
     return closed
 
 
-def rest(tape: Tape, closers: JsonEnds, teller: Teller) -> Steps[bool]:
-    """Tell what is left of an object that is open, byte by byte as it is written; False where it does not end."""
-    closed = yield from _composite(tape, closers, teller, "tool_call", 1)
+def rest(tape: Tape, closers: JsonEnds, teller: Teller, depth: int) -> Steps[bool]:
+    """Tell what is left of an object that makes no sense, as it is written; False where it does not end.
+
+    In such an object quotes may be missing: a string ends with its line, and markers that end the object count in it.
+    """
+    closed = yield from _composite(tape, closers, teller, "tool_call", depth, is_torn=True)
     teller.text("tool_call")
     return closed
 
@@ -91,9 +97,11 @@ def string(tape: Tape) -> Steps[str | None]:
     return text if isinstance(text, str) else None
 
 
-def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region, depth: int = 0) -> Steps[bool]:
-    """An object or an array: brackets are counted, strings are jumped over."""
-    outside = closers.outside if teller else _PLAIN_OUTSIDE
+def _composite(
+    tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region, depth: int = 0, is_torn: bool = False
+) -> Steps[bool]:
+    """An object or an array: brackets are counted, strings are jumped over unless it is torn."""
+    outside = closers.torn if is_torn else closers.outside if teller else _PLAIN_OUTSIDE
     while True:
         found = outside.match(tape.data, tape.look)
         assert found is not None
@@ -116,8 +124,27 @@ def _composite(tape: Tape, closers: JsonEnds, teller: Teller | None, region: Reg
         elif byte != _QUOTE and (teller is None or (yield from _at_stop(tape, closers.stops, teller, region))):
             return False
         tape.look += 1
-        if byte == _QUOTE and not (yield from _string(tape, teller, region)):
+        if byte == _QUOTE and is_torn and teller:
+            yield from _torn_string(tape, closers.in_torn_string, teller, region)
+        elif byte == _QUOTE and not (yield from _string(tape, teller, region)):
             return False
+
+
+def _torn_string(tape: Tape, stops: Stops, teller: Teller, region: Region) -> Steps[None]:
+    """The rest of a string behind its quote, or of its line where no quote closes it, or what comes before a marker."""
+    while True:
+        found = stops.find.search(tape.data, tape.look)
+        if found and found[0][0] != _BACKSLASH:
+            tape.look = found.end() if found[0][0] == _QUOTE else found.start()
+            return
+        if found:
+            tape.look = found.end()
+            continue
+        tape.look = stops.held(tape.data, tape.look)
+        if tape.final:
+            return
+        teller.text(region)
+        yield
 
 
 def _string(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from functools import lru_cache
 
 from dovetail.layouts.styles import Literals
@@ -10,7 +11,7 @@ from dovetail.messages import from_json, to_json
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.signs import SIGN_CLASS, either
 from dovetail.parsing.stops import Stops
-from dovetail.parsing.tape import Steps, literal, peek, run, space
+from dovetail.parsing.tape import Steps, literal, peek, peek_behind_space, run, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import escaped_text
 
@@ -22,6 +23,7 @@ _KEY = re.compile(rb"[^\s=:,(){}\[\]\"'<>" + SIGN_CLASS + b"]*+")
 _WORD = re.compile(rb"[^\s,:(){}\[\]\"'<>" + SIGN_CLASS + b"]*+")
 _ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[^uUx])", re.DOTALL)
 _ESCAPE_START = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?)?\Z")
+_NO_END = frozenset(b"\\/-_.$%&*+@~" + string.ascii_letters.encode() + string.digits.encode())  # behind a string
 _JSON_ESCAPES = frozenset(b'"\\/bfnrt')
 
 
@@ -147,8 +149,8 @@ class _Reader:
         try:
             from_json(text)
         except ValueError:
-            teller.diagnose("type", f"{word[:40]!r} is no literal; it is taken as text")
-            text = to_json(word)
+            text, _ = declared.as_json(word, declared.kinds)
+            teller.diagnose("type", f"{word[:40]!r} is no literal; it is taken as {text}")
         if text != "null" and text[0] != '"' and declared.kinds == _STRING:
             teller.diagnose("type", f"{word[:40]!r} is not a string")
             text = to_json(word)
@@ -169,6 +171,10 @@ class _Reader:
             if not (yield from escaped_text(teller, self.syntax.stops[quote], self.syntax.passes[quote])):
                 return False
             if not self.syntax.escapes or tape.data[tape.at] != 0x5C:
+                if self.syntax.escapes and (yield from self._goes_on()):
+                    teller.diagnose("quotes", "a quote inside a string is not escaped")
+                    teller.escaped()
+                    continue
                 teller.json('"')
                 return True
             tape.look = tape.at
@@ -178,6 +184,14 @@ class _Reader:
                 yield
             tape.look = found.end() if found else tape.at + 1
             teller.json(_json_escape(bytes(tape.data[tape.at : tape.look])))
+
+    def _goes_on(self) -> Steps[bool]:
+        """Whether text follows the quote that has been looked at, which then ends no string."""
+        tape = self.tape
+        offset = tape.look - tape.at
+        following = yield from peek_behind_space(tape)
+        tape.look = tape.at + offset
+        return following in _NO_END
 
 
 def _json_escape(escape: bytes) -> str:

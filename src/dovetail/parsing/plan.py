@@ -30,6 +30,8 @@ from dovetail.parsing.stops import Stops, TurnEnds
 
 Phrase = tuple[bytes, ...]
 
+_BETWEEN_TAGS = re.compile("(?<=[>`])(?=<)")
+
 
 class Layout(Hashable, Protocol):
     """What a reader needs of a dialect."""
@@ -228,7 +230,7 @@ def _holds(word: bytes, barred: list[bytes]) -> bool:
 
 def _words(marker: str) -> Phrase:
     """A marker as the words between which white space is free; tags and brackets of a list are words of their own."""
-    text = marker.strip().replace("><", "> <")
+    text = _BETWEEN_TAGS.sub(" ", marker.strip())
     if len(text) > 1 and text.endswith("["):
         return (*_words(text[:-1]), b"[")
     if len(text) > 1 and text.startswith("]") and not text.startswith("]<]"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dovetail.messages import Wire, to_json
+from dovetail.models import Note
 from dovetail.serving import playground, sse
 from dovetail.serving.anthropic import read_messages
 from dovetail.serving.chat import read_chat
@@ -26,7 +27,7 @@ from dovetail.serving.errors import Refusal, RequestError, refusal
 from dovetail.serving.fields import parse_body
 from dovetail.serving.generation import Job, Limits, Piece, prepare, run
 from dovetail.serving.metrics import Metrics
-from dovetail.serving.middleware import Guard, log_failure
+from dovetail.serving.middleware import FIGURES, Figures, Guard, log_failure
 from dovetail.serving.models import Models
 from dovetail.serving.requests import Ask
 from dovetail.serving.responses import read_responses
@@ -92,7 +93,7 @@ class Answering:
         self,
         server: Server,
         read: Callable[[dict[str, Any]], Ask],
-        writer: Callable[[Ask, str, int], Writer],
+        writer: Callable[[Ask, str, int, Sequence[Note]], Writer],
     ) -> None:
         self._server = server
         self._read = read
@@ -108,9 +109,11 @@ class Answering:
 
     async def _answer(self, ask: Ask, started: float, scope: Scope, receive: Receive, send: Send) -> None:
         job = await self._server.prepare(ask)
-        writer = self._writer(ask, ask.model or job.local.model.name, len(job.local.prompt_ids))
+        local = job.local
+        writer = self._writer(ask, ask.model or local.model.name, len(local.prompt_ids), local.notes)
+        told = scope[FIGURES] = Figures(len(local.prompt_ids), tuple(dict.fromkeys(note.code for note in local.notes)))
         self._server.metrics.tokens.add(len(job.local.prompt_ids), kind="prompt")
-        async with aclosing(self._written(job, writer, started)) as written:
+        async with aclosing(self._written(job, writer, started, told)) as written:
             if ask.stream:
                 await send_stream(written, lambda told: sse.encode(writer.failed(told), writer.named), send)
             else:
@@ -119,7 +122,7 @@ class Answering:
                 await Json(writer.whole())(scope, receive, send)
         self._server.metrics.answer_s.observe(time.perf_counter() - started)
 
-    async def _written(self, job: Job, writer: Writer, started: float) -> AsyncGenerator[str, None]:
+    async def _written(self, job: Job, writer: Writer, started: float, told: Figures) -> AsyncGenerator[str, None]:
         """The answer as the text of its events, which one who wants it whole may ignore."""
         metrics = self._server.metrics
         before = writer.start()
@@ -130,7 +133,9 @@ class Answering:
                 if piece.turn is not None:
                     wires += writer.ended(piece.choice, piece.turn)
                     self._count(piece)
+                    told.add(piece.turn.counts.completion, piece.turn.finish_reason or "stop")
                 if before:
+                    told.begin()
                     metrics.first_s.observe(time.perf_counter() - started)
                     wires, before = before + wires, []
                 text = sse.encode(wires, writer.named) if job.ask.stream and wires else ""

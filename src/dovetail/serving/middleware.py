@@ -8,7 +8,7 @@ import logging
 import secrets
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -21,7 +21,33 @@ from dovetail.serving.metrics import Metrics
 
 log = logging.getLogger("dovetail.serving")
 
+FIGURES = "dovetail.figures"  # where the scope of a request has them
 OPEN_PATHS = frozenset(("/", "/health", "/favicon.ico"))
+
+
+class Figures:
+    """What the log has of an answer: its tokens, how fast they came, why it ended, and codes of notes."""
+
+    def __init__(self, prompt_tokens: int, notes: Sequence[str]) -> None:
+        self._prompt_tokens = prompt_tokens
+        self._notes = notes
+        self._tokens = 0
+        self._reasons: list[str] = []
+        self._began = time.perf_counter()
+
+    def begin(self) -> None:
+        """The first piece has come."""
+        self._began = time.perf_counter()
+
+    def add(self, tokens: int, reason: str) -> None:
+        """A choice has ended."""
+        self._tokens += tokens
+        self._reasons.append(reason)
+
+    def __str__(self) -> str:
+        took_s = max(time.perf_counter() - self._began, 1e-6)
+        words = [f" {self._prompt_tokens}+{self._tokens} tokens", f"{self._tokens / took_s:.0f}/s"]
+        return " ".join([*words, *dict.fromkeys(self._reasons), *self._notes])
 
 
 class Guard:
@@ -58,7 +84,8 @@ class Guard:
             path = scope["path"] if scope["path"] in self._routes else "other"
             self._metrics.requests.add(route=path, status=str(sent.status))
             took_ms = (time.perf_counter() - started) * 1000
-            log.info("%s %s %s %.1f ms %s", scope["method"][:10], path, sent.status, took_ms, sent.request_id)
+            told = scope.get(FIGURES, "")
+            log.info("%s %s %s %.1f ms %s%s", scope["method"][:10], path, sent.status, took_ms, sent.request_id, told)
 
     def _check_key(self, headers: Headers) -> None:
         """Compare with every key, and each in the same time whatever was given."""

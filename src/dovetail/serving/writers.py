@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from dovetail.messages import Wire
+from dovetail.models import Note
 from dovetail.parsing.adapters import AnthropicEvents, ChatDeltas, ResponseEvents
 from dovetail.serving.errors import Interface, Refusal
 from dovetail.serving.requests import Ask
@@ -47,18 +48,21 @@ class ChatWriter:
     named = False
     closing = "data: [DONE]\n\n"
 
-    def __init__(self, ask: Ask, model: str, prompt_tokens: int) -> None:
+    def __init__(self, ask: Ask, model: str, prompt_tokens: int, notes: Sequence[Note] = ()) -> None:
         self._ask = ask
         self._prompt_tokens = prompt_tokens
         self._head: Wire = {"id": _id("chatcmpl-"), "created": int(time.time()), "model": model}
         self._deltas = [ChatDeltas(**self._head) for _ in range(ask.choices)]
+        self._notes = _notes(notes)
         self._turns: dict[int, Turn] = {}
         self._odds: list[list[Odds]] = [[] for _ in range(ask.choices)]
         self._sent = [0] * ask.choices  # how many of the odds a chunk has carried
 
     def start(self) -> list[Wire]:
         """What comes before the first event."""
-        return [chunk for index, wire in enumerate(self._deltas) for chunk in self._placed(index, wire.start())]
+        chunks = [chunk for index, wire in enumerate(self._deltas) for chunk in self._placed(index, wire.start())]
+        chunks[0] |= self._notes
+        return chunks
 
     def said(self, index: int, said: Said) -> list[Wire]:
         """What a choice says."""
@@ -100,7 +104,8 @@ class ChatWriter:
             choice: Wire = {"index": index, "message": message, "logprobs": odds}
             ended = {"finish_reason": turn.finish_reason, "stop_reason": turn.stop, "led_to_end": turn.led}
             choices.append(choice | ended)
-        return self._head | {"object": "chat.completion", "choices": choices, "usage": self._usage()}
+        whole = {"object": "chat.completion", "choices": choices, "usage": self._usage()}
+        return self._head | whole | self._notes
 
     def _add_logprobs(self, index: int, chunk: Wire) -> None:
         """Give a chunk the odds that no chunk had yet."""
@@ -132,11 +137,12 @@ class ResponsesWriter:
     named = True
     closing = ""
 
-    def __init__(self, ask: Ask, model: str, prompt_tokens: int) -> None:
+    def __init__(self, ask: Ask, model: str, prompt_tokens: int, notes: Sequence[Note] = ()) -> None:
         self._ask = ask
         self._prompt_tokens = prompt_tokens
         self._id = _id("resp_")
         self._events = ResponseEvents(self._id, model, int(time.time()), key=f"{self._id[5:]}_")
+        self._notes = _notes(notes)
         self._last: list[Wire] = []
         self._odds: list[Odds] = []  # of the item that is being written
         self._sent = 0
@@ -188,7 +194,7 @@ class ResponsesWriter:
         ]
         for wire in wires:
             wire["response"] = fields | {key: value for key, value in wire["response"].items() if key not in _ECHOED}
-            wire["response"] |= more
+            wire["response"] |= more | self._notes
         return wires
 
     def _with_logprobs(self, wire: Wire) -> None:
@@ -216,16 +222,19 @@ class AnthropicWriter:
     named = True
     closing = ""
 
-    def __init__(self, ask: Ask, model: str, prompt_tokens: int) -> None:
+    def __init__(self, ask: Ask, model: str, prompt_tokens: int, notes: Sequence[Note] = ()) -> None:
         self._events = AnthropicEvents(_id("msg_"), model, prompt_tokens)
-        self._message: Wire = self._events.start()[0]["message"]
+        self._notes = _notes(notes)
+        self._message: Wire = self._events.start()[0]["message"] | self._notes
         self._prompt_tokens = prompt_tokens
         self._turns: list[Turn] = []
         self._blocks = _Blocks()
 
     def start(self) -> list[Wire]:
         """What comes before the first event."""
-        return self._events.start()
+        started = self._events.start()
+        started[0]["message"] |= self._notes
+        return started
 
     def said(self, index: int, said: Said) -> list[Wire]:
         """What the answer says."""
@@ -287,6 +296,12 @@ class _Blocks:
 
 def _id(prefix: str) -> str:
     return prefix + secrets.token_hex(12)
+
+
+def _notes(notes: Sequence[Note]) -> Wire:
+    """What differs from what was asked, as a field of an answer; where nothing does, there is none."""
+    told = [{"code": note.code, "param": note.path, "message": note.text} for note in notes]
+    return {"notes": told} if told else {}
 
 
 def _totals(turns: Any) -> tuple[int, int]:

@@ -103,7 +103,7 @@ BAD: list[tuple[list[str], str]] = [
     *((["--max-tokens", text], "--max-tokens: ") for text in ("", "0", "-1", "x")),
     *((["--temperature", text], "--temperature: ") for text in ("", "-1", "3", "nan", "warm")),
     *((["--timeout", text], "--timeout: ") for text in ("", "0", "soon")),
-    *((["--max-retries", text], "--max-retries: ") for text in ("", "-2", "1000")),
+    *((["--max-retries", text], "--max-retries: ") for text in ("", "-1", "1000")),
 ]
 
 

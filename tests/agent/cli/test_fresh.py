@@ -117,3 +117,37 @@ main(prog_name="dovetail")
         assert "" == done.stdout
     assert (1 if "--no-such-flag" in arguments else 130) == done.returncode
     assert "Traceback" not in done.stderr
+
+
+CLOSED = [("<&-", 0), (">&-", 74), ("2>&-", 0), ("<&- 2>&-", 0), ("<&- >&- 2>&-", 74)]
+
+
+@pytest.mark.parametrize(("closed", "code"), CLOSED)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_standard_streams_may_be_closed(bench: Bench, closed: str, code: int, form: str) -> None:
+    """Nothing else gets into what is open, and an answer that nobody can get is a failure."""
+    servers = ["--mcp-config", '{"x": {"command": "no"}}']
+    words = [sys.executable, "-m", "dovetail", *ARGUMENTS, "-o", form, *servers]
+    script = f'exec "$@" {closed}'
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", *words], env=bench.env, cwd=bench.workspace, capture_output=True, text=True
+    )
+    assert code == done.returncode
+    assert "Traceback" not in done.stderr
+    assert "internal" not in done.stdout + done.stderr
+    if ">&-" in closed.replace("2>&-", ""):
+        assert "" == done.stdout
+    else:
+        assert "files" in done.stdout
+        json.loads(done.stdout)
+    assert ("standard output is closed" in done.stderr) == (closed == ">&-")
+
+
+def test_a_folder_that_is_gone_is_told(bench: Bench) -> None:
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    words = [sys.executable, "-m", "dovetail", "run", "-p", "x", "--model", "speaker", "-o", "json"]
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", *words], env=bench.env, cwd=bench.workspace, capture_output=True, text=True
+    )
+    assert 52 == done.returncode
+    assert "is gone" in json.loads(done.stdout)[-1]["error"]["message"]

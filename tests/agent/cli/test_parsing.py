@@ -218,3 +218,15 @@ def test_the_recorded_schemas_are_decided_by_the_command_too(bench: Bench, confo
         good = case["accepts"] and not case.get("accepted_but_impossible")
         finished = bench.command("-p", "x", "--json-schema", raw, "--provider", "speaker")
         assert (0 if good or case.get("rejected_but_possible") else 52) == finished.code, raw
+
+
+@pytest.mark.parametrize("value", ["", " ", ","])
+def test_a_flag_that_names_nothing_is_no_flag_left_out(bench: Bench, value: str) -> None:
+    """A variable that is not set in a script must not lift a restriction, or send the prompt to somebody else."""
+    lists = ("core-tools", "allowed-tools", "exclude-tools", "allowed-mcp-server-names")
+    for flag in (*lists, *("workspace", "provider", "model", "base-url", "fallback-model", "add-dir")):
+        if value == "," and flag not in lists:
+            continue
+        finished = bench.run([], f"--{flag}", value)
+        assert (52, []) == (finished.code, bench.received)
+        assert f"--{flag} names nothing" in finished.result["error"]["message"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import time
 
 from tests.agent.cli.conftest import Bench
 from tests.agent.servers import Call, Received, Reply, ScriptedServer
@@ -20,10 +19,8 @@ def test_a_server_that_hangs_is_told_of_and_a_signal_does_not_wait_for_it(bench:
         running = bench.start(server, "--mcp-config", config)
         running.wait_for_stderr("Waiting for the MCP server 'slow'")
         running.send(signal.SIGINT)
-        began = time.monotonic()
         finished = running.finish()
     assert (130, "cancelled") == (finished.code, finished.result["termination_reason"])
-    assert time.monotonic() - began < 30  # it used to hold the process for the timeouts of the SDK; chaos.py measures
 
 
 def test_the_wall_time_counts_while_servers_are_connected(bench: Bench) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from dovetail.agent.contract import make_contract
-from dovetail.agent.loop.tasks import HOLDBACK_S
 from dovetail.agent.protocols import ToolContext
 from dovetail.agent.types import Request, SpawnRequest, ToolOutput
 from tests.agent.scripted import ScriptedProvider, make_run
@@ -29,7 +28,7 @@ class Spawner:
 
 
 class Stays:
-    """A tool that will not be cancelled for a while."""
+    """A tool that will not be cancelled until it is released."""
 
     name = "stay"
     description = "stays"
@@ -38,18 +37,18 @@ class Stays:
     mcp_server = ""
     running = 0
 
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+
     async def run(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         self.running += 1
-        end = time.monotonic() + 2 * HOLDBACK_S
-        while (left := end - time.monotonic()) > 0:
-            try:
-                await asyncio.sleep(left)
-            except asyncio.CancelledError:
-                continue
+        while not self.released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.released.wait()
         return ToolOutput("gone")
 
 
-def test_an_agent_that_never_finalises_delays_the_result_by_the_holdback_only() -> None:
+def test_an_agent_that_never_finalises_does_not_hold_the_result_for_ever() -> None:
     """Scenario 67."""
     stays = Stays()
 
@@ -61,16 +60,14 @@ def test_an_agent_that_never_finalises_delays_the_result_by_the_holdback_only() 
 
     provider = ScriptedProvider(script)
 
-    async def main() -> float:
+    async def main() -> None:
         run = make_run(provider, make_contract({}), [Spawner(), stays])
         task = asyncio.create_task(run.execute())
         while not run._state.captured or not stays.running:
             await asyncio.sleep(0)
-        began = time.monotonic()
         assert "structured_output" == (await task).reason
-        took = time.monotonic() - began
+        stays.released.set()
         kinds = [message.get("subtype") for message in run.messages]
         assert "task_notification" not in kinds  # it was not there to say so
-        return took
 
-    assert asyncio.run(main()) >= HOLDBACK_S * 0.9
+    asyncio.run(main())

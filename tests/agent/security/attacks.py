@@ -481,6 +481,61 @@ awk '{ print | "./pwn" }' a.txt
 awk '{ f = "sys" "tem"; @f("./pwn") }' a.txt
 awk -f evil a.txt
 printf -v a '%b' 'b[\x24(./pwn)]' && test -v 'x[a]'
+vim -c '!./pwn' -c q
+vim '+!./pwn' a.txt
+vim -S evil a.txt
+vim --cmd '!./pwn'
+view -c ':!./pwn' a.txt
+ex -c '!./pwn'
+ex -sc '!./pwn'
+ed a.txt
+emacs --batch --eval '(shell-command "./pwn")'
+emacs -l evil
+nano -s ./pwn a.txt
+dc -e '!./pwn'
+gdb -batch -ex '!./pwn'
+gdb -x evil
+gdb --args ./pwn
+sqlite3 a.db '.shell ./pwn'
+sqlite3 -cmd '.system ./pwn' a.db
+psql -c '\! ./pwn'
+psql -c "copy t to program './pwn'"
+psql -f evil
+mysql -e '\! ./pwn'
+mysql -e 'system ./pwn'
+hg --config alias.x='!./pwn' x
+hg --config=hooks.pre-log=./pwn log
+hg -R evil log
+hg --cwd evil log
+svn --config-option config:tunnels:x=./pwn info svn+x://h
+svn diff --diff-cmd ./pwn
+svn ci --editor-cmd ./pwn
+pandoc --filter ./pwn a.txt
+pandoc -F ./pwn a.txt
+pandoc -L evil a.txt
+pandoc --pdf-engine=./pwn a.txt
+latexmk -pdflatex=./pwn a.tex
+latexmk -e 'system("./pwn")' a.tex
+pdflatex -shell-escape a.tex
+pdflatex '\immediate\write18{./pwn}'
+socat - EXEC:./pwn
+socat exec:./pwn stdout
+socat 'SYSTEM:./pwn' -
+nc -e ./pwn localhost 1
+nc -c ./pwn localhost 1
+tshark -Xlua_script:evil
+nmap --script=evil localhost
+apt-get -o APT::Update::Pre-Invoke::=./pwn update
+patch -e evil
+patch -o pwned a.txt
+capsh -- -c ./pwn
+npx ./pwn
+uvx ./pwn
+linux64 ./pwn
+setarch x86_64 ./pwn
+ld.so ./pwn
+git apply --unsafe-paths a.patch
+git help -w log
 """
 
 # Arguments of the same programs that do neither.
@@ -563,6 +618,18 @@ date -Iseconds
 sort -t, -k1,1 a.txt
 split -l 10 a.txt
 cargo build --no-default-features
+vim a.txt
+sqlite3 a.db 'select 1'
+psql -c 'select 1'
+mysql -e 'select 1'
+hg log -l 3
+svn diff -r 1:2
+pandoc -t html a.md
+pdflatex a.tex
+patch -p1 -i a.patch
+apt-get install -y jq
+git apply --check a.patch
+git help log
 """
 
 

@@ -379,7 +379,9 @@ WIDE = tuple(
     for name in "git sed awk gawk rg fd find sort uniq tar xxd less man make npm pnpm yarn go cargo curl wget ssh scp "
     "rsync zip test [ printf echo cat read unset export let declare hash jobs fc cd ls head env xargs timeout tree "
     "diff file ruff pytest mypy jq split csplit shuf gcc cmake ctags cpio wait getopts shopt history command openssl "
-    "date sudo nice flock eslint jest".split()
+    "date sudo nice flock eslint jest "
+    "vim view ex ed emacs nano dc gdb sqlite3 psql mysql hg svn pandoc latexmk pdflatex "
+    "socat nc tshark nmap apt-get patch capsh npx uvx linux64 setarch ld.so".split()
 )
 
 
@@ -419,6 +421,17 @@ SPELLED = [
     ("xargs -n 1 git *", "xargs -n 1 git -c alias.z=!./pwn z", False),
     ("make CC=gcc *", "make CC=gcc test", True),
     ("make CC=gcc *", "make CC=./pwn test", False),
+    ("uv run pytest *", "uv run pytest -x", True),
+    ("uv run *", "uv run ./pwn", False),
+    ("uv *", "uv --quiet run --with x ./pwn", False),
+    ("uv *", "uv pip list", True),
+    ("npx prettier *", "npx prettier --check .", True),
+    ("npx *", "npx ./pwn", False),
+    ("bundle exec rspec *", "bundle exec rspec spec", True),
+    ("bundle exec *", "bundle exec ./pwn", False),
+    ("conda run *", "conda run -n x ./pwn", False),
+    ("setarch *", "setarch x86_64 ./pwn", False),
+    ("gosu *", "gosu root ./pwn", False),
     ("sed -i s/a/b/ *", "sed -i s/a/b/ a.txt", True),
     ("sed -i s/a/b/ *", "sed -i s/a/b/ -e 1e./pwn a.txt", False),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -269,3 +270,28 @@ def test_the_answer_is_not_written_where_a_link_of_a_command_leads(bench: Bench,
         assert (0, '{"summary":"fine"}\n') == (finished.code, (bench.workspace / name).read_text())
     else:
         assert 74 == finished.code
+
+
+REPOSITORY = {
+    "HEAD": "ref: refs/heads/main\n",
+    "config": "[core]\n\trepositoryformatversion = 0\n\tworktree = {0}\n\tfsmonitor = {0}/pwn\n",
+    "objects/x": "",
+    "refs/x": "",
+    "pwn": "#!/bin/sh\ntouch $HOME/pwned\n",
+}
+
+
+@pytest.mark.parametrize(("mode", "marked"), [("--sandbox=off", False), ("works at all", True)])
+def test_files_that_look_like_a_repository_are_none(bench: Bench, mode: str, marked: bool) -> None:
+    """A repository may hold such a folder; its settings would name programs that any command of git runs."""
+    for name, text in REPOSITORY.items():
+        bench.write(f"evil/{name}", text.format(bench.workspace / "evil"))
+    (bench.workspace / "evil/pwn").chmod(0o755)
+    if marked:
+        subprocess.run(["git", "status"], cwd=bench.workspace / "evil", env=bench.env, check=True)
+    else:
+        rules = "Bash(cd *),Bash(git status *)"
+        shell = call("run_shell_command", command="cd evil && git status -s")
+        assert 0 == bench.run([shell, SO], "--allowed-tools", rules, mode).code
+        assert "cannot use bare repository" in bench.answers()["run_shell_command"]
+    assert marked == (bench.home / "pwned").exists()

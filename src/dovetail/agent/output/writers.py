@@ -24,9 +24,9 @@ class Sink:
     `problem` says what else kept something from being written, such as a full disk.
     """
 
-    def __init__(self, file: BinaryIO | None) -> None:
+    def __init__(self, file: BinaryIO | None, problem: str = "") -> None:
         self._file = file
-        self.problem = ""
+        self.problem = problem
 
     def write(self, text: str) -> None:
         """Write a line and push it out at once: readers wait for it."""

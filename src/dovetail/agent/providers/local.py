@@ -32,6 +32,7 @@ from dovetail.agent.types import (
 )
 from dovetail.dialects.requests import ReasoningMode
 from dovetail.errors import DovetailError
+from dovetail.formats import JsonSchemaFormat
 from dovetail.messages import call_id, from_json, to_json
 from dovetail.models import LocalTurn, Model, Note, Sampling, load, plan_turn
 from dovetail.parsing.events import Event
@@ -40,6 +41,7 @@ _MAX_OUTPUT_TOKENS = 8192
 _ATTEMPTS = 30
 _NEXT_SEED = 1009  # more turns than a run has, so that no attempt repeats one of another turn
 _REASONING: dict[Any, ReasoningMode] = {None: "enabled", True: "enabled", False: "disabled"}
+_ASKED = "Answer with one JSON object that fits this schema, in place of a call of structured_output:\n{schema}"
 _TOOL = re.compile(r"/tools/(\d+)/function/parameters")
 _REASONS: dict[str, Literal["stop", "tool_use", "length"]] = {"tool_calls": "tool_use", "length": "length"}
 
@@ -54,7 +56,8 @@ class LocalProvider:
         self.model = model.name
         self._model = model
         self._seed = options.seed
-        self._reasoning = _REASONING[options.extra.get("reasoning")]
+        asked = options.extra.get("reasoning")
+        self._reasoning = "auto" if asked is None and not model.shows_reasoning else _REASONING[asked]
         self._notes_told: set[str] = set()
         self._template_options = options.extra.get("chat_template_kwargs", {})
         self._timeout_s = options.timeout_s
@@ -84,19 +87,39 @@ class LocalProvider:
         await asyncio.to_thread(self._model.close)
 
     def _plan(self, request: Request) -> LocalTurn:
-        """The turn that answers a request; what its tools lose in a grammar is told once."""
+        """The turn that answers a request; what its tools lose in a grammar is told once.
+
+        A model whose template knows no tools is held to the schema in its answer: that is all it has to know.
+        """
+        answer = self._answer(request)
+        tools = tuple(tool for tool in request.tools if tool is not answer)
+        messages = chat_messages(request, with_reasoning=True)
+        choice = chat_choice(request.tool_choice) if tools else "none"
+        if answer is not None:
+            messages.append({"role": "user", "content": _ASKED.format(schema=to_json(answer.parameters))})
+            choice = "auto" if tools and request.tool_choice == "auto" else "none"
         turn = plan_turn(
             self._model,
-            chat_messages(request, with_reasoning=True),
+            messages,
             # A tool of somebody else whose schema makes no sense is no reason to end a run.
-            tools=[_lenient(chat_tool(tool)) for tool in request.tools] or None,
-            tool_choice=chat_choice(request.tool_choice) if request.tools else "none",
+            tools=[_lenient(chat_tool(tool)) for tool in tools] or None,
+            tool_choice=choice,
+            response_format=None if answer is None else JsonSchemaFormat(json_schema=dict(answer.parameters)),
             reasoning=self._reasoning,
             options=self._template_options,
         )
         for note in turn.notes:
-            self._tell(_told(note, request.tools))
+            self._tell(_told(note, tools))
         return turn
+
+    def _answer(self, request: Request) -> ToolSpec | None:
+        """The terminal tool, where the answer itself takes the place of its call."""
+        wanted = request.tool_choice
+        if not self._model.tools_in_prompt or wanted == "none":
+            return None
+        if isinstance(wanted, Named) and wanted.name != STRUCTURED_OUTPUT:
+            return None
+        return next((tool for tool in request.tools if tool.name == STRUCTURED_OUTPUT), None)
 
     def _tell(self, text: str) -> None:
         if text not in self._notes_told:
@@ -105,22 +128,24 @@ class LocalProvider:
 
     async def _generate(self, sampling: Sampling, turn: LocalTurn) -> AsyncGenerator[Delta, None]:
         parser = turn.parser()
+        deltas = _deltas if turn.response_format is None else _AnswerAsCall().deltas
         steps = turn.steps(sampling)
         count, finish, led = 0, "", False
         try:
             async for step in steps:
                 count, led = count + 1, step.led
-                for delta in _deltas(parser.feed(step.data)):
+                for delta in deltas(parser.feed(step.data)):
                     yield delta
                 finish = step.finish or finish
         finally:
             await steps.aclose()
-        for delta in _deltas(parser.close("length" if finish == "length" else "stop")):
+        for delta in deltas(parser.close("length" if finish == "length" else "stop")):
             yield delta
         if led:
             self._tell(f"Note: a reply of {count} tokens was led to its end; --max-tokens allows longer ones")
         yield UsageDelta(Usage(len(turn.prompt_ids), count))
-        yield Finish(_REASONS.get(parser.finish_reason or "stop", "stop"))
+        reason = _REASONS.get(parser.finish_reason or "stop", "stop")
+        yield Finish("tool_use" if turn.response_format is not None and reason == "stop" else reason)
 
     def _sampling(self, request: Request, attempt: int) -> Sampling:
         limit = request.max_output_tokens or self._options.max_output_tokens or _MAX_OUTPUT_TOKENS
@@ -154,6 +179,31 @@ class SpeakerProvider(LocalProvider):
                 break
         for delta in deltas:
             yield delta
+
+
+class _AnswerAsCall:
+    """Reads an answer that fits the schema as the call of the terminal tool that it stands for."""
+
+    def __init__(self) -> None:
+        self._index: int | None = None
+        self._calls = 0
+
+    def deltas(self, events: Sequence[Event]) -> Iterator[Delta]:
+        """What the events say."""
+        for delta in _deltas(events):
+            if isinstance(delta, ToolStart):
+                self._calls = delta.index + 1
+            if not isinstance(delta, TextDelta):
+                yield delta
+                continue
+            if self._index is None and delta.text.strip():
+                self._index = self._calls
+                yield ToolStart(self._index, "", STRUCTURED_OUTPUT)
+            if self._index is not None:
+                yield ToolArguments(self._index, delta.text)
+        # The parser closes what it read at the end only.
+        if self._index is not None and any(event.kind == "close" and event.region == "content" for event in events):
+            yield ToolEnd(self._index)
 
 
 def _known_answer(request: Request) -> str | None:

@@ -22,6 +22,8 @@ from dovetail.errors import DovetailError
 MAX_TIMEOUT_MS = 600_000
 _CHUNK = 1 << 16
 _PLAIN_OUTPUT = {"DOVETAIL": "1", "PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb"}
+# Git takes no folder for a repository that only looks like one, with settings that name programs.
+_GIT_SETTINGS = {"safe.bareRepository": "explicit", "core.fsmonitor": "false"}
 # How long output may still come after the command itself has ended: from what it left in the background.
 _TAIL_S = 0.2
 
@@ -78,7 +80,7 @@ async def _shell(args: Mapping[str, Any], context: ToolContext, sandbox: Sandbox
         started = running(
             *launch.words,
             cwd=folder,
-            env={**without_keys(keep=keep), **_PLAIN_OUTPUT, **launch.variables},
+            env=_environment(keep) | launch.variables,
             pass_fds=launch.descriptors,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -91,6 +93,15 @@ async def _shell(args: Mapping[str, Any], context: ToolContext, sandbox: Sandbox
     finally:
         confined.__exit__(None, None, None)
     return _told(process.returncode or 0, output.text(), ended, timeout_s)
+
+
+def _environment(keep: Collection[str]) -> dict[str, str]:
+    environment = without_keys(keep=keep) | _PLAIN_OUTPUT
+    given = environment.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isdecimal() else 0
+    for number, (key, value) in enumerate(_GIT_SETTINGS.items(), first):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return environment | {"GIT_CONFIG_COUNT": str(first + len(_GIT_SETTINGS))}
 
 
 async def _follow(process: asyncio.subprocess.Process, output: Capped, timeout_s: float, cancel: asyncio.Event) -> str:

@@ -51,6 +51,7 @@ def lower(
     excludes: Sequence[str] = (),
     on_inexact: str = "raise",
     pad: str = "",
+    tidy: bool = False,
     registry: Mapping[str, Any] | None = None,
     path: str = "",
     content: Content | None = None,
@@ -59,14 +60,15 @@ def lower(
 
     Where `on_inexact` is "widen", keywords that cannot be held exactly are left out instead of refused. `registry` has
     the documents, by their identifier, that references may lead to. `pad` may stand around the raw text of a style.
-    `content` is the fingerprint of the schema, where the caller has it.
+    Where `tidy`, JSON has white space only where people have it. `content` is the fingerprint of the schema, where the
+    caller has it.
     """
     words = tuple(excludes)
     known, size = content or (content_of(schema) if registry is None else UNKNOWN)
-    key = (known, style, strict, any_order, max_whitespace, words, on_inexact, pad)
+    key = (known, style, strict, any_order, max_whitespace, words, on_inexact, pad, tidy)
     found = _cache.get(key) if known else None
     if found is None:
-        options = (style, strict, any_order, max_whitespace, words, pad)
+        options = (style, strict, any_order, max_whitespace, words, pad, tidy)
         try:
             lowering, found = _lower(schema, registry, *options)
             if is_nothing(found):
@@ -124,6 +126,7 @@ def _lower(
     width: int | None,
     excludes: tuple[str, ...],
     pad: str = "",
+    tidy: bool = False,
 ) -> tuple[Lowering, Node]:
     if pad.strip():
         raise FormatError(f"the pad {pad!r} is not white space", "", "write the rest into the style")
@@ -134,7 +137,8 @@ def _lower(
         lowering = Lowering(reader, spelling, any_order)
         node = lowering.arguments(root, spelling.arguments())
     else:
-        lowering = Lowering(reader, json_spelling(DEFAULT_WHITESPACE if width is None else width, words), any_order)
+        spelling_of_json = json_spelling(DEFAULT_WHITESPACE if width is None else width, words, tidy)
+        lowering = Lowering(reader, spelling_of_json, any_order)
         if style == "json":
             node = lowering.value(root)
             lowering.finish()

@@ -19,7 +19,7 @@ from dovetail.templates.analysis.evidence import Analysis, Evidence, Finding, Mo
 from dovetail.templates.analysis.frame import ONE_CALL, Frame, call_shapes, frame
 from dovetail.templates.analysis.kinship import adopted, kin
 from dovetail.templates.analysis.probes import CONTENT, NAMES, PLAIN_VIEW, Prober, Shape, View, assistant, user
-from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning
+from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning, is_reasoning_written
 from dovetail.templates.analysis.source import Source, read_source
 from dovetail.templates.analysis.verify import CALLING, Verifier
 
@@ -79,8 +79,8 @@ def _attempts(facts: Source, first: Prober) -> Iterator[Analysis]:
     """The template as it is read in each view and with each shape of calls."""
     seen = False
     for view in _views(facts):
-        if seen and (view.parts or view.documents):
-            continue  # other content is for templates that refuse the usual one
+        if seen and (view.parts or view.documents or view.thought):
+            continue  # other messages are for templates that refuse the usual ones
         prober = first if view == PLAIN_VIEW else replace(first, view=view, refusals={}, _memo={})
         shapes: list[Shape | None] = [*call_shapes(prober)]
         for shape in shapes or [None]:
@@ -98,8 +98,10 @@ def _views(facts: Source) -> Iterator[View]:
     yield View(prompt_header=True)
     if "documents" in facts.names:
         yield View(documents=True)
-    yield View(parts=True)
-    yield View(parts=True, later=True)
+    yield View(thought=True)
+    for parts in ("all", "user"):
+        yield View(parts=parts)
+        yield View(parts=parts, later=True)
 
 
 def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> Analysis:
@@ -128,6 +130,7 @@ def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> An
         prober.view,
         _speaks_of_calls(prober, facts, shape),
         turn.prompts,
+        bool(reasoning.end) or is_reasoning_written(prober, facts),
     )
 
 

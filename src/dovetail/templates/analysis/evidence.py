@@ -99,6 +99,12 @@ class Analysis:
     view: View = PLAIN_VIEW  # how the template was shown conversations
     speaks_of_calls: bool = False  # the template reads tool_calls, or tells the model how to call the tools it is given
     prompts: tuple[tuple[tuple[tuple[str, Any], ...], str], ...] = ()  # the generation prompt by settings
+    writes_reasoning: bool = False  # a field of reasoning is rendered, whether its layout was found or not
+
+    @property
+    def tools_in_prompt(self) -> bool:
+        """Whether tools have to be told in the system prompt: the template has no place for them, or for calls."""
+        return not (self.dialect.calls and self.capabilities.tools)
 
     @property
     def faults(self) -> int:

@@ -59,7 +59,8 @@ class Shape:
 class View:
     """How a template is shown a conversation, and read, where the usual way shows too little."""
 
-    parts: bool = False  # content is a list of parts
+    parts: str = ""  # whose content is a list of parts: nobody's, "user", or "all"
+    thought: bool = False  # a message of the assistant has reasoning, if only an empty text
     later: bool = False  # the turn is history: another user speaks after it
     documents: bool = False  # an empty list of documents is passed
     whole_header: bool = False  # what all turns begin with is their header, also beyond that of the user's turn
@@ -113,12 +114,14 @@ def _call(call: Call, shape: Shape, index: int) -> Wire:
     return {"id": id, "type": "function", **(named if shape.flat else {"function": named})}
 
 
-def _in_parts(message: Wire) -> Wire:
-    """The message with its content as a list of parts."""
+def _seen(message: Wire, view: View) -> Wire:
+    """The message as a view shows it."""
     content = message.get("content")
-    if not isinstance(content, str):
-        return message
-    return {**message, "content": [{"type": "text", "text": content}] if content else []}
+    if isinstance(content, str) and view.parts in ("all", message["role"]):
+        message = {**message, "content": [{"type": "text", "text": content}] if content else []}
+    if view.thought and message["role"] == "assistant" and not any(name in message for name in REASONING_FIELDS):
+        message = {**message, REASONING_FIELDS[0]: ""}
+    return message
 
 
 def _clock() -> datetime:
@@ -149,7 +152,7 @@ class Prober:
     def render(self, messages: list[Wire], tools: Any = TOOLS, prompt: bool = False, settings: Any = ()) -> str | None:
         """The text of a conversation, or None where the template refuses it."""
         tools = tools if self.takes_tools else self.no_tools
-        messages = list(map(_in_parts, messages)) if self.view.parts else messages
+        messages = [_seen(message, self.view) for message in messages]
         settings = (*settings, ("documents", [])) if self.view.documents else settings
         key = json.dumps([messages, tools, prompt, list(settings)])
         if self._memo.get(key) is None and (key not in self._memo or self.lenient):

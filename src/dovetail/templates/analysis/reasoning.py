@@ -9,7 +9,7 @@ from typing import Literal
 from dovetail.templates.analysis.diff import markers, segments, shared_end
 from dovetail.templates.analysis.evidence import ReasoningMode
 from dovetail.templates.analysis.frame import ONE_CALL, Frame, Settings
-from dovetail.templates.analysis.probes import CONTENT, NAMES, REASONING, Prober, Shape, assistant
+from dovetail.templates.analysis.probes import CONTENT, NAMES, REASONING, REASONING_FIELDS, Prober, Shape, assistant
 from dovetail.templates.analysis.source import Source
 
 _LISTED = re.compile(r"""['"]thinking['"]: ['"]\Z""")  # parts of content written out as they are
@@ -83,6 +83,13 @@ def _shown(prober: Prober, frame: Frame, shape: Shape | None, ways: tuple[str, .
                 extra = last.removesuffix(frame.end) if target == CONTENT and last.endswith(frame.end) else ""
                 return _Shown(before, behind, target == CONTENT, way, settings, turn, plain, plain_before, extra)
     return None
+
+
+def is_reasoning_written(prober: Prober, source: Source) -> bool:
+    """Whether the template writes what stands in a field of reasoning, in whatever layout."""
+    fields = dict.fromkeys((*REASONING_FIELDS, *source.reasoning))
+    messages = [assistant(CONTENT, REASONING, (), Shape(reasoning=field)) for field in fields]
+    return any(REASONING in (prober.turn(message) or "") for message in messages)
 
 
 def _from_render(frame: Frame, shown: _Shown) -> FoundReasoning:

@@ -18,7 +18,7 @@ from dovetail.messages import Message
 from dovetail.templates.analysis.diff import markers
 from dovetail.templates.analysis.evidence import Analysis, Verification
 from dovetail.templates.analysis.frame import Frame, Settings, call_shapes, frame
-from dovetail.templates.analysis.probes import Call, Prober, Shape, Wire, assistant
+from dovetail.templates.analysis.probes import USER, Call, Prober, Shape, Wire, assistant, user
 from dovetail.templates.analysis.source import read_source
 
 _PARAMETERS: Wire = {
@@ -43,6 +43,7 @@ _SECOND = Call("find_places", {"city": "Kyōto\nEast", "filter": {"tags": ["a b"
 _CONTENT = 'Well, 5 is more than 4.\nLet me see: "naïve" is it?'
 _REASONING = "They ask about two places.\n\nFirst the one, then the other."
 _REMARK = "diagnostic: "
+_SENTENCE = re.compile(r"(?:[A-Za-z']+[\s,.:]+){4}")
 _BROKEN_LINE = re.compile(r"[^>\]}\n]\s*\Z")  # a header that ends within a line, with no marker
 
 
@@ -140,6 +141,12 @@ class Verifier:
         if history and _BROKEN_LINE.search(history) and not markers(start.removeprefix(history)):
             return f"the generation prompt goes on behind {history!r} with words that history leaves out"
         return ""
+
+    def instruction(self) -> str:
+        """A sentence that the template writes before the content of the assistant as before that of the user."""
+        begin = self.dialect.content.begins[0].strip()
+        before = (self.prober.render([user()]) or "").partition(USER)[0].rstrip()
+        return begin if _SENTENCE.search(begin) and before.endswith(begin) else ""
 
     def splits(self, probe: Probe, tools: Any = TOOLS) -> bool:
         """Whether the template makes two turns of what the probe says."""

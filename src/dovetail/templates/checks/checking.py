@@ -77,10 +77,9 @@ class _Checker:
         absent = self._absence(feature)
         if absent:
             return Check(feature, "absent", absent)
-        if feature in ("call", "parallel", "nested", "ids") and not self.analysis.dialect.calls:
-            problem = "the template speaks of calls, and no layout of them was found"
-            reasons = [note for note in self.analysis.notes if note.startswith("call")]
-            return Check(feature, "failed", "; ".join([problem, *reasons]), "", _FIXES[feature])
+        unread = self._unread(feature)
+        if unread:
+            return Check(feature, "failed", unread, "", _FIXES[feature])
         notes: list[str] = []
         rendered = ""
         for probe in PROBES[feature]:
@@ -109,10 +108,23 @@ class _Checker:
             return Check(feature, "absent", "the template writes no such turn")
         return Check(feature, "passed", "; ".join(notes), rendered)
 
+    def _unread(self, feature: str) -> str:
+        """Why a feature cannot be read at all that the template speaks of or writes."""
+        analysis = self.analysis
+        instruction = self.turns.instruction() if feature == "content" else ""
+        if instruction:
+            return f"{instruction!r} stands before the content of the user too: an instruction, which no model writes"
+        if feature == "reasoning" and analysis.dialect.reasoning is None:
+            return "the template writes reasoning, and no layout of it was found"
+        if feature in ("call", "parallel", "nested", "ids") and not analysis.dialect.calls:
+            problem = "the template speaks of calls, and no layout of them was found"
+            return "; ".join([problem, *(note for note in analysis.notes if note.startswith("call"))])
+        return ""
+
     def _absence(self, feature: str) -> str:
         """Why a template has none of a feature, with what was looked at; nothing where it has or should have."""
         able, dialect = self.analysis.capabilities, self.analysis.dialect
-        if feature == "reasoning" and dialect.reasoning is None:
+        if feature == "reasoning" and dialect.reasoning is None and not self.analysis.writes_reasoning:
             count = len(self.analysis.prompts)
             return f"no field of a message shows reasoning, and none of {count} generation prompts opens a block"
         if feature in ("call", "parallel", "nested", "ids") and not dialect.calls and not self.analysis.speaks_of_calls:

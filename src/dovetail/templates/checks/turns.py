@@ -34,6 +34,10 @@ class Turns:
         """The turn where it is the last one, of a template whose turns were read as history."""
         return self._verifier.as_last(_probe(message), tools)
 
+    def instruction(self) -> str:
+        """A sentence that the template writes before the content of every role."""
+        return self._verifier.instruction()
+
     def torn_header(self) -> str:
         """What is wrong with the header that the generation prompt writes, compared with that of history."""
         return self._verifier.torn_header()

@@ -77,6 +77,12 @@ class Spelling:
     A string stands in any one of its quotes, a word in any of its spellings.
     """
 
+    brackets: tuple[Node, Node, Node, Node] = (
+        characters.OPEN,
+        characters.CLOSE,
+        characters.FIRST,
+        characters.LAST,
+    )  # of objects and of arrays
     patterns_overrule = True  # a string with a pattern may hold what is excluded elsewhere
 
     def __init__(
@@ -93,6 +99,7 @@ class Spelling:
         self._quotes = quotes
         self.true, self.false, self.null = (alt(*[Lit(word.encode()) for word in dict.fromkeys(one)]) for one in words)
         value = Rule("value", EMPTY)
+        opening, closing, first, last = self.brackets
         self.value = Call(value)
         self.by_type: dict[str, Node] = {
             "string": self.bounded(0, None),
@@ -100,10 +107,8 @@ class Spelling:
             "integer": characters.INTEGER,
             "boolean": alt(self.true, self.false),
             "null": self.null,
-            "object": Call(
-                Rule("object", self._list(characters.OPEN, self.frame().other((), None, self.value), characters.CLOSE))
-            ),
-            "array": Call(Rule("array", self._list(characters.FIRST, Seq((self.value, *ws)), characters.LAST))),
+            "object": Call(Rule("object", self._list(opening, self.frame().other((), None, self.value), closing))),
+            "array": Call(Rule("array", self._list(first, Seq((self.value, *ws)), last))),
         }
         value.body = Alt(tuple([node for name, node in self.by_type.items() if name != "integer"]))
 
@@ -146,16 +151,28 @@ def _any(ways: Iterable[Node]) -> Node:
 
 
 class JsonSpelling(Spelling):
-    """JSON with at most so many blanks in a row, and strings that contain none of `excludes`."""
+    """JSON with at most so many blanks in a row, and strings that contain none of `excludes`.
 
-    def __init__(self, max_whitespace: int, excludes: tuple[bytes, ...]) -> None:
+    Where `tidy`, none stands before colons and commas, at most a space behind a colon, and behind commas and inside
+    brackets a space, or a line and its indent.
+    """
+
+    def __init__(self, max_whitespace: int, excludes: tuple[bytes, ...], tidy: bool = False) -> None:
         ws: Parts = ()
-        if max_whitespace:
+        if max_whitespace and not tidy:
             blanks = Chars(((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x20)))
             ws = (Call(Rule("ws", Repeat(blanks, 0, max_whitespace))),)
         self.colon = seq(*ws, Lit(b":"), *ws)
+        comma: Parts = (Lit(b","), *ws)
+        if max_whitespace and tidy:
+            line = Seq((Lit(b"\n"), Repeat(Chars(((0x20, 0x20),)), 0, max_whitespace)))
+            one = Call(Rule("ws", optional(Alt((Lit(b" "), line)))))
+            opening, closing, first, last = self.brackets
+            self.brackets = (Seq((opening, one)), Seq((one, closing)), Seq((first, one)), Seq((one, last)))
+            self.colon = seq(Lit(b":"), optional(Lit(b" ")))
+            comma = (Lit(b","), one)
         self.key_ends: dict[int, KeyEnd] = {}
-        super().__init__((JSON_QUOTES,), (("true",), ("false",), ("null",)), ws, (Lit(b","), *ws), excludes)
+        super().__init__((JSON_QUOTES,), (("true",), ("false",), ("null",)), ws, comma, excludes)
         common = (self.value, *self.by_type.values())
         self.key_ends |= {id(node): characters.key_end(self.colon, node, *ws) for node in common}
 
@@ -172,6 +189,7 @@ class _JsonFrame(Frame):
 
     def __init__(self, spelling: JsonSpelling) -> None:
         self.comma = spelling.comma
+        self.open, self.close, self.first, self.last = spelling.brackets
         self._spelling = spelling
         self._ends: dict[int, tuple[Node, KeyEnd]] = {}  # the values keep their identities
 
