@@ -5,9 +5,9 @@
 MODEL is a directory with a tokenizer. It runs where vLLM is installed (.ci/engines-env makes such an environment), and
 needs no server. Every schema and tool set is new to the engine that gets it. A round compiles all of them with fresh
 backends and walks one output of each, a mask before each token; a step counts with its fastest round, because what is
-slower is the machine. Compiling counts in the first round alone, as the time on the clock or of the processor, whichever
-is less: a busy machine makes the one longer, and threads of the engine's own the other. From the request to the first
-mask is what a request waits for before the engine can begin with it.
+slower is the machine. Compiling counts in the first round alone, as the time on the clock or of the processor,
+whichever is less: a busy machine makes the one longer, and threads of the engine's own the other. From the request to
+the first mask is what a request waits for before the engine can begin with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 
 ROUNDS = 3
-_WORDS = "account amount branch city color count date email height invoice label level limit name note order owner price"
+_WORDS = (
+    "account amount branch city color count date email height invoice label level limit name note order owner price"
+)
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,7 @@ def tool_sets(tools: int, count: int) -> list[Asked]:
         # Not between < and >, where llguidance looks for a special token of the vocabulary.
         begins = [f'[call]{{"name": "tool_{number}_{index}", "arguments": ' for index in range(tools)]
         structures = [
-            {"begin": begin, "schema": schema, "end": "}[end]"}
-            for begin, (schema, _) in zip(begins, made, strict=True)
+            {"begin": begin, "schema": schema, "end": "}[end]"} for begin, (schema, _) in zip(begins, made, strict=True)
         ]
         tag = {"type": "structural_tag", "structures": structures, "triggers": ["[call]"]}
         chosen = random.randrange(tools)
