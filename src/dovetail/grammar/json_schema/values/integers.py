@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
+
 from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Node, Repeat, Rule, alt, lit, seq
 
 
@@ -32,6 +34,7 @@ def _natural(low: int, high: int | None) -> Node:
     return alt(*arms)
 
 
+@lru_cache(maxsize=4096)
 def _alike(low: str, high: str) -> Node:
     """The numbers between two that have as many digits."""
     if not low:
@@ -52,5 +55,6 @@ def _alike(low: str, high: str) -> Node:
     return alt(*arms)
 
 
+@cache
 def _digit(low: int, high: int) -> Node:
     return Chars(((48 + low, 48 + high),))
