@@ -1,6 +1,7 @@
 """What does a step cost whose 64 rows are all warm: in one call, and shared out among 16 threads?
 
-    bench_threads.py [--threads N] [--json FILE]
+    python benchmarks/bench_threads.py --quick             few steps: to see that it runs
+    python benchmarks/bench_threads.py --threads 8 --json OUT
 
 The matchers stand at different places in outputs of ten tools, over one vocabulary of 131,072 tokens. Each figure is
 the fastest of many steps. Threads of Python take tens of microseconds to be woken, so below that they cannot gain; each
@@ -40,7 +41,7 @@ def matchers(engine: Dovetail, encode: Callable[[str], list[int]]) -> list[Any]:
     return made
 
 
-def fastest(step: Callable[[], object], steps: int = STEPS) -> float:
+def fastest(step: Callable[[], object], steps: int) -> float:
     """Microseconds of the fastest of some steps."""
     times = []
     for _ in range(steps):
@@ -54,10 +55,12 @@ def main() -> None:
     """Print a line for each way to fill the rows."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--threads", type=int, default=16)
+    options.add_argument("--quick", action="store_true", help="few steps")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     tokens = load_tokens()
     engine = Dovetail(tokens)
+    steps, fills = (5, 5) if given.quick else (STEPS, FILLS)
     made = matchers(engine, tokens.encode)
     mask = np.zeros((ROWS, engine.vocabulary.mask_words), dtype=np.int32)
     share = -(-ROWS // given.threads)
@@ -72,10 +75,10 @@ def main() -> None:
         written = {
             "cores": os.cpu_count(),
             "threads": given.threads,
-            "one_call_us": fastest(lambda: dovetail.fill_masks(made, mask)),
-            "shared_out_us": fastest(lambda: list(pool.map(fill, parts, [1] * len(parts)))),
-            "one_thread_again_us": fastest(lambda: fill(range(ROWS), FILLS), 20) / FILLS,
-            "threads_again_us": fastest(lambda: list(pool.map(fill, parts, [FILLS] * len(parts))), 20) / FILLS,
+            "one_call_us": fastest(lambda: dovetail.fill_masks(made, mask), steps),
+            "shared_out_us": fastest(lambda: list(pool.map(fill, parts, [1] * len(parts))), steps),
+            "one_thread_again_us": fastest(lambda: fill(range(ROWS), fills), steps // 5) / fills,
+            "threads_again_us": fastest(lambda: list(pool.map(fill, parts, [fills] * len(parts))), steps // 5) / fills,
         }
     for name, value in written.items():
         print(f"{name:20} {value}")

@@ -13,7 +13,7 @@ BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
 
 def test_each_backend_is_reported_for_each_workload(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    program = [sys.executable, str(BENCHMARKS / "bench_engines.py"), os.environ["DOVETAIL_ENGINE_MODEL"]]
+    program = [sys.executable, str(BENCHMARKS / "vllm_backends.py"), os.environ["DOVETAIL_ENGINE_MODEL"]]
     subprocess.run([*program, "--quick", "--json", str(out)], check=True, timeout=600, capture_output=True)
     written = json.loads(out.read_text())
     assert written.keys() == {"small schemas", "40 fields", "10 tools"}

@@ -1,6 +1,6 @@
 """What do constraints cost inside vLLM, through its own backend classes: XGrammar, llguidance and Dovetail?
 
-    bench_engines.py MODEL [--quick] [--json FILE]
+    vllm_backends.py MODEL [--quick] [--json FILE]
 
 MODEL is a directory with a tokenizer. It runs where vLLM is installed (.ci/engines-env makes such an environment), and
 needs no server. Every schema and tool set is new to the engine that gets it. A round compiles all of them with fresh
