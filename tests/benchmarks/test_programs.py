@@ -127,3 +127,12 @@ def test_forms_are_reported_with_a_verdict_for_each_buffer(tmp_path: Path) -> No
     printed, written = figures("bench_forms.py", tmp_path / "out.json")
     assert written.keys() == {"Dovetail, numpy", "Dovetail, torch", "XGrammar"}
     assert 4 == sum(line.startswith(("PASS  ", "FAIL  ")) for line in printed.splitlines())
+
+
+def test_threads_are_reported(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = run("bench_threads.py", "--quick", "--threads", "2", "--json", str(out))
+    assert done.returncode == 0, done.stderr
+    written = json.loads(out.read_text())
+    assert written["threads"] == 2
+    assert min(written.values()) > 0

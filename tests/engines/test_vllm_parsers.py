@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.parser_manager import ParserManager
+from vllm.plugins import load_general_plugins
 
 import dovetail as dt
-from dovetail.integrations import vllm as plugin
 
 SIZES = (1, 7, 10_000)
 
@@ -60,7 +60,7 @@ def cases_of(data: Path) -> list[dict[str, Any]]:
 
 
 def parser_of(dialect: str, kind: str) -> Any:
-    plugin.register()
+    load_general_plugins()  # by the entry point of the installed package
     name = f"dovetail-{dialect}"
     reasoning = None if kind == "calls" else name
     made = ParserManager.get_parser(name, reasoning, enable_auto_tools=True)

@@ -47,7 +47,10 @@ class _Language:
 
 
 def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False) -> Gbnf:
-    """A format for llama.cpp; with `lazy`, free text before the first trigger is left to the model, not written out."""
+    """A format for llama.cpp; with `lazy`, free text before the first trigger is left to the model, not written out.
+
+    What that text may not hold, such as the markers of reasoning, is then held by nobody.
+    """
     rule = rule_of(source)
     triggers: tuple[str, ...] = ()
     if lazy:
@@ -89,9 +92,7 @@ def _free_start(rule: ir.Rule) -> tuple[tuple[bytes, ir.Node], ...]:
         else:
             node = node.body
     match node:
-        case ir.Text(
-            excludes=(), stops=(_, *_) as stops, after=ir.Seq(()), max_chars=None, max_tokens=None, min_chars=0
-        ):
+        case ir.Text(stops=(_, *_) as stops, after=ir.Seq(()), max_chars=None, max_tokens=None, min_chars=0):
             return tuple(stops)
         case _:
             problem = "a lazy grammar begins with free text that only a trigger ends"

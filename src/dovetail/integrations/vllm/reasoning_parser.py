@@ -12,8 +12,8 @@ from typing import Any
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.reasoning import ReasoningParser
 
+from dovetail.integrations.dialect_choice import dialect_of
 from dovetail.integrations.reading import Parted, ReasoningReader, part, read_calls
-from dovetail.integrations.vllm.dialect import dialect_of
 
 # How many tokens of the prompt are read at first, to find where the turn begins.
 _WINDOW = 64

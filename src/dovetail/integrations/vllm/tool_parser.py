@@ -26,9 +26,9 @@ from vllm.v1.structured_output.request import get_structured_output_key
 from dovetail.errors import InputError
 from dovetail.formats import StructuralTag, load_format
 from dovetail.grammar import export
+from dovetail.integrations.dialect_choice import dialect_of
 from dovetail.integrations.reading import CallReader, Delta, read_calls
 from dovetail.integrations.vllm.backend import format_of
-from dovetail.integrations.vllm.dialect import dialect_of
 from dovetail.integrations.vllm.frontend import masks_are_ours, refused
 from dovetail.messages import ToolCall
 

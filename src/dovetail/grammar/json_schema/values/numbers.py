@@ -8,7 +8,7 @@ written as a rule for each state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cache, lru_cache
 from math import gcd, lcm
 from typing import Any, NoReturn
@@ -19,10 +19,12 @@ from dovetail.grammar.regex import to_node
 from dovetail.grammar.regex.automaton import Automaton, explored
 
 from .characters import INTEGER, NUMBER
+from .integers import integers
 
 MAX_STATES = 20_000
 MAX_REMAINDERS = 5_000
 MAX_DIGITS = 2_000
+MAX_WRITTEN = 40  # bounds of integers up to here are written digit by digit: that takes a tenth of an automaton's time
 
 Bound = tuple[Decimal, bool]  # the limit, and whether it is itself excluded
 Divisor = tuple[Decimal, bool]  # whether it must divide the number, or must not
@@ -198,6 +200,9 @@ def _tracked(
     divisors: tuple[Divisor, ...],
     banned: tuple[Decimal, ...],
 ) -> Node:
+    bounds = [bound for bound in (minimum, maximum) if bound is not None]
+    if integer and not divisors and not banned and all(_digits(bound[0]) <= MAX_WRITTEN for bound in bounds):
+        return integers(_least(minimum), _greatest(maximum))
     demands: list[Demand] = [_Multiple(divisors)] if divisors else []
     if minimum is not None:
         demands.append(_Compared(minimum[0], (1,) if minimum[1] else (0, 1)))
@@ -206,6 +211,22 @@ def _tracked(
     demands += (_Compared(value, (-1, 1)) for value in banned)
     node = to_node(_Tracker(demands, not integer).run())
     return node if is_nothing(node) else Call(Rule("number", node))
+
+
+def _least(bound: Bound | None) -> int | None:
+    """The least integer above a bound."""
+    if bound is None:
+        return None
+    whole = int(bound[0].to_integral_value(ROUND_CEILING))
+    return whole + (bound[1] and whole == bound[0])
+
+
+def _greatest(bound: Bound | None) -> int | None:
+    """The greatest integer below a bound."""
+    if bound is None:
+        return None
+    whole = int(bound[0].to_integral_value(ROUND_FLOOR))
+    return whole - (bound[1] and whole == bound[0])
 
 
 class _Tracker:

@@ -1,4 +1,4 @@
-"""The dialect that a parser of vLLM reads: one by name, or that of the model's own chat template."""
+"""The dialect that a parser inside an engine reads: one by name, or that of the model's own chat template."""
 
 from __future__ import annotations
 
