@@ -6,7 +6,7 @@ import asyncio
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -56,16 +56,17 @@ def chat(
       dovetail chat "Name three rivers." --json-schema '{"type": "array", "items": {"type": "string"}}'
       dovetail chat --model ./Qwen3-0.6B-Q8_0.gguf --tools weather.py
     """
-    from dovetail.models.answers import messages_of
+    from dovetail.models.answers import GenerateOptions, messages_of
     from dovetail.models.conversation import Conversation
 
     console = Console(highlight=False, soft_wrap=True)
     functions: list[Callable[..., Any]] = [] if tools is None else functions_of(Path(tools))
     answer = None if json_schema is None else {"type": "json_schema", "json_schema": _schema(json_schema)}
+    options = GenerateOptions(**drawing)
     loaded = load_with_bar(model, dialect)
     try:
-        talk = Conversation(loaded, functions, response_format=answer, options=drawing)  # type: ignore[arg-type]
-        asked = [" ".join(question)] if question else _lines(console)
+        talk = Conversation(loaded, functions, response_format=answer, options=options)
+        asked: Iterable[str] = [" ".join(question)] if question else _lines(console)
         for line in asked:
             said = messages_of(line, "" if talk.messages else system)
             asyncio.run(_reply(console, talk, said, tool_choice if functions else "auto"))
@@ -106,7 +107,7 @@ def _schema(given: str) -> Any:
         raise InputError(f"this is not JSON: {error}", "--json-schema", "give a JSON Schema, or @FILE") from error
 
 
-def _lines(console: Console) -> Any:
+def _lines(console: Console) -> Iterator[str]:
     """What a person types, or a pipe brings."""
     while True:
         try:

@@ -81,7 +81,7 @@ _SCENES = [
 @click.command()
 @click.option("--fast", is_flag=True, help="Print without the pace of a live model.")
 @click.option("--seed", default=62, show_default=True, help="The same seed says the same things.")
-@click.option("--model", metavar="NAME", help="A tour with this real model, such as smollm2, instead of the speaker.")
+@click.option("--model", metavar="NAME", help="A tour with a real model, such as smollm2.")
 def demo(fast: bool, seed: int, model: str | None) -> None:
     """Show the whole idea in a minute: a chat template is analysed, and a model without weights talks by it.
 
