@@ -7,8 +7,8 @@
 
 A server with the embedded speaker, or the model that is named, and some processes full of readers. Each reader asks for
 an answer that only it can get, by a regular expression of its own, so that a mixed stream is seen at once. In the
-middle of the run half of the processes are killed with SIGKILL. Reported are errors, mixed streams, the pieces per second before and after, the
-memory of the server over time, and the server's own time for a token, out of its /metrics.
+middle of the run half of the processes are killed with SIGKILL. Reported are errors, mixed streams, the pieces per
+second before and after, the memory of the server over time, and the server's own time for a token, out of its /metrics.
 """
 
 from __future__ import annotations
