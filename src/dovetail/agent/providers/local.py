@@ -219,7 +219,7 @@ def _known_answer(request: Request) -> str | None:
 def local_provider(options: ProviderOptions) -> LocalProvider:
     """The local model that `model` names: a file, a directory, a name; `extra` may name its dialect."""
     try:
-        model = load(options.model, dialect=options.extra.get("dialect"))
+        model = load(options.model, dialect=options.extra.get("dialect"), progress=options.progress)
     except DovetailError as error:
         raise ProviderError(f"the model cannot be loaded: {error}") from error
     return LocalProvider(model, options)
