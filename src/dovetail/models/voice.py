@@ -169,11 +169,15 @@ class Talker:
         return open_now[self._random.integers(len(open_now))] if open_now else b""
 
     def _narrowest_exit(self, matcher: Matcher, allowed: int) -> bytes:
-        """The exit behind which fewest tokens are allowed, where these are less than half of what is allowed here."""
+        """The exit behind which the output may end, or else fewest tokens are allowed, at most half as many as here."""
         found, fewest = b"", allowed // 2
         for text in self._exits:
             ahead = matcher.fork()
-            if ahead.accept_bytes(text) and (count := len(self._voice.allowed(ahead))) < fewest:
+            if not ahead.accept_bytes(text):
+                continue
+            if ahead.is_complete and not matcher.is_complete:
+                return text
+            if (count := len(self._voice.allowed(ahead))) < fewest:
                 found, fewest = text, count
         return found
 
