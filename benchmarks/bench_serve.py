@@ -2,12 +2,13 @@
 
     python benchmarks/bench_serve.py                              200 streams for a minute, half of the readers killed
     python benchmarks/bench_serve.py --streams 1000 --seconds 30  another size
+    python benchmarks/bench_serve.py --model smollm2 --streams 16 a real model, of the extra smol
     python benchmarks/bench_serve.py --quick                      a few streams for a moment
 
-A server with the embedded speaker and some processes full of readers. Each reader asks for an answer that only it can
-get, by a regular expression of its own, so that a mixed stream is seen at once. In the middle of the run half of the
-processes are killed with SIGKILL. Reported are errors, mixed streams, the pieces per second before and after, the
-memory of the server over time, and the server's own time for a token, out of its /metrics.
+A server with the embedded speaker, or the model that is named, and some processes full of readers. Each reader asks for
+an answer that only it can get, by a regular expression of its own, so that a mixed stream is seen at once. In the
+middle of the run half of the processes are killed with SIGKILL. Reported are errors, mixed streams, the pieces per
+second before and after, the memory of the server over time, and the server's own time for a token, out of its /metrics.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--model", default="speaker")
     parser.add_argument("--pace", type=float, default=0.1, help="seconds that the speaker takes for a token")
     parser.add_argument("--quick", action="store_true", help="12 streams for 3 seconds")
     parser.add_argument("--json", metavar="FILE", help="write the report there, too")
@@ -67,7 +69,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _run(arguments: argparse.Namespace) -> dict[str, Any]:
-    server = _Server(arguments.pace)
+    server = _Server(arguments.model, arguments.pace)
     each = max(1, arguments.streams // PROCESSES)
     command = [sys.executable, __file__, "--url", server.url, "--streams", str(each)]
     readers = [
@@ -100,9 +102,9 @@ def _run(arguments: argparse.Namespace) -> dict[str, Any]:
 class _Server:
     """The server in a process of its own."""
 
-    def __init__(self, pace_s: float) -> None:
+    def __init__(self, model: str, pace_s: float) -> None:
         code = "from dovetail.cli import main; main()"
-        options = ["serve", "--port", "0", "--quiet", "--pace", str(pace_s), "--max-requests", "1000"]
+        options = ["serve", "--model", model, "--port", "0", "--quiet", "--pace", str(pace_s), "--max-requests", "1000"]
         self._process = subprocess.Popen([sys.executable, "-c", code, *options], stderr=subprocess.PIPE, text=True)
         assert self._process.stderr is not None
         line = self._process.stderr.readline()
@@ -215,7 +217,6 @@ async def _read_all(arguments: argparse.Namespace) -> dict[str, Any]:
 async def _ask(host: str, port: int, name: str) -> str:
     """The content of one streamed answer, read with as little as possible between us and the socket."""
     request = {
-        "model": "speaker",
         "messages": [{"role": "user", "content": f"Who am I? {name}"}],
         "regex": f"{name}:[0-9]{{{LENGTH}}}",
         "reasoning_effort": "none",

@@ -184,6 +184,13 @@ def warn(text: str) -> None:
         print(harmless(text), file=sys.stderr, flush=True)  # noqa: T201 - a command line tells its user
 
 
+def show_progress(share: float) -> None:
+    """Show on stderr how much of a model is loaded."""
+    with suppress(OSError, ValueError):
+        end = "\n" if share >= 1 else ""
+        print(f"\rloading the model {share:4.0%}", end=end, file=sys.stderr, flush=True)  # noqa: T201
+
+
 def untrusted_note(unused: Sequence[str]) -> str:
     """What the settings of the project say and nobody has vouched for."""
     return (
@@ -274,7 +281,10 @@ class _Assembly:
     async def assemble(self, given: Prompt, stack: AsyncExitStack, sink: Sink) -> Run:
         """Connect to the model and to servers, open the transcript, and make the run."""
         typed, images = expand_mentions(given.typed, self.workspace, self.rules)
-        options = replace(provider_options(self.flags, self.settings), tell=self.warn)
+        shown = sys.stderr.isatty() and not self.flags.quiet
+        options = replace(
+            provider_options(self.flags, self.settings), tell=self.warn, progress=show_progress if shown else None
+        )
         provider = connect(options)
         stack.push_async_callback(provider.close)
         check_prices(self.limits, self.catalog, provider.model, options.fallback_model)

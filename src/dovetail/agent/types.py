@@ -294,7 +294,8 @@ class ProviderOptions:
     """How to reach a model: what flags, settings and environment say together.
 
     `name` is "openai", "anthropic", "gemini", "local", "speaker", or "" for what is configured; `model` names the model
-    or, for "local", its directory. `tell` hears what of a request is not done as it was asked.
+    or, for "local", its directory. `tell` hears what of a request is not done as it was asked,
+    and `progress` how much of a local model is loaded, from 0 to 1.
     """
 
     name: str = ""
@@ -310,6 +311,7 @@ class ProviderOptions:
     fallback_model: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     tell: Callable[[str], None] = field(default=lambda _: None, compare=False)
+    progress: Callable[[float], None] | None = field(default=None, compare=False)
 
 
 # Tools and what surrounds a call.

@@ -21,6 +21,7 @@ from dovetail.errors import DovetailError
 _VERBS = {
     "bench": "Print how fast Dovetail is, side by side with its peers.",
     "check": "Prove that chat templates and their dialects agree.",
+    "chat": "Talk with a local model.",
     "completion": "Print what makes a shell complete verbs and options.",
     "demo": "Show the whole idea in a minute.",
     "doctor": "Show what is installed, and what is missing for what.",

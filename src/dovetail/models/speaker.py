@@ -165,7 +165,8 @@ class Speaker:
                 yield step._replace(data=data, finish="stop", stopped_by=stops.found)
                 return
             if last:
-                led = plan.finish == "stop" and index >= soft_limit
+                # Its own limit is how it talks; only one that was asked for leads it anywhere.
+                led = plan.finish == "stop" and index >= (sampling.soft_limit or limit)
                 yield step._replace(data=data + stops.flush(), finish=plan.finish, led=led)
             else:
                 yield step._replace(data=data)

@@ -103,6 +103,9 @@ class Talker:
         closing = closing or self._digits >= _MANY_DIGITS
         if not self._script and (closing or self._random.random() < _LEAVE):
             self._script = self._choose_exit(matcher)
+        return self._chances(allowed, closing)
+
+    def _chances(self, allowed: Ids, closing: bool) -> Chances:
         classes = self._voice.classes[allowed]
         stops, specials = classes == _STOP, classes == _SPECIAL
         others = ~(stops | specials)
@@ -125,7 +128,8 @@ class Talker:
 
     def ways_out(self, matcher: Matcher, allowed: Ids) -> Ids:
         """The tokens that lead to the end about equally fast, among which a model may choose."""
-        chances = self.chances(matcher, allowed, closing=True)
+        self._script = self._script or self._narrowest_exit(matcher, len(allowed))
+        chances = self._chances(allowed, closing=True)
         left: Ids = allowed[chances >= chances.max() / 10]
         # To close a bracket is shorter than another member, and to open one is longer than null. Tokens that begin with
         # a space are left out, too: a model that was led off its usual tokens would write them at odd places.
@@ -163,6 +167,19 @@ class Talker:
             return b""
         open_now = [text for text in self._exits if matcher.fork().accept_bytes(text)]
         return open_now[self._random.integers(len(open_now))] if open_now else b""
+
+    def _narrowest_exit(self, matcher: Matcher, allowed: int) -> bytes:
+        """The exit behind which the output may end, or else fewest tokens are allowed, at most half as many as here."""
+        found, fewest = b"", allowed // 2
+        for text in self._exits:
+            ahead = matcher.fork()
+            if not ahead.accept_bytes(text):
+                continue
+            if ahead.is_complete and not matcher.is_complete:
+                return text
+            if (count := len(self._voice.allowed(ahead))) < fewest:
+                found, fewest = text, count
+        return found
 
     def _weights(self, allowed: Ids, closing: bool) -> Chances:
         """How likely each ordinary token is: by its letters in a text, and by its class where there is a structure."""

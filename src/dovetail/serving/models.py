@@ -58,7 +58,7 @@ def speakers(dialect: str | None = None, seed: int = 0, pace_s: float = 0.0) -> 
     return Models({"speaker": maker(first)} | {f"speaker/{name}": maker(name) for name in dialects.names()})
 
 
-def local(model: str | Path, name: str | None = None, dialect: str | None = None) -> Models:
-    """A model that `dovetail.models.load` knows, loaded at once."""
-    loaded = load(model, dialect=dialect)
+def local(model: str | Path | Model, name: str | None = None, dialect: str | None = None) -> Models:
+    """A model that is loaded, or one that `dovetail.models.load` knows, loaded at once."""
+    loaded = load(model, dialect=dialect) if isinstance(model, str | Path) else model
     return Models({name or loaded.name: lambda: loaded})

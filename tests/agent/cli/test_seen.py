@@ -27,7 +27,7 @@ def test_progress_is_told_on_stderr_to_those_who_want_it(bench: Bench) -> None:
         assert "" == bench.run([READ, SO], *flags, form="text").stderr
     said = bench.run([READ, SO], "--verbose", form="text").stderr.splitlines()
     assert 4 == len(said)
-    assert "scripted  11 in, 7 out  I look." in said[0]
+    assert re.search(r"scripted  11 in, 7 out, \d+/s  I look\.", said[0])
     assert 'read_file {"file_path": "a.txt"}' in said[1]
     assert "structured_output" in said[3]
     assert "fine" not in "".join(said)  # the answer is for standard output

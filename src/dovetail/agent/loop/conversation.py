@@ -60,6 +60,7 @@ class Conversation:
         self.finish = ""  # why the last reply without calls ended
         self._turns = 0
         self._measured = 0  # how many turns the last request had, and how many tokens
+        self._reply_s = 0.0  # that the last reply took
         self._measured_tokens = 0
 
     async def ask(
@@ -167,14 +168,18 @@ class Conversation:
             parts.telemetry.event("api_error", {"status": error.status or 0, "error": type(error).__name__})
             raise
         finally:
-            state.api_s += time.monotonic() - began
+            self._reply_s = time.monotonic() - began
+            state.api_s += self._reply_s
         attributes = {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens}
         parts.telemetry.event("api_response", attributes)
         return reply
 
     def _keep(self, reply: Reply) -> None:
         state, parts = self._state, self._state.parts
-        usage = f"{reply.usage.input_tokens} in, {reply.usage.output_tokens} out"
+        rate = reply.usage.output_tokens / max(self._reply_s, 1e-6)
+        usage = f"{reply.usage.input_tokens} in, {reply.usage.output_tokens} out, {rate:.0f}/s"
+        if state.budget.turns > 1:
+            usage += f", {state.budget.usage.total} so far"
         state.note(f"{parts.provider.model}  {usage}  {short(reply.turn.text)}".rstrip(), self._depth)
         if not reply.turn.blocks:
             return

@@ -154,10 +154,8 @@ class LocalProvider:
         temperature = 1.0 if wanted is None else wanted
         # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
         seed = None if self._seed is None else self._seed + len(request.turns) + attempt * _NEXT_SEED
-        # Where only a call counts, text that goes on and on is ended, too: a word may still bring the model back.
-        is_text_lost = any(tool.name == STRUCTURED_OUTPUT for tool in request.tools)
-        soft_limit = max(1, limit * 3 // 4) if is_text_lost else None
-        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=soft_limit)
+        # Text that goes on and on is ended, too: a reply that is cut off would end the run, and a word may help here.
+        return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit * 3 // 4))
 
 
 class SpeakerProvider(LocalProvider):
@@ -220,7 +218,7 @@ def _known_answer(request: Request) -> str | None:
 def local_provider(options: ProviderOptions) -> LocalProvider:
     """The local model that `model` names: a file, a directory, a name; `extra` may name its dialect."""
     try:
-        model = load(options.model, dialect=options.extra.get("dialect"))
+        model = load(options.model, dialect=options.extra.get("dialect"), progress=options.progress)
     except DovetailError as error:
         raise ProviderError(f"the model cannot be loaded: {error}") from error
     return LocalProvider(model, options)
