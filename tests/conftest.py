@@ -59,7 +59,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if reporter is None or hasattr(config, "workerinput"):
         return
     reports = [report for kind in ("skipped", "failed", "error") for report in reporter.getreports(kind)]
-    missing = [str(name) for report in reports for key, name in report.user_properties if key == _MISSING]
+    # A file that could not be collected has a report without properties.
+    properties = [pair for report in reports for pair in getattr(report, "user_properties", ())]
+    missing = [str(name) for key, name in properties if key == _MISSING]
     if missing:
         public = sorted({name for name in missing if is_public(name)})
         recorded = sorted({name.rpartition("/")[0] or name for name in missing if not is_public(name)})
