@@ -99,7 +99,7 @@ class MaskCache {
 
     /// Overwrites `out` with the tokens that some stack allows; stop tokens are the matcher's business.
     void fill(const Stacks &stacks, uint32_t *out);
-    /// The same where all of it is known; else false. A shared hold of the store's lock is enough for it.
+    /// Overwrites `out` where every part of the mask is known, else returns false. Needs only a shared lock of the store.
     bool fill_known(const Stacks &stacks, uint32_t *out);
     size_t bytes() const { return bytes_ + shared_masks_.bytes() + runs_.bytes(); }
     const CharRun &run(const CharSet &chars, bool spaced) { return runs_.of(chars, spaced); }

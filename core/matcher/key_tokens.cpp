@@ -57,7 +57,7 @@ Found find_key_behind_string(std::string_view bytes) {
     return found;
 }
 
-/// The same behind a quote that ends another key, which may be the first that the reader is told of.
+/// How much of a key and its successor stands after some quote of `bytes`, which may end another key.
 Found find_pair(std::string_view bytes) {
     Found found = kNothing;
     for (size_t at = bytes.find('"'); at != std::string_view::npos; at = bytes.find('"', at + 1))

@@ -98,7 +98,7 @@ void Matcher::drop_doubtful(uint32_t *mask) {
     }
 }
 
-/// The same for what goes on with a key in the way of those that are there.
+/// Drops the tokens below a node whose bytes lead into a key that would be left without an end.
 void Matcher::drop_along(uint32_t node, const KeyHash &key, uint32_t *mask) {
     const auto &nodes = store_.vocab().nodes();
     for (uint32_t child = node + 1; child < nodes[node].end; child = nodes[child].end) {

@@ -171,7 +171,7 @@ async def run_async(
     validate: Callable[[Any], Any] | None = None,
     **options: Unpack[RunOptions],
 ) -> RunResult[Any]:
-    """The same as `run`, for coroutines; cancelling it ends the run."""
+    """Run an agent as `run` does, inside a coroutine; cancelling the coroutine ends the run."""
     contract, convert = _contract(schema, validate)
     async with AsyncExitStack() as stack:
         run = await _assembled(prompt, contract, options, stack)

@@ -66,7 +66,7 @@ class TypeSchema(Generic[T]):
             raise ValueError(problems(error)) from error
 
     def convert(self, value: Any) -> T:
-        """The same for JSON that was read already."""
+        """The Python value of JSON that was read already."""
         return self.read(to_json(value))
 
 

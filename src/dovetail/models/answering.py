@@ -183,7 +183,7 @@ def generate_async(
 def generate_async(
     model: AnyModel, prompt: Any, answer: Any = None, *, stream: bool = False, **options: Unpack[GenerateOptions]
 ) -> Any:
-    """The same as `generate`, for coroutines: an awaitable, or with `stream` what `async for` reads."""
+    """Generate as `generate` does, for coroutines: an awaitable, or with `stream` what `async for` reads."""
     check_options(options)
     kind = answer_type(answer)
     if _is_batch(prompt):

@@ -225,7 +225,7 @@ async def call_async(
     max_rounds: int = MAX_ROUNDS,
     **options: Unpack[GenerateOptions],
 ) -> CallResult:
-    """The same as `call`, for coroutines."""
+    """Let a model call functions as `call` does, inside a coroutine."""
     check_options(options)
     loaded = model if not isinstance(model, str | Path) else await asyncio.to_thread(named, model)
     chat = Conversation(loaded, functions, options=options)

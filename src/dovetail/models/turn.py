@@ -347,5 +347,5 @@ def _inside(block: Reasoning) -> tuple[ReasoningMode, ...]:
 
 
 def _under(path: str, error: InputError) -> InputError:
-    """The same error with the place of what it is about before its own path."""
+    """An error whose path begins with the place of what it is about."""
     return type(error)(error.problem, path + error.path, error.fix)

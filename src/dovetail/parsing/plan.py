@@ -149,7 +149,7 @@ class Plan:
         calls_are_text: bool = False,
         keeps_unknown: bool = False,
     ) -> Plan:
-        """The same markers for one request."""
+        """The markers of a layout as one request uses them."""
         made = copy(self)
         made.tools = tools
         made.inline_reasoning = inline_reasoning

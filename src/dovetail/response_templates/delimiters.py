@@ -204,7 +204,7 @@ class Watch:
         return len(text), False
 
     def _plain_anywhere(self, text: str, start: int, timeout: float | None) -> tuple[int, bool]:
-        """The same where delimiters may start with anything."""
+        """How much of a text is plain where delimiters may start with anything: each finder searches for its own."""
         if any(probe.match(text, start, partial=True, timeout=timeout) for probe in self._probes):
             return start, False
         undecided = [probe.search(text, start, partial=True, timeout=timeout) for probe in self._probes]

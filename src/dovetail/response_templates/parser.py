@@ -112,7 +112,7 @@ class ResponseParser:
         return {key: value for key, value in self._message.items() if key in defaults or not _is_empty(value)}
 
     def to_message(self) -> messages.Message:
-        """The same in the shape that all readers share; its diagnostics count characters, as spans do."""
+        """What was read so far as a message; its diagnostics count characters, as spans do."""
         return to_message(self.message, self.diagnostics)
 
     @property

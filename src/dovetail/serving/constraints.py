@@ -30,7 +30,7 @@ class Answer:
 
 
 def relocated(error: InputError, path: str) -> InputError:
-    """The same error with the path at which the caller wrote what is wrong."""
+    """An error that names the path at which the caller wrote what is wrong."""
     return type(error)(error.problem, path, error.fix)
 
 

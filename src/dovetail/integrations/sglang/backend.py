@@ -80,7 +80,7 @@ class DovetailGrammar(_Masks, BaseGrammarObject):
         vocab_mask.fill_(-1)
 
     def copy(self) -> DovetailGrammar:
-        """The same constraint for another request, at its start."""
+        """A matcher of this constraint for another request, at its start."""
         return DovetailGrammar(self._compiled, self._stops)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:

@@ -108,7 +108,7 @@ class Verifier:
         return self._cut(body, probe, self._settings(probe))
 
     def behind_prompt(self, probe: Probe, tools: Any = TOOLS) -> Rendered | None:
-        """The same output as far as a generation prompt has not written it; None where the prompt has nothing of it."""
+        """What a generation prompt leaves of an output to the model; None where it has written nothing of it."""
         body = self._body(probe, tools)
         if body is None or self._header_in(body):
             return None

@@ -23,7 +23,7 @@ class Turns:
         return next((turn for turn in self._all(message, tools) if turn), None)
 
     def behind_prompt(self, message: Message, tools: Any) -> Rendered | None:
-        """The same turn as far as a generation prompt has not written it, where one has written something of it."""
+        """The part of a turn that a generation prompt leaves to the model, where a prompt has written some of it."""
         return self._verifier.behind_prompt(_probe(message), tools)
 
     def splits(self, message: Message, tools: Any) -> bool:

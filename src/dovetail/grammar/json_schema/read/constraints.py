@@ -62,7 +62,7 @@ class Constraints:
     _bars: frozenset[Hashable] | None = None
 
     def copy(self) -> Constraints:
-        """The same constraints, to go on from."""
+        """A copy of these constraints that may be narrowed further."""
         new = Constraints()
         new.__dict__.update(self.__dict__)
         return new
