@@ -22,6 +22,7 @@ from dovetail.messages import Wire
 from dovetail.models.model import Model, Prompt, Sampling, Step
 from dovetail.models.prompted_tools import NOTE
 from dovetail.parsing import StreamParser
+from dovetail.typing import ToolChoice
 
 _MODES: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled")
 _ANY_OBJECT = {"type": "object"}
@@ -50,7 +51,7 @@ class LocalTurn:
     reasoning: ReasoningMode
     notes: tuple[Note, ...] = ()
     tools: list[Wire] | None = None
-    tool_choice: Any = "auto"
+    tool_choice: ToolChoice = "auto"
     response_format: Format | None = None
 
     def parser(self, *, inline_reasoning: bool = False) -> StreamParser:
@@ -85,7 +86,7 @@ def plan_turn(
     messages: Sequence[Mapping[str, Any]],
     *,
     tools: Sequence[Mapping[str, Any]] | None = None,
-    tool_choice: Any = "auto",
+    tool_choice: ToolChoice = "auto",
     parallel_tool_calls: bool = True,
     response_format: Any = None,
     reasoning: ReasoningMode = "auto",
@@ -145,10 +146,10 @@ def _tidy(answer: Format | None) -> Format | None:
     return answer
 
 
-def _leaves_open(tool_choice: Any) -> bool:
+def _leaves_open(tool_choice: ToolChoice) -> bool:
     """Whether text may take the place of a call."""
     if isinstance(tool_choice, Mapping) and tool_choice.get("type") == "allowed_tools":
-        allowed = tool_choice.get("allowed_tools", tool_choice)
+        allowed: Any = tool_choice.get("allowed_tools", tool_choice)
         return bool(allowed.get("mode", "auto") == "auto")
     return tool_choice in (None, "auto")
 
@@ -178,7 +179,7 @@ class _Request:
     dialect: Dialect
     tools: list[Wire] | None
     answer: Format | None
-    tool_choice: Any
+    tool_choice: ToolChoice
     parallel: bool
     is_tidy: bool = True  # whether JSON has white space only where people have it
     is_widened: bool = False
