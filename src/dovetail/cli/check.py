@@ -41,7 +41,7 @@ def check(files: tuple[Path, ...], as_markdown: bool, as_json: bool) -> None:
     \b
     Exit codes
       0  everything that the templates support holds
-      1  a file holds no template, or a template cannot be analysed
+      1  a file holds no template, or a template cannot be analyzed
       2  the command line is wrong
       3  something does not hold
     """

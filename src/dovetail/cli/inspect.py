@@ -55,8 +55,8 @@ def inspect(file: Path, as_json: bool, evidence: bool, grammar: bool, drawn: Pat
 
     \b
     Exit codes
-      0  the template was analysed
-      1  the file holds no template, or the template cannot be analysed
+      0  the template was analyzed
+      1  the file holds no template, or the template cannot be analyzed
       2  the command line is wrong
     """
     source = find_template(file)

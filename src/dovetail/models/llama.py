@@ -85,7 +85,7 @@ class LlamaModel(BatchedModel):
         super().__init__(name or path.stem, vocabulary, located, rows, max_rows, cells, named=bool(dialect))
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text as the tokenizer cuts it; special tokens are recognised, and none are added."""
+        """The tokens of a text as the tokenizer cuts it; special tokens are recognized, and none are added."""
         data = text.encode("utf-8", "replace")
         size = len(data) + 8
         with self._lock:

@@ -21,7 +21,7 @@ def analyze(source: TemplateSource, bos_token: str = "", eos_token: str = "") ->
     """The dialect that a chat template shows, by comparing what it renders.
 
     The source is the template itself, a tokenizer, the folder or file where one is kept, or a GGUF model. The same
-    template is analysed once.
+    template is analyzed once.
     """
     return analysis_of(source, bos_token, eos_token).dialect
 
