@@ -50,15 +50,16 @@ def check(fmt: Format, path: str = "", depth: int = 1) -> None:
 def parts(fmt: Format) -> list[tuple[str, Format]]:
     """The formats directly inside `fmt`, each with its way from there as a JSON Pointer."""
     field = _CONTAINERS.get(type(fmt))
+    if field is None:
+        return []
+    inside = getattr(fmt, field)
     match field:
-        case None:
-            return []
         case "content":
-            return [("/content", fmt.content)]  # type: ignore[union-attr]
+            return [("/content", inside)]
         case "rules":
-            return [(f"/rules/{i}/1", body) for i, (_, body) in enumerate(fmt.rules)]  # type: ignore[union-attr]
+            return [(f"/rules/{i}/1", body) for i, (_, body) in enumerate(inside)]
         case _:
-            return [(f"/{field}/{i}", child) for i, child in enumerate(getattr(fmt, field))]
+            return [(f"/{field}/{i}", child) for i, child in enumerate(inside)]
 
 
 def _check_repeat(fmt: RepeatFormat, path: str) -> None:
