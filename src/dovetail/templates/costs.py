@@ -11,8 +11,8 @@ from typing import Any
 from dovetail.errors import LimitError
 from dovetail.templates.budget import BUDGET, Budget
 
-# Spends from the budget what a call with these arguments will use. One that had to take an iterator apart for that returns
-# the first argument anew.
+# Spends what a call with these arguments will use. One that had to take an iterator apart for that returns the first
+# argument anew.
 Cost = Callable[..., Any]
 _CALL = 10  # steps of any filter or method and of each item of a lazy one, about half a microsecond
 _DEEPEST_CHAIN = 100
