@@ -174,11 +174,22 @@ def grows(node: ir.Node) -> bool:
     """Whether every beginning of a text is that of infinitely many; False also where that takes long to see."""
     if span(node)[1] is not None:
         return False
+    if _ends_in_loop(node):
+        return True
     try:
         automaton = _automaton(node, most=1_000)
     except LimitError:
         return False
     return all(automaton.edges)  # each state leads to an end, and where none is the last, some way there is endless
+
+
+def _ends_in_loop(node: ir.Node) -> bool:
+    """Whether more of the same may follow each text of `node`: seen at the end of a pattern, without an automaton."""
+    if type(node) is ir.Seq:
+        return bool(node.parts) and _ends_in_loop(node.parts[-1])
+    if type(node) is ir.Alt:
+        return all(map(_ends_in_loop, node.parts))
+    return type(node) is ir.Repeat and node.high is None and type(node.body) is ir.Chars and bool(node.body.ranges)
 
 
 @lru_cache(maxsize=1024)
