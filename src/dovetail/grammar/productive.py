@@ -19,7 +19,6 @@ from dovetail.grammar.ir import (
     children,
 )
 
-
 _MAX_DEPTH = 50  # calls on the way to a text; longer ways are found rule by rule
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.json_schema.read.pointers import resolve
+from dovetail.grammar.json_schema.read.references import References
 from dovetail.messages import from_json, to_json
 
 KINDS = frozenset(("string", "number", "boolean", "null", "object", "array"))
@@ -160,7 +160,7 @@ def _list(value: Any) -> list[Any]:
 
 def _resolved(root: Any, ref: str) -> list[Any]:
     try:
-        return [resolve(root, ref, ())[0]]
+        return [References(root).target({"$ref": ref}, "$ref", ())[0]]
     except SchemaError:
         return []
 

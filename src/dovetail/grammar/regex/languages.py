@@ -8,13 +8,22 @@ from functools import lru_cache
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.anchors import found_in, refuse_outlook, trimmed
-from dovetail.grammar.regex.automaton import Automaton, minimise
+from dovetail.grammar.regex.automaton import Automaton, minimise, to_node
 from dovetail.grammar.regex.charset import Budget, Ranges, bits, characters
 from dovetail.grammar.regex.derivatives import Derivatives, explore
-from dovetail.grammar.regex.lengths import narrow, span
-from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.parser import read
-from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, sequence, somewhere
+from dovetail.grammar.regex.syntax import (
+    ANYTHING,
+    Look,
+    asserts,
+    but,
+    called,
+    children,
+    narrow,
+    sequence,
+    somewhere,
+    span,
+)
 
 MAX_WORK = 200_000
 MAX_MEASURED = 110  # states; the more of them, the less often one is seen again
