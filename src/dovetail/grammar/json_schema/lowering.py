@@ -334,8 +334,8 @@ def _scalars(known: Constraints, pieces: Spelling, reader: Reader) -> list[Node]
     if known.types & NUMBER:
         ways.append(_number(known, reader))
     if known.types & BOOLEAN:
-        ways += (pieces.true if value else pieces.false for value in (True, False) if not _is_banned(known, value))
-    if known.types & NULL and not _is_banned(known, None):
+        ways += (pieces.true if value else pieces.false for value in (True, False) if not known.bars(identity(value)))
+    if known.types & NULL and not known.bars(identity(None)):
         ways.append(pieces.null)
     return ways
 
@@ -394,7 +394,3 @@ def _noted(known: Constraints, reader: Reader, make: Callable[..., Node], *args:
     except LimitError as error:
         reader.widen(where[0] if where else (), where[1] if where else "pattern", error.problem)
         return None
-
-
-def _is_banned(known: Constraints, value: Any) -> bool:
-    return any(one is value for one in known.banned)

@@ -78,7 +78,7 @@ class Quotes:
 
     def spelled(self, text: str) -> bytes:
         """The canonical spelling of a text between the quotes; raises where a surrogate stands alone."""
-        return text.translate(self._escapes).encode()
+        return (text if text.isidentifier() else text.translate(self._escapes)).encode()  # most keys are
 
     def around(self, inside: bytes) -> Node:
         """What is spelled, between the quotes."""
