@@ -1,3 +1,5 @@
+"""Rules on commands, paths and sites: what is allowed, asked about and denied."""
+
 from __future__ import annotations
 
 import sys

@@ -1,3 +1,5 @@
+"""Exported grammars accept the same texts in the engine that they are written for."""
+
 from __future__ import annotations
 
 from typing import Any

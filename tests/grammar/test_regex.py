@@ -1,3 +1,5 @@
+"""Regular expressions: what they match, as a whole and inside of a text, and what is refused."""
+
 from __future__ import annotations
 
 import contextlib

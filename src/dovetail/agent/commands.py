@@ -274,27 +274,27 @@ def canonical(words: Sequence[str]) -> str:
 
 def simple_commands(text: str) -> list[Command]:
     """All simple commands in the text, whatever they are nested in; CommandError if it cannot be told."""
-    found: list[Command] = []
-    _scan(text, found, 0)
-    return found
+    commands: list[Command] = []
+    _scan(text, commands, 0)
+    return commands
 
 
-def _scan(text: str, found: list[Command], depth: int) -> None:
-    if depth > _MAX_DEPTH or len(found) > _MAX_COMMANDS:
+def _scan(text: str, commands: list[Command], depth: int) -> None:
+    if depth > _MAX_DEPTH or len(commands) > _MAX_COMMANDS:
         raise _too_much()
-    before = len(found)
+    before = len(commands)
     for node in _nodes(_parsed(text)):
         if node.type in _COMMAND_NODES:
-            found.append(_command(node))
+            commands.append(_command(node))
         elif node.type == "file_redirect":
-            found += _redirection(node)
+            commands += _redirection(node)
         elif node.type == "command_substitution" and _text(node).startswith("`"):
             # Inside backquotes a backslash only protects what would end or begin a substitution.
-            _scan(re.sub(r"\\([`$\\])", r"\1", _text(node)[1:-1]), found, depth + 1)
-    for command in found[before:]:
+            _scan(re.sub(r"\\([`$\\])", r"\1", _text(node)[1:-1]), commands, depth + 1)
+    for command in commands[before:]:
         for words in (command.words, *command.inner()):
             for script in _scripts(words):
-                _scan(script, found, depth + 1)
+                _scan(script, commands, depth + 1)
 
 
 _COMMAND_NODES = frozenset("command declaration_command unset_command test_command".split())
@@ -332,14 +332,14 @@ def _word(node: Node) -> str:
     text = _text(node)
     match node.type:
         case "word":
-            return re.sub(r"\\(.)", lambda found: "" if found[1] == "\n" else found[1], text, flags=re.DOTALL)
+            return re.sub(r"\\(.)", lambda match: "" if match[1] == "\n" else match[1], text, flags=re.DOTALL)
         case "raw_string":
             return text[1:-1]
         case "ansi_c_string":
             return _ANSI_C.sub(_unescaped, text[2:-1])
         case "string":
             inner = text[1:-1]
-            return re.sub(r'\\([$`"\\\n])', lambda found: "" if found[1] == "\n" else found[1], inner)
+            return re.sub(r'\\([$`"\\\n])', lambda match: "" if match[1] == "\n" else match[1], inner)
         case "command_name" | "concatenation":
             return "".join(_word(child) for child in node.children)
     return text
@@ -405,7 +405,7 @@ def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
     start = words.index(_RUNNERS[name]) + 1 if _RUNNERS.get(name, "") in words else 1
     if name not in _WRAPPERS and start == 1:
         return set()
-    found: set[int] = set()
+    offsets: set[int] = set()
     todo = [(start, _WRAPPERS.get(name, 0))]
     seen = set(todo)
     while todo:
@@ -419,11 +419,11 @@ def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
         elif name == "env" and _ASSIGNMENT.match(words[at]):
             after = [(at + 1, plain)]
         else:
-            found.add(offset + at)
+            offsets.add(offset + at)
             after = []
         todo += [one for one in after if one not in seen]
         seen |= {*after}
-    return found
+    return offsets
 
 
 def _scripts(words: tuple[str, ...]) -> Iterator[str]:

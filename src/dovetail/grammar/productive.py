@@ -47,23 +47,25 @@ class _Way:
 def productive_rules(roots: Iterable[Node]) -> set[int]:
     """The identities of the rules that `roots` can reach and some text matches."""
     rules = _reached(roots)
-    found: set[int] = set()
+    productive: set[int] = set()
     size = -1
-    while size < len(found) < len(rules):
-        size = len(found)
+    while size < len(productive) < len(rules):
+        size = len(productive)
         # Rules come before those that they call, so that one round from the end mostly does.
-        found.update(id(rule) for rule in reversed(rules) if id(rule) not in found and is_productive(rule.body, found))
-    return found
+        productive.update(
+            id(rule) for rule in reversed(rules) if id(rule) not in productive and is_productive(rule.body, productive)
+        )
+    return productive
 
 
 def _reached(roots: Iterable[Node]) -> list[Rule]:
-    found: dict[int, Rule] = {}
+    reached: dict[int, Rule] = {}
     pending = [*roots]
     while pending:
         node = pending.pop()
         if type(node) is Call:
-            if id(node.rule) not in found:
-                found[id(node.rule)] = node.rule
+            if id(node.rule) not in reached:
+                reached[id(node.rule)] = node.rule
                 pending.append(node.rule.body)
         elif type(node) is Seq or type(node) is Alt:
             pending += node.parts
@@ -71,7 +73,7 @@ def _reached(roots: Iterable[Node]) -> list[Rule]:
             pending.append(node.end)  # which all ways to leave the words share
         elif type(node) is not Lit and type(node) is not Chars:
             pending += children(node)
-    return list(found.values())
+    return list(reached.values())
 
 
 def is_productive(node: Node, rules: set[int]) -> bool:

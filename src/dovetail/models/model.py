@@ -134,7 +134,7 @@ class Model(Protocol):
         """Whether its chat template knows the reasoning of its dialect; where not, it reasons only when asked to."""
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text; special tokens are recognised in it, and none are added."""
+        """The tokens of a text; special tokens are recognized in it, and none are added."""
 
     def render(
         self,

@@ -55,7 +55,7 @@ class TransformersModel(BatchedModel):
         )
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text as the tokenizer cuts it; special tokens are recognised, and none are added."""
+        """The tokens of a text as the tokenizer cuts it; special tokens are recognized, and none are added."""
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     @property

@@ -1,9 +1,10 @@
+"""The tool that fetches pages: what is shown of them, and what is out of reach."""
+
 from __future__ import annotations
 
 import ipaddress
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from dovetail.agent.permissions import Rule, Rules
 from dovetail.agent.tools.web import _is_public, html_text
 from dovetail.agent.types import ToolError, ToolLimits
+from tests.agent.servers.pages import serving
 from tests.agent.tools.conftest import Call, context_in
 
 PAGES = {
@@ -45,12 +47,8 @@ class _Pages(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Pages) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(_Pages) as url:
+        yield url
 
 
 def allowed(workspace: Path, *rules: str, **limits: int) -> object:

@@ -94,8 +94,8 @@ def _trees(roots: Collection[Path], without: set[Path]) -> tuple[list[Path], lis
 
 def _children(folder: Path) -> Iterator[Path]:
     try:
-        with os.scandir(folder) as found:
-            for entry in found:
+        with os.scandir(folder) as scanned:
+            for entry in scanned:
                 if not entry.is_symlink():
                     yield Path(entry.path)
     except OSError:

@@ -96,12 +96,12 @@ def protecting(policy: Policy) -> list[Path]:
     A folder that is a mount cannot be moved away, neither to make room for another one of its name nor to take what is
     hidden to a place where no rule finds it.
     """
-    found = set(policy.protected)
+    protected = set(policy.protected)
     for path in (*policy.protected, *policy.hidden):
         above = list(takewhile(lambda each: each not in policy.writable, path.parents))
         if len(above) < len(path.parents):  # a folder that can be changed is above it
-            found |= {*above}
-    return sorted(found)
+            protected |= {*above}
+    return sorted(protected)
 
 
 def placeholders(rules: Rules) -> Iterator[Obeyed]:
@@ -144,11 +144,11 @@ def _existing(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The paths that lie in no other one."""
-    found: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted(set(paths)):
-        if not (found and any(path.is_relative_to(one) for one in found)):
-            found.append(path)
-    return tuple(found)
+        if not (outermost and any(path.is_relative_to(one) for one in outermost)):
+            outermost.append(path)
+    return tuple(outermost)
 
 
 def _covered(anchor: Path, pattern: str) -> Iterator[Path]:
@@ -172,8 +172,8 @@ def _entries(top: Path, closed: Container[Path] = (), deepest: int | None = None
     while todo:
         folder, depth = todo.pop()
         try:
-            with os.scandir(folder) as found:
-                entries = list(found)
+            with os.scandir(folder) as scanned:
+                entries = list(scanned)
         except OSError:  # what we may not look into, no command may
             continue
         seen += len(entries)

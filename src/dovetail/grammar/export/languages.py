@@ -100,14 +100,14 @@ def _free_start(rule: ir.Rule) -> tuple[tuple[bytes, ir.Node], ...]:
 
 
 def _preserved(rule: ir.Rule) -> tuple[str, ...]:
-    found = {
+    texts = {
         marker: None
         for known in ir.reachable(rule)
         for node in ir.walk(known.body)
         if isinstance(node, ir.Lit) and node.special
         for marker in _MARKERS.findall(node.data.decode())
     }
-    return tuple(found)
+    return tuple(texts)
 
 
 def _printed(root: ir.Rule, language: _Language) -> str:
@@ -247,11 +247,11 @@ def _pieces(node: ir.Lit, special: Mapping[str, int]) -> Iterator[list[str]]:
     known = sorted(special, key=len, reverse=True) if node.special else []
     pattern = "|".join(map(re.escape, filter(None, known)))
     at = 0
-    for found in re.finditer(pattern, text) if pattern else ():
-        yield [json.dumps(char) for char in text[at : found.start()]]
-        spelled = " ".join(json.dumps(char) for char in found.group())
-        yield [f"({spelled} | <[{special[found.group()]}]>)"]
-        at = found.end()
+    for match in re.finditer(pattern, text) if pattern else ():
+        yield [json.dumps(char) for char in text[at : match.start()]]
+        spelled = " ".join(json.dumps(char) for char in match.group())
+        yield [f"({spelled} | <[{special[match.group()]}]>)"]
+        at = match.end()
     yield [json.dumps(char) for char in text[at:]]
 
 

@@ -153,9 +153,9 @@ class _Shallow:
     def _measured(self, node: ir.Node) -> tuple[ir.Node, int]:
         match node:
             case ir.Seq(parts) | ir.Alt(parts):
-                found = [self._measured(part) for part in parts]
-                height = 1 + max((height for _, height in found), default=0)
-                node = type(node)(tuple(part for part, _ in found))
+                measured = [self._measured(part) for part in parts]
+                height = 1 + max((height for _, height in measured), default=0)
+                node = type(node)(tuple(part for part, _ in measured))
             case ir.Repeat(body, low, high):
                 inner, height = self._measured(body)
                 height += 1

@@ -28,7 +28,7 @@ _CALLING = re.compile(r"(?i)(tool|function)[ _]?call|call(ing)? (a |the )?(tool|
 
 @lru_cache(maxsize=256)
 def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> Analysis:
-    """What a template says about how its model talks; the same source is analysed once.
+    """What a template says about how its model talks; the same source is analyzed once.
 
     Of the ways to read it, each a bounded number of renders, the first that is proved is taken, or else the best.
     """
@@ -114,14 +114,14 @@ def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> An
     family = kin(dialect)
     dialect = adopted(dialect, family) if family else dialect
     shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
-    found = _Found(turn, reasoning, content, calls)
+    parts = _Parts(turn, reasoning, content, calls)
     dialect, verifications = _proved(Verifier(prober, turn, dialect, shown, bool(calls and calls.with_content)))
     notes = [*_notes(prober, verifications, shape, dialect), *(calls.notes() if calls else ())]
     return Analysis(
         dialect,
-        _modes(found, dialect),
+        _modes(parts, dialect),
         find_capabilities(prober, facts, turn, reasoning, calls, shape or Shape()),
-        (*found.findings(prober), *(_corrected(row) for row in corrections)),
+        (*parts.findings(prober), *(_corrected(row) for row in corrections)),
         verifications,
         tuple(notes),
         turn.start + (turn.prompts[0][1] if turn.prompts else ""),
@@ -141,7 +141,7 @@ def _speaks_of_calls(prober: Prober, facts: Source, shape: Shape | None) -> bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Parts:
     """All that was found by comparison."""
 
     frame: Frame
@@ -175,12 +175,12 @@ def _corrected(row: Correction) -> Finding:
     return Finding("correction", row.name, Evidence("the source of the template", "", ""), row.reason)
 
 
-def _modes(found: _Found, dialect: Dialect) -> Modes:
+def _modes(parts: _Parts, dialect: Dialect) -> Modes:
     modes = Modes(
-        found.reasoning.mode,
-        found.content.mode,
-        found.calls.format if found.calls else "NONE",
-        found.calls.id_position if found.calls else "NONE",
+        parts.reasoning.mode,
+        parts.content.mode,
+        parts.calls.format if parts.calls else "NONE",
+        parts.calls.id_position if parts.calls else "NONE",
     )
     if dialect.reasoning and modes.reasoning == "NONE":
         modes = replace(modes, reasoning="TAG_BASED")

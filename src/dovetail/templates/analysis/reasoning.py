@@ -56,11 +56,11 @@ class _Shown:
 def find_reasoning(prober: Prober, source: Source, frame: Frame, shape: Shape | None) -> FoundReasoning:
     """The layout of reasoning, from a render that shows it or else from prompts and what the template cuts off."""
     shown = _shown(prober, frame, shape, ("reasoning_content", *source.reasoning, "parts"))
-    found = _from_render(frame, shown) if shown else _from_prompts(prober, source, frame)
-    if not found.end:
-        return found
-    found = _empty_forms(prober, frame, found)
-    return replace(found, opened_by=_opened_by(frame, found), mode=_mode(frame, found, shown is not None))
+    reasoning = _from_render(frame, shown) if shown else _from_prompts(prober, source, frame)
+    if not reasoning.end:
+        return reasoning
+    reasoning = _empty_forms(prober, frame, reasoning)
+    return replace(reasoning, opened_by=_opened_by(frame, reasoning), mode=_mode(frame, reasoning, shown is not None))
 
 
 def _shown(prober: Prober, frame: Frame, shape: Shape | None, ways: tuple[str, ...]) -> _Shown | None:
@@ -230,45 +230,45 @@ def _closing(source: Source, start: str) -> str:
 # What the prompt and an empty block say.
 
 
-def _empty_forms(prober: Prober, frame: Frame, found: FoundReasoning) -> FoundReasoning:
+def _empty_forms(prober: Prober, frame: Frame, reasoning: FoundReasoning) -> FoundReasoning:
     """How turns without reasoning say so."""
     for settings in frame.switches:
         turn = prober.turn(assistant(CONTENT), settings=settings)
         before = frame.body(turn, settings).partition(CONTENT)[0] if turn and CONTENT in turn else ""
-        before = before.removesuffix(found.content_begin) if found.content_begin else before
-        if found.end not in before or found.between:
+        before = before.removesuffix(reasoning.content_begin) if reasoning.content_begin else before
+        if reasoning.end not in before or reasoning.between:
             continue
-        head, _, tail = before.partition(found.end)
-        start = found.start.strip()
+        head, _, tail = before.partition(reasoning.end)
+        start = reasoning.start.strip()
         if not head.strip():
-            found = replace(found, bare_end=True)
-            if tail != found.after or head:
-                found = replace(found, empty=before)
-        elif head.strip() == start and (tail != found.after or not head.startswith(found.start)):
-            found = replace(found, empty=before)
-        if not found.shape and head.strip() == start:
-            found = replace(found, after=tail)
-    return found
+            reasoning = replace(reasoning, bare_end=True)
+            if tail != reasoning.after or head:
+                reasoning = replace(reasoning, empty=before)
+        elif head.strip() == start and (tail != reasoning.after or not head.startswith(reasoning.start)):
+            reasoning = replace(reasoning, empty=before)
+        if not reasoning.shape and head.strip() == start:
+            reasoning = replace(reasoning, after=tail)
+    return reasoning
 
 
-def _opened_by(frame: Frame, found: FoundReasoning) -> Literal["prompt", "model", "either"]:
-    rests = [text for _, text in frame.prompts if found.end not in text]
-    if not found.start:
+def _opened_by(frame: Frame, reasoning: FoundReasoning) -> Literal["prompt", "model", "either"]:
+    rests = [text for _, text in frame.prompts if reasoning.end not in text]
+    if not reasoning.start:
         return "prompt"
-    opened = [text for text in rests if text.strip().endswith(found.start.strip())]
+    opened = [text for text in rests if text.strip().endswith(reasoning.start.strip())]
     if not opened:
         return "model"
     return "prompt" if len(opened) == len(rests) else "either"
 
 
-def _mode(frame: Frame, found: FoundReasoning, shown: bool) -> ReasoningMode:
-    if not found.start:
+def _mode(frame: Frame, reasoning: FoundReasoning, shown: bool) -> ReasoningMode:
+    if not reasoning.start:
         return "DELIMITER"
-    if shown and not found.with_content:
+    if shown and not reasoning.with_content:
         return "TOOLS_ONLY"
     texts = [text.strip() for _, text in frame.prompts]
-    opens = any(text.endswith(found.start.strip()) for text in texts)
-    closes = any(text.endswith(found.end) and found.start.strip() in text for text in texts)
+    opens = any(text.endswith(reasoning.start.strip()) for text in texts)
+    closes = any(text.endswith(reasoning.end) and reasoning.start.strip() in text for text in texts)
     if opens:
         return "FORCED_CLOSED" if closes else "FORCED_OPEN"
     return "TAG_BASED"
