@@ -1,0 +1,143 @@
+"""The format of a turn in the languages of engines, and what they cannot hold of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from dovetail.errors import ExportError, InputError
+from dovetail.formats import Format, GrammarFormat, JsonSchemaFormat, SequenceFormat, TriggeredTagsFormat
+from dovetail.formats.models import FormatModel, OptionalFormat
+from dovetail.grammar import export
+from dovetail.models.engines.schemas import is_common
+
+MAX_GRAMMAR = 256 << 10  # characters of one schema as a grammar, beyond which an engine takes seconds to read it
+
+Spelling = Callable[[], Mapping[str, Any]]
+
+
+class Unheld(NamedTuple):
+    """What an engine does not hold: a schema, or the whole format where there is none, and why."""
+
+    schema: Any
+    why: str
+
+
+class Written(NamedTuple):
+    """A constraint in the language of one kind of engine, most wanted spelling first, and what is lost in it."""
+
+    spellings: tuple[Spelling, ...]
+    unheld: tuple[Unheld, ...] = ()
+
+
+def write(kind: str, made: Format, prefix: str) -> Written:
+    """The constraint for one kind of engine; `prefix` is what of the output the prompt holds already.
+
+    The first spelling is made at once, because it tells what is not held. The others are for engines of which masks
+    are made by something else than what the engine comes with.
+    """
+    writer = {"vllm": _vllm, "sglang": _sglang, "llama": _llama}[kind]
+    try:
+        return writer(made, prefix)
+    except ExportError as error:
+        return Written((), (Unheld(None, f"{error.problem} ({error.path})" if error.path else error.problem),))
+
+
+def _vllm(made: Format, prefix: str) -> Written:
+    ebnf = partial(_named, "grammar", export.ebnf, made, prefix)
+    lark = partial(_named, "grammar", export.lark, made, prefix)
+    if prefix:
+        return Written((_known(ebnf()), lark))
+    tag, unheld = _tag(made)
+    return Written((_known({"structural_tag": tag}), ebnf, lark), unheld)
+
+
+def _sglang(made: Format, prefix: str) -> Written:
+    ebnf = partial(_named, "ebnf", export.ebnf, made, prefix)
+    if prefix:
+        return Written((_known(ebnf()),))
+    tag, unheld = _tag(made)
+    return Written((_known({"structural_tag": tag}), ebnf), unheld)
+
+
+def _llama(made: Format, prefix: str) -> Written:
+    free = None if prefix else _free_part(made)
+    if free is not None:
+        try:
+            lazy = export.gbnf(free, lazy=True)
+        except ExportError:
+            pass  # what may come before a call is more than text
+        else:
+            return Written((_known(_of_gbnf(lazy)),))
+    return Written((_known(_of_gbnf(export.gbnf(made, prefix=prefix))),))
+
+
+def _of_gbnf(made: export.Gbnf) -> dict[str, Any]:
+    return {
+        "grammar": made.grammar,
+        "grammar_triggers": made.triggers,
+        "preserved_tokens": made.preserved_tokens,
+    }
+
+
+def _free_part(made: FormatModel) -> TriggeredTagsFormat | None:
+    """The part of a turn in which text is free until a call begins, behind reasoning that nobody has to hold."""
+    if isinstance(made, SequenceFormat) and all(map(_is_reasoning, made.elements[:-1])):
+        return _free_part(made.elements[-1])
+    return made if isinstance(made, TriggeredTagsFormat) and not made.at_least_one else None
+
+
+def _is_reasoning(made: FormatModel) -> bool:
+    written = made.model_dump_json()
+    return isinstance(made, OptionalFormat | SequenceFormat) and '"name":"reasoning"' in written
+
+
+def _known(constraint: Mapping[str, Any]) -> Spelling:
+    return lambda: constraint
+
+
+def _named(key: str, write: Callable[..., str], made: Format, prefix: str) -> dict[str, Any]:
+    return {key: write(made, prefix=prefix)}
+
+
+def _tag(made: Format) -> tuple[str, tuple[Unheld, ...]]:
+    """The structural tag of a format; schemas that engines read in their own way are grammars in it."""
+    unheld: list[Unheld] = []
+
+    def schema(node: FormatModel) -> FormatModel:
+        if not isinstance(node, JsonSchemaFormat):
+            return node
+        simple = JsonSchemaFormat(json_schema=node.json_schema)
+        if (
+            node.style == "json"
+            and node.strict
+            and not (node.any_order or node.excludes)
+            and is_common(node.json_schema)
+        ):
+            return simple
+        try:
+            grammar = export.ebnf(node)
+            if len(grammar) <= MAX_GRAMMAR:
+                return GrammarFormat(grammar=grammar)
+            why = f"as a grammar it has {len(grammar)} characters"
+        except InputError as error:
+            why = error.problem
+        if node.style != "json":
+            raise ExportError(why, "/json_schema", "use a simpler schema")
+        unheld.append(Unheld(node.json_schema, f"it is held only as far as the engine's own masks do: {why}"))
+        return simple
+
+    return json.dumps(export.structural_tag(_mapped(made, schema))), tuple(unheld)
+
+
+def _mapped(made: Any, change: Callable[[FormatModel], FormatModel]) -> Any:
+    """A format with `change` made to each of its parts that has no parts itself."""
+    if isinstance(made, tuple):
+        return tuple(_mapped(part, change) for part in made)
+    if not isinstance(made, FormatModel):
+        return made
+    parts = {name: getattr(made, name) for name in made.model_fields_set}
+    changed = {name: new for name, part in parts.items() if (new := _mapped(part, change)) is not part and new != part}
+    return change(made.model_copy(update=changed) if changed else made)
