@@ -18,7 +18,7 @@ from dovetail.formats import load_format
 from dovetail.models import Sampling, Speaker
 from dovetail.serving.server import in_background
 
-PATHS = {"vllm": "/v1/completions", "sglang": "/generate", "llama": "/completion"}
+PATHS = {"vllm": "/v1/completions", "sglang": "/v1/completions", "llama": "/completion"}
 
 
 class Fake:
@@ -75,8 +75,7 @@ class Fake:
     def constraint(self, body: dict[str, Any]) -> dict[str, Any]:
         if self.kind == "vllm":
             return dict(body.get("structured_outputs") or {})
-        held = body["sampling_params"] if self.kind == "sglang" else body
-        return {key: held[key] for key in ("structural_tag", "ebnf", "grammar") if key in held}
+        return {key: body[key] for key in ("response_format", "ebnf", "grammar") if key in body}
 
     async def _stream(self, body: dict[str, Any], given: dict[str, Any]) -> AsyncGenerator[str, None]:
         self.running += 1
@@ -91,7 +90,7 @@ class Fake:
             self.left += not ended
 
     async def _lines(self, body: dict[str, Any], given: dict[str, Any]) -> AsyncGenerator[str, None]:
-        count, text, finish = 0, "", None
+        count, finish = 0, None
         async for piece, finish in self._pieces(body, given):
             count += 1
             if self.fault == "broken" or (self.fault == "breaks" and count == 3):
@@ -101,30 +100,24 @@ class Fake:
             if self.fault.startswith("says "):
                 yield self.fault[5:] + "\n\n"
                 return
-            text += piece
-            yield self._event(piece, text, count, None if self.kind == "llama" else finish)
+            yield self._event(piece, count, None if self.kind == "llama" else finish)
             if self.pace_s:
                 await asyncio.sleep(self.pace_s)
         if self.fault == "endless":
             return
         yield self._closing(count, finish)
 
-    def _event(self, piece: str, text: str, count: int, finish: str | None) -> str:
+    def _event(self, piece: str, count: int, finish: str | None) -> str:
         usage = {"prompt_tokens": 1, "completion_tokens": count}
-        if self.kind == "vllm":
+        if self.kind != "llama":
             choice = {"index": 0, "text": piece, "logprobs": None, "finish_reason": finish, "stop_reason": None}
             return _data({"id": "cmpl-1", "object": "text_completion", "choices": [choice], "usage": usage})
-        if self.kind == "sglang":
-            reason = finish and {"type": finish}
-            return _data({"text": text, "meta_info": {"id": "1", "finish_reason": reason, **usage}})
         return _data({"index": 0, "content": piece, "tokens": [], "stop": False, "tokens_predicted": count})
 
     def _closing(self, count: int, finish: str | None) -> str:
-        if self.kind == "vllm":
+        if self.kind != "llama":
             usage = {"prompt_tokens": 1, "completion_tokens": count}
             return _data({"object": "text_completion", "choices": [], "usage": usage}) + "data: [DONE]\n\n"
-        if self.kind == "sglang":
-            return "data: [DONE]\n\n"
         stop = {"stop": "eos", "length": "limit"}[finish or "length"]
         return _data({"index": 0, "content": "", "stop": True, "stop_type": stop, "tokens_predicted": count})
 
@@ -136,16 +129,17 @@ class Fake:
             for at, piece in enumerate(self.script):
                 yield piece, "stop" if at == len(self.script) - 1 else None
             return
-        params = body.get("sampling_params", body)
-        limit = params.get("max_tokens") or params.get("max_new_tokens") or params.get("n_predict")
-        sampling = Sampling(seed=params.get("seed") or 0, max_tokens=limit, soft_limit=60)
+        limit = body.get("max_tokens") or body.get("n_predict")
+        sampling = Sampling(seed=body.get("seed") or 0, max_tokens=limit, soft_limit=60)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         made = _format(given)
-        async for step in self._speaker.generate(body.get("input_ids") or body["prompt"], made, sampling):
+        async for step in self._speaker.generate(body["prompt"], made, sampling):
             yield decoder.decode(step.data, bool(step.finish)), step.finish
 
 
 def _format(given: dict[str, Any]) -> Any:
+    if "response_format" in given:
+        return load_format(given["response_format"])
     if "structural_tag" in given:
         return load_format(json.loads(given["structural_tag"]))
     for key in ("grammar", "ebnf"):

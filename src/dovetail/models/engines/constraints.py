@@ -46,20 +46,24 @@ def write(kind: str, made: Format, prefix: str) -> Written:
 
 
 def _vllm(made: Format, prefix: str) -> Written:
-    ebnf = partial(_named, "grammar", export.ebnf, made, prefix)
-    lark = partial(_named, "grammar", export.lark, made, prefix)
+    def grammar(write: Callable[..., str]) -> dict[str, Any]:
+        return {"structured_outputs": {"grammar": write(made, prefix=prefix)}}
+
+    ebnf, lark = partial(grammar, export.ebnf), partial(grammar, export.lark)
     if prefix:
         return Written((_known(ebnf()), lark))
     tag, unheld = _tag(made)
-    return Written((_known({"structural_tag": tag}), ebnf, lark), unheld)
+    return Written((_known({"structured_outputs": {"structural_tag": json.dumps(tag)}}), ebnf, lark), unheld)
 
 
 def _sglang(made: Format, prefix: str) -> Written:
-    ebnf = partial(_named, "ebnf", export.ebnf, made, prefix)
+    def ebnf() -> dict[str, Any]:
+        return {"ebnf": export.ebnf(made, prefix=prefix)}
+
     if prefix:
         return Written((_known(ebnf()),))
     tag, unheld = _tag(made)
-    return Written((_known({"structural_tag": tag}), ebnf), unheld)
+    return Written((_known({"response_format": tag}), ebnf), unheld)
 
 
 def _llama(made: Format, prefix: str) -> Written:
@@ -98,11 +102,7 @@ def _known(constraint: Mapping[str, Any]) -> Spelling:
     return lambda: constraint
 
 
-def _named(key: str, write: Callable[..., str], made: Format, prefix: str) -> dict[str, Any]:
-    return {key: write(made, prefix=prefix)}
-
-
-def _tag(made: Format) -> tuple[str, tuple[Unheld, ...]]:
+def _tag(made: Format) -> tuple[dict[str, Any], tuple[Unheld, ...]]:
     """The structural tag of a format; schemas that engines read in their own way are grammars in it."""
     unheld: list[Unheld] = []
 
@@ -129,7 +129,7 @@ def _tag(made: Format) -> tuple[str, tuple[Unheld, ...]]:
         unheld.append(Unheld(node.json_schema, f"it is held only as far as the engine's own masks do: {why}"))
         return simple
 
-    return json.dumps(export.structural_tag(_mapped(made, schema))), tuple(unheld)
+    return export.structural_tag(_mapped(made, schema)), tuple(unheld)
 
 
 def _mapped(made: Any, change: Callable[[FormatModel], FormatModel]) -> Any:

@@ -28,6 +28,7 @@ from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import TemplateSource, find_template
 
 _WRITTEN = 256  # constraints that are kept
+_MAX_TOKENS = 4096  # of an answer, where nobody says how many
 _SILENT = 1024  # tokens at once that say nothing, beyond which an engine has miscounted
 
 
@@ -102,10 +103,10 @@ class EngineModel(TemplatedModel):
         """Close the connections to the engines."""
         self.pool.close()
 
-    def _room(self, prompt: int, wanted: int | None) -> int | None:
+    def _room(self, prompt: int, wanted: int | None) -> int:
         """How many tokens an answer may have: engines refuse more than their context takes."""
         if self.context is None:
-            return wanted
+            return wanted or _MAX_TOKENS
         room = self.context - prompt
         if room < 1:
             problem = f"the prompt has {prompt} tokens, and the model takes up to {self.context - 1}"
@@ -143,7 +144,7 @@ class EngineModel(TemplatedModel):
         return self._template.render(turns, tools, True, **options)
 
 
-async def _steps(chunks: AsyncGenerator[Chunk, None], limit: int | None) -> AsyncGenerator[Step, None]:
+async def _steps(chunks: AsyncGenerator[Chunk, None], limit: int) -> AsyncGenerator[Step, None]:
     """One step for each token that was counted; the last one has the finish.
 
     llama.cpp says in an event of its own that an answer has reached its limit. The token before waits for it, so that
@@ -165,7 +166,7 @@ async def _steps(chunks: AsyncGenerator[Chunk, None], limit: int | None) -> Asyn
             for _ in range(new - 1):
                 yield Step(0, b"")
             step = Step(0, chunk.text.encode("utf-8", "replace"), finish=chunk.finish)
-            if chunk.finish is None and limit is not None and count >= limit:
+            if chunk.finish is None and count >= limit:
                 last = step
             elif new or chunk.finish or step.data:
                 yield step

@@ -13,13 +13,12 @@ import httpx2
 
 from dovetail.errors import ModelError
 from dovetail.models.engines.failures import BusyError, RefusedError, ReplicaError
-from dovetail.models.engines.wire import WIRES, Chunk, Wire, said_wrong
+from dovetail.models.engines.wire import REFUSALS, WIRES, Chunk, Wire, wrong
 
 log = logging.getLogger("dovetail.engines")
 
 MAX_EVENT = 4 << 20  # bytes
 _BACKOFF_S = (1.0, 2.0, 4.0, 8.0)
-_REFUSALS = (400, 413, 422)
 _BUSY = (429, 503)
 
 
@@ -79,45 +78,41 @@ class Replica:
 
     async def chunks(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> AsyncGenerator[Chunk, None]:
         """One answer; the last chunk, and no other, has a finish. Closing the generator ends it in the engine, too."""
-        said: list[str] = []
-        length = 0
         try:
             async with client.stream("POST", self.address.url + self.wire.path, json=body) as response:
                 if response.status_code != 200:
                     raise _refusal(response.status_code, await response.aread())
                 self.answered()
                 async for event in _events(response.aiter_bytes()):
-                    chunk = self._read(event, "".join(said) if self.wire.kind == "sglang" else "")
+                    chunk = self._read(event)
                     if chunk is None:
                         continue
                     yield chunk
                     if chunk.finish is not None:
                         return
-                    said.append(chunk.text)
-                    length += len(chunk.text)
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             raise ReplicaError(f"{self.name}: {error or type(error).__name__}") from error
         raise ReplicaError(f"{self.name}: the answer has no end")
 
-    def _read(self, event: Any, said: str) -> Chunk | None:
-        if wrong := said_wrong(event if isinstance(event, dict) else {"error": "an event is no object"}):
-            raise ReplicaError(f"{self.name}: {wrong}")
+    def _read(self, event: Any) -> Chunk | None:
+        if (error := wrong(event)) is not None:
+            raise error
         try:
-            return self.wire.read(event, said)
+            return self.wire.read(event)
         except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ReplicaError(f"{self.name}: an event is not what {self.wire.kind} sends: {error!r}") from None
+            raise ReplicaError(f"an event is not what {self.wire.kind} sends: {error!r}") from None
 
 
 def _refusal(status: int, body: bytes) -> ReplicaError | RefusedError:
     """The error of an answer with this status."""
     try:
-        words = said_wrong(json.loads(body))
-    except ValueError:
-        words = ""
-    words = words or f"status {status}"
+        told = wrong(json.loads(body))
+    except (ValueError, RecursionError):
+        told = None
+    words = str(told or f"status {status}")
     if status in _BUSY:
         return BusyError(words)
-    return RefusedError(words) if status in _REFUSALS else ReplicaError(f"status {status}: {words}")
+    return RefusedError(words) if status in REFUSALS else ReplicaError(f"status {status}: {words}")
 
 
 async def _events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Any, None]:

@@ -20,6 +20,9 @@ _FINISHES: dict[Any, Finish] = {
     "none": "length",  # of llama.cpp
 }
 _SEEDS = 1 << 32  # llama.cpp has as many
+# The status of what a caller has to mend; others are those of servers in trouble.
+REFUSALS = (400, 413, 422)
+MAX_WORDS = 2000  # characters of what an engine says is wrong
 MAX_TOKENS = 1 << 24  # of one answer; beyond it a number of tokens makes no sense
 _WORD = 1  # a trigger that is a text, as llama.cpp numbers its kinds of triggers
 
@@ -29,7 +32,7 @@ class Ask(NamedTuple):
 
     prompt: Sequence[int]
     sampling: Sampling
-    max_tokens: int | None
+    max_tokens: int
     markers: tuple[str, ...]
 
 
@@ -57,69 +60,47 @@ class Wire(Protocol):
     def body(self, ask: Ask, constraint: Mapping[str, Any]) -> dict[str, Any]:
         """What asks for a stream; `constraint` is in the language of the engine."""
 
-    def read(self, event: Mapping[str, Any], said: str) -> Chunk | None:
-        """What an event of the stream says behind the text that was `said`; None for one that says nothing."""
+    def read(self, event: Mapping[str, Any]) -> Chunk | None:
+        """What an event of the stream says; None for one that says nothing."""
 
     def text(self, text: str) -> dict[str, Any]:
         """What asks for the tokens of a text, at /tokenize."""
 
 
-class _Vllm:
-    kind: Kind = "vllm"
+class _Completions:
+    """The completions interface as vLLM has it, and SGLang after it."""
+
     path = "/v1/completions"
 
+    def __init__(self, kind: Kind) -> None:
+        self.kind: Kind = kind
+
     def body(self, ask: Ask, constraint: Mapping[str, Any]) -> dict[str, Any]:
-        """A request of the completions interface."""
+        """A request; markers of reasoning and calls are special tokens, and have to come as text."""
         return {
             "prompt": list(ask.prompt),
             "max_tokens": ask.max_tokens,
             "stream": True,
             "stream_options": {"include_usage": True, "continuous_usage_stats": True},
             "seed": ask.sampling.seed,
+            "skip_special_tokens": False,
+            "spaces_between_special_tokens": False,
             **_drawn(ask.sampling),
-            **_SHOWN,
-            **({"structured_outputs": dict(constraint)} if constraint else {}),
+            **constraint,
         }
 
-    def read(self, event: Mapping[str, Any], said: str) -> Chunk | None:
+    def read(self, event: Mapping[str, Any]) -> Chunk | None:
         """A chunk of a completion; the last one has no choices."""
         choices = event["choices"]
         if not choices:
             return None
         choice = choices[0]
         usage = event.get("usage") or {}
-        return Chunk(
-            _text(choice["text"]), _count(usage.get("completion_tokens")), _finish(choice.get("finish_reason"))
-        )
+        count = _count(usage.get("completion_tokens"))
+        return Chunk(_text(choice["text"]), count, _finish(choice.get("finish_reason")))
 
     def text(self, text: str) -> dict[str, Any]:
-        """A request of its tokenizer."""
-        return {"prompt": text, "add_special_tokens": False}
-
-
-class _Sglang:
-    kind: Kind = "sglang"
-    path = "/generate"
-
-    def body(self, ask: Ask, constraint: Mapping[str, Any]) -> dict[str, Any]:
-        """A request of its own interface; seeds are only for servers that are deterministic."""
-        params = {"max_new_tokens": ask.max_tokens, **_drawn(ask.sampling), **_SHOWN, **constraint}
-        return {"input_ids": list(ask.prompt), "sampling_params": params, "stream": True}
-
-    def read(self, event: Mapping[str, Any], said: str) -> Chunk | None:
-        """An event, whose text is all that was said so far unless the server was told to send pieces."""
-        meta = event["meta_info"]
-        ended = meta.get("finish_reason")
-        if isinstance(ended, Mapping):
-            if ended.get("type") == "abort":
-                raise _aborted(ended)
-            ended = ended.get("type")
-        text = _text(event["text"])
-        text = text[len(said) :] if said and text.startswith(said) else text
-        return Chunk(text, _count(meta.get("completion_tokens")), _finish(ended))
-
-    def text(self, text: str) -> dict[str, Any]:
-        """A request of its tokenizer."""
+        """A request of the tokenizer."""
         return {"prompt": text, "add_special_tokens": False}
 
 
@@ -128,7 +109,7 @@ class _Llama:
     path = "/completion"
 
     def body(self, ask: Ask, constraint: Mapping[str, Any]) -> dict[str, Any]:
-        """A request of its own interface."""
+        """A request of its own interface; special tokens that are markers have to come as text."""
         sampling = ask.sampling
         drawn = _drawn(sampling)
         drawn["repeat_penalty"] = drawn.pop("repetition_penalty")
@@ -137,7 +118,7 @@ class _Llama:
         triggers = [{"type": _WORD, "value": text} for text in constraint.get("grammar_triggers", ())]
         return {
             "prompt": list(ask.prompt),
-            "n_predict": -1 if ask.max_tokens is None else ask.max_tokens,
+            "n_predict": ask.max_tokens,
             "stream": True,
             "cache_prompt": True,
             "seed": -1 if sampling.seed is None else sampling.seed % _SEEDS,
@@ -147,7 +128,7 @@ class _Llama:
             **({"grammar_lazy": True, "grammar_triggers": triggers} if triggers else {}),
         }
 
-    def read(self, event: Mapping[str, Any], said: str) -> Chunk | None:
+    def read(self, event: Mapping[str, Any]) -> Chunk | None:
         """A piece of the text, or behind all of it the reason for which it has ended."""
         ended = event.get("stop_type", "") if event.get("stop") else None
         return Chunk(_text(event["content"]), _count(event.get("tokens_predicted")), _finish(ended))
@@ -157,10 +138,7 @@ class _Llama:
         return {"content": text, "add_special": False, "parse_special": True}
 
 
-WIRES: dict[str, Wire] = {wire.kind: wire for wire in (_Vllm(), _Sglang(), _Llama())}
-
-# Markers of reasoning and calls are special tokens, and have to come as text.
-_SHOWN = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
+WIRES: dict[str, Wire] = {wire.kind: wire for wire in (_Completions("vllm"), _Completions("sglang"), _Llama())}
 
 
 def tokens_of(reply: Any) -> Tokens:
@@ -172,14 +150,16 @@ def tokens_of(reply: Any) -> Tokens:
     return Tokens(ids, context if type(context) is int and context > 0 else None)
 
 
-def said_wrong(event: Any) -> str:
-    """The words of an error, in the shapes in which engines send one; nothing where there is none."""
-    error = event.get("error") if isinstance(event, dict) else event
+def wrong(event: Any) -> RefusedError | ReplicaError | None:
+    """The error that an event tells of, in the shapes in which engines send one; None where there is none."""
+    error = event.get("error") if isinstance(event, dict) else "the event is no object"
     if isinstance(event, dict) and error is None and event.get("object") == "error":
         error = event
-    if isinstance(error, dict):
-        error = error.get("message") or error
-    return str(error)[:2000] if error else ""
+    if not error:
+        return None
+    told = error if isinstance(error, dict) else {"message": error}
+    words = str(told.get("message") or told)[:MAX_WORDS]
+    return RefusedError(words) if told.get("code") in REFUSALS else ReplicaError(words)
 
 
 def _text(value: Any) -> str:
@@ -217,9 +197,3 @@ def _finish(told: Any) -> Finish | None:
     if told not in _FINISHES:
         raise ReplicaError(f"the engine gave up: {told!r:.100}")
     return _FINISHES[told]
-
-
-def _aborted(ended: Mapping[str, Any]) -> ReplicaError | RefusedError:
-    words = str(ended.get("message", "the request was aborted"))[:2000]
-    status = ended.get("status_code")
-    return RefusedError(words) if status in (400, 422) else ReplicaError(words)
