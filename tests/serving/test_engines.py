@@ -237,6 +237,16 @@ def test_what_no_engine_holds_is_told_in_notes() -> None:
         assert fake.constraint(fake.bodies[-1]) == {}
 
 
+def test_that_keys_may_come_twice_is_told_with_the_place_of_the_schema() -> None:
+    free = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    strict = {"type": "function", "function": {"name": "g", "parameters": WEATHER}}
+    for kind in ("vllm", "sglang", "llama"):
+        with gateway(Fake(kind)) as url:
+            [note] = chat(url, tools=[strict, free], tool_choice="required").json()["notes"]
+            assert (note["code"], note["param"]) == ("not_held_by_engine", "/tools/1/function/parameters")
+            assert "come twice" in note["message"]
+
+
 def test_schemas_that_engines_read_in_their_own_way_are_sent_as_grammars() -> None:
     fake = Fake("vllm")
     odd = {"type": "array", "items": {"enum": [1, 2, 3]}, "uniqueItems": True, "minItems": 3}

@@ -42,13 +42,13 @@ class Fake:
         return f"{self.kind}={self.url}"
 
     @contextmanager
-    def up(self) -> Iterator[Fake]:
+    def up(self, port: int = 0) -> Iterator[Fake]:
         routes = [
             Route(PATHS[self.kind], self._generate, methods=["POST"]),
             Route("/tokenize", self._tokenize, methods=["POST"]),
             Route("/health", self._health),
         ]
-        with in_background(Starlette(routes=routes)) as self.url:
+        with in_background(Starlette(routes=routes), port=port) as self.url:
             yield self
 
     async def _health(self, _: Request) -> Response:
@@ -150,3 +150,19 @@ def _format(given: dict[str, Any]) -> Any:
 
 def _data(event: dict[str, Any]) -> str:
     return f"data: {json.dumps(event, ensure_ascii=False)}\n\n"
+
+
+def main() -> None:
+    """python -m tests.models.engines.fake KIND PORT: a replica as a process, to be killed."""
+    import sys
+
+    kind, port = sys.argv[1:]
+    fake = Fake(kind)
+    fake.pace_s = 0.05
+    with fake.up(int(port)):
+        print("up", flush=True)  # noqa: T201
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

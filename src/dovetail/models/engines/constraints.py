@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from dovetail.errors import ExportError, InputError
 from dovetail.formats import Format, GrammarFormat, JsonSchemaFormat, SequenceFormat, TriggeredTagsFormat
 from dovetail.formats.models import FormatModel, OptionalFormat
-from dovetail.grammar import export
+from dovetail.grammar import export, ir
+from dovetail.grammar.lower import rule_of
 from dovetail.models.engines.schemas import is_common
 
 MAX_GRAMMAR = 256 << 10  # characters of one schema as a grammar, beyond which an engine takes seconds to read it
@@ -40,7 +41,8 @@ def write(kind: str, made: Format, prefix: str) -> Written:
     """
     writer = {"vllm": _vllm, "sglang": _sglang, "llama": _llama}[kind]
     try:
-        return writer(made, prefix)
+        written = writer(made, prefix)
+        return written._replace(unheld=(*written.unheld, *_repeating(made)))
     except ExportError as error:
         return Written((), (Unheld(None, f"{error.problem} ({error.path})" if error.path else error.problem),))
 
@@ -130,6 +132,27 @@ def _tag(made: Format) -> tuple[dict[str, Any], tuple[Unheld, ...]]:
         return simple
 
     return export.structural_tag(_mapped(made, schema)), tuple(unheld)
+
+
+def _repeating(made: FormatModel) -> list[Unheld]:
+    """The schemas with objects in which a key may come twice, because no grammar remembers the keys that were there."""
+    found: list[Unheld] = []
+
+    def look(node: FormatModel) -> FormatModel:
+        if isinstance(node, JsonSchemaFormat) and _has_open_keys(node):
+            found.append(Unheld(node.json_schema, "a key that the schema does not declare may come twice"))
+        return node
+
+    _mapped(made, look)
+    return found
+
+
+def _has_open_keys(node: JsonSchemaFormat) -> bool:
+    try:
+        rules = ir.reachable(rule_of(node))
+    except InputError:
+        return False  # which is told elsewhere
+    return any(isinstance(part, ir.NewKey) for rule in rules for part in ir.walk(rule.body))
 
 
 def _mapped(made: Any, change: Callable[[FormatModel], FormatModel]) -> Any:
