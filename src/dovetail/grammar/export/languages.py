@@ -60,7 +60,9 @@ def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False, prefix: str = ""
         triggers = tuple(stop.decode() for stop, _ in stops)
         rule = ir.Rule(rule.name, ir.alt(*(ir.seq(ir.Lit(stop, special=True), arm) for stop, arm in stops)))
     simple = _plain(rule, prefix)
-    return Gbnf(_printed(simple, _GBNF), lazy, triggers, _preserved(simple))
+    # llama.cpp refuses a trigger that is a token of its own and is not preserved.
+    preserved = tuple(dict.fromkeys((*_preserved(simple), *triggers)))
+    return Gbnf(_printed(simple, _GBNF), lazy, triggers, preserved)
 
 
 def ebnf(source: FormatSource | ir.Rule, *, prefix: str = "") -> str:
