@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+import sysconfig
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 # Keys that providers and their SDKs read, by the endings that they share and by name.
@@ -37,6 +38,16 @@ def without_keys(environ: Mapping[str, str] | None = None, keep: Collection[str]
         return not (name in keys or holds or _SHAPE.search(value))
 
     return {name: value for name, value in environ.items() if name in keep or is_clean(name, value)}
+
+
+def own_folders() -> Iterator[Path]:
+    """Where this interpreter finds what it has yet to import, and the programs installed beside it.
+
+    What a command of a run writes there would run in the run itself, or for a hook, outside of any sandbox.
+    """
+    places = {sysconfig.get_path(name) for name in ("stdlib", "platlib", "purelib", "scripts")}
+    places |= {place for place in sys.path if place.endswith(("site-packages", "dist-packages"))}
+    return map(Path, filter(None, places))
 
 
 def program_outside(name: str, folders: Iterable[Path]) -> str:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dovetail.agent.commands import Command, CommandError, canonical, plain_commands, simple_commands
+from dovetail.agent.environment import own_folders
+from dovetail.agent.forbidden import credentials, is_other_name, resolved_places
 from dovetail.agent.matching import base, hint, named_by, runs_one, same_site
 from dovetail.agent.patterns import matches_path, matches_text
 from dovetail.agent.repository import obeyed
@@ -80,6 +82,8 @@ _ELSEWHERE = frozenset(
 )
 # Folders below a workspace that no file tool writes: what is in them decides what later runs and commands of git do.
 _KEPT = (".dovetail", ".git")
+# Files that show the environment, the memory and the arguments of a process.
+_OF_PROCESS = re.compile(r"/proc/(\d+|(thread-)?self)(/|$)")
 _PATH_ARGUMENTS = ("file_path", "path")
 
 
@@ -235,6 +239,12 @@ class Rules:
             return Decision(
                 "deny", "", f"{path} belongs to {' or '.join(_KEPT)}, or git obeys it: no tool may write it"
             )
+        if not write and is_other_name(target, self.path_patterns(tools), (self.workspace, *self.outside)):
+            return Decision("deny", "", f"{path} is another name of a file that a rule forbids to read")
+        if _OF_PROCESS.match(str(target)):
+            return Decision("deny", "", f"{path} shows a process, and may tell its keys")
+        if self._holds_keys(target) and not self.opens(path) and not self.opens(target):
+            return Decision("deny", "", f"{path} is a place of keys, which only an allow rule that names it opens")
         if any(target.is_relative_to(root) for root in (self.workspace, *self.outside)):
             return Decision("allow")
         if rule := self._path_rule(self.allow, tools, target, follow=False):
@@ -265,7 +275,15 @@ class Rules:
         root = next((root for root in (self.workspace, *self.outside) if path.is_relative_to(root)), Path("/"))
         if any(part.lower() in _KEPT for part in path.relative_to(root).parts):
             return True
+        if any(path.is_relative_to(folder) for folder in own_folders()):
+            return True
         return any(path.is_relative_to(_resolved(each.path) or each.path) for each in obeyed(root, self.home))
+
+    def _holds_keys(self, path: Path) -> bool:
+        """Whether a path lies in a place of keys in which nothing lies that this run works in."""
+        places = resolved_places((*credentials(self.home), dovetail_home()))
+        holding = (place for place in places if path.is_relative_to(place))
+        return any(not any(root.is_relative_to(place) for root in (self.workspace, *self.outside)) for place in holding)
 
     def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
         """What deny and ask rules about these tools cover: folders, and globs that count from there."""
@@ -330,7 +348,7 @@ class Rules:
                 # The anchor is no part of the pattern: its name may hold what would be special there.
                 below = "/".join(each.relative_to(anchor).parts)
                 # A rule on a folder is a rule on everything in it.
-                if matches_path(pattern, below) or matches_path(f"{pattern}/**", below):
+                if any(matches_path(each, below, ignore_case=follow) for each in (pattern, f"{pattern}/**")):
                     return True
         return False
 
