@@ -14,6 +14,11 @@ _KEY = re.compile(
     r"(?:^|_)(?:API_?KEYS?|API_?TOKENS?|AUTH_TOKEN|ADMIN_KEY|WEBHOOK_SECRET)(?:_(?!FILE|PATH|NAME|ID|URL)[A-Z0-9]{1,12})?\d*$",
     re.IGNORECASE,
 )
+_OF_PROVIDER = re.compile(
+    r"(?:^|_)(?:OPENAI|ANTHROPIC|CLAUDE|GEMINI|MISTRAL|COHERE|GROQ|XAI|DEEPSEEK|TOGETHER|OPENROUTER|FIREWORKS|CEREBRAS"
+    r"|PERPLEXITY|DASHSCOPE|QWEN|MOONSHOT|LITELLM|BEDROCK|DATABRICKS|NVIDIA)(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET)\d*$",
+    re.IGNORECASE,
+)
 _NAMED = frozenset(
     "HF_TOKEN HUGGING_FACE_HUB_TOKEN HUGGINGFACE_TOKEN AZURE_OPENAI_AD_TOKEN AWS_BEARER_TOKEN_BEDROCK".split()
 )
@@ -30,7 +35,7 @@ _SHORTEST_PART = 16
 def without_keys(environ: Mapping[str, str] | None = None, keep: Collection[str] = ()) -> dict[str, str]:
     """The variables that hold no key of a provider, under whatever name and among whatever text, and those to keep."""
     environ = os.environ if environ is None else environ
-    keys = {name for name in environ if name not in keep and (_KEY.search(name) or name in _NAMED)}
+    keys = {name for name in environ if name not in keep and _is_key(name)}
     values = {environ[name] for name in keys if len(environ[name]) >= _SHORTEST_KEY}
 
     def is_clean(name: str, value: str) -> bool:
@@ -38,6 +43,10 @@ def without_keys(environ: Mapping[str, str] | None = None, keep: Collection[str]
         return not (name in keys or holds or _SHAPE.search(value))
 
     return {name: value for name, value in environ.items() if name in keep or is_clean(name, value)}
+
+
+def _is_key(name: str) -> bool:
+    return bool(_KEY.search(name) or _OF_PROVIDER.search(name)) or name in _NAMED
 
 
 def own_folders() -> Iterator[Path]:
