@@ -80,7 +80,7 @@ def _one_of(readers: Sequence[_Reader]) -> Steps[bool]:
 def _behind_noise(readers: Sequence[_Reader]) -> Steps[bool]:
     """One call behind a little text that has no place between the start of a section and its first call."""
     tape, way = readers[0].tape, readers[0].way
-    if not (way.begin and way.call_begin and way.trusted):
+    if not (way.begin and way.call_begin and way.end and way.trusted):
         return False
     tape.look = tape.at
     yield from phrase(tape, way.begin)

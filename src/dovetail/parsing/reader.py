@@ -402,9 +402,10 @@ class Reader:
         elif (yield from self._next_block(offset)):
             self.teller.enter("")
             self.tape.look = self.tape.at
-        elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)) or (
-            yield from self._half_call_ends_block(offset, reasoning.ends_at_calls)
-        ):
+        elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)):
+            if reasoning.open_at_calls:
+                return True
+        elif (yield from self._half_call_ends_block(offset, reasoning.ends_at_calls)):
             pass
         elif not (yield from self._content_block(offset)):
             return False
