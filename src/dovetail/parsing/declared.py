@@ -96,6 +96,12 @@ class Declared:
             text = value  # a number in quotes is still a number
         return self._repaired(text, kinds), False
 
+    def converted(self, raw: str, announced: frozenset[str]) -> str:
+        """Raw text that stands for one of the kinds `announced`, as JSON text of a kind that is declared."""
+        value, known = _loaded(raw.strip())
+        is_quoted = known and isinstance(value, str) and "string" not in announced
+        return self.as_json(value if is_quoted else raw, self.kinds)[0]
+
     def _repaired(self, text: str, kinds: frozenset[str]) -> str:
         word = WORDS.get(text, text)
         zeros = _ZEROS.fullmatch(word)
