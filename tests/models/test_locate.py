@@ -94,3 +94,17 @@ def test_a_server_of_ones_own_may_call_its_model_like_a_file() -> None:
     options = ProviderOptions(model="x.gguf", base_url="http://localhost:8080/v1")
     assert ("openai", "x.gguf") == (configured(options, {}).name, configured(options, {}).model)
     assert "gpt-5" == configured(ProviderOptions(model="gpt-5"), {"OPENAI_API_KEY": "k"}).model
+
+
+@pytest.mark.parametrize("name", ["Phi-4-mini", "my-model", "llama3", "checkpoints"])
+def test_a_bare_name_that_is_no_service_s_is_not_sent_to_one(name: str) -> None:
+    with pytest.raises(ProviderError, match=r"no file or directory here(.|\n)*--provider"):
+        configured(ProviderOptions(model=name), {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})
+    own = {"OPENAI_BASE_URL": "http://localhost:8000/v1", "OPENAI_API_KEY": "k"}
+    assert "openai" == configured(ProviderOptions(model=name), own).name
+    assert "openai" == configured(ProviderOptions("openai", name), {}).name
+
+
+@pytest.mark.parametrize("name", ["gpt-5", "o3-mini", "chatgpt-4o-latest", "ft:gpt-4o-mini:org::id", "codex-mini"])
+def test_names_of_openai_go_there(name: str) -> None:
+    assert "openai" == configured(ProviderOptions(model=name), {}).name

@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from dovetail.agent.arguments import powerful
+from dovetail.agent.arguments import READ_COMMANDS, may_be_powerful, powerful
 from dovetail.errors import LimitError
 from dovetail.extras import install
 
@@ -42,12 +42,15 @@ _WRAPPERS = dict.fromkeys(
     "parallel fakeroot systemd-run nsenter bwrap firejail setpriv prlimit numactl pkexec runuser chronic unbuffer "
     "rlwrap valgrind perf hyperfine entr xvfb-run eatmydata dbus-run-session toybox linux32 linux64 i386 x86_64 "
     "catchsegv cpulimit softlimit chpst proot torsocks tsocks proxychains proxychains4 aa-exec tini dumb-init npx bunx "
-    "uvx dotenv setarch ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1".split(),
+    "uvx dotenv setarch ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ldd ssh-agent sshpass "
+    "systemd-cat systemd-inhibit choom ifne pee zrun start-stop-daemon dtach abduco wine".split(),
     0,
-) | dict.fromkeys("timeout chroot flock taskset chrt gosu su-exec envdir setuidgid".split(), 1)
+) | dict.fromkeys("timeout chroot flock taskset chrt gosu su-exec envdir setuidgid logsave lckdo runcon sg".split(), 1)
+# Those that give it more arguments, which they read from their standard input.
+_FEEDERS = ("xargs", "parallel")
 # Programs of which one subcommand is a wrapper.
 _RUNNERS = dict.fromkeys("uv poetry pipenv hatch pdm rye pixi conda mamba pipx".split(), "run") | dict.fromkeys(
-    "bundle rbenv pyenv asdf mise".split(), "exec"
+    "bundle rbenv pyenv asdf mise direnv composer".split(), "exec"
 )
 # Options that take a text for the shell, by command; "" is the first plain argument.
 _SCRIPTED = {
@@ -173,17 +176,27 @@ def plain_commands(text: str) -> list[tuple[str, ...]]:
         if node.type not in _PLAIN_NODES or node.is_missing:
             raise _not_plain(node.type.replace("_", " "))
     commands = [_plain_words(node) for node in _nodes(root) if node.type == "command"]
-    if not commands or commands != tokens:
+    if not commands or commands != [words for words, _ in tokens]:
         raise _not_plain("something that cannot be read for certain")
-    for words in commands:
+    for words, is_fed in tokens:
         if words[0] in _NOT_A_NAME:
             raise _not_plain(f"the word {words[0]!r} of the shell")
+        reader = next((name for name in _names(words) if name in READ_COMMANDS), "") if is_fed else ""
+        if reader:
+            raise _not_plain(f"a pipe into {reader}, which takes commands from it")
     return commands
 
 
-def _plain_tokens(text: str) -> list[tuple[str, ...]]:
-    """The words between the operators, by the characters alone."""
+def _names(words: tuple[str, ...]) -> Iterator[str]:
+    """The names of a command and of those in its arguments, without their folders."""
+    for each in (words, *Command("", words).inner()):
+        yield each[0].rpartition("/")[2]
+
+
+def _plain_tokens(text: str) -> list[tuple[tuple[str, ...], bool]]:
+    """The words between the operators, by the characters alone, and whether a pipe leads into them."""
     commands: list[list[str]] = [[]]
+    fed = [False]
     at = 0
     while at < len(text):
         match = _PLAIN_TOKEN.match(text, at)
@@ -191,12 +204,13 @@ def _plain_tokens(text: str) -> list[tuple[str, ...]]:
             raise _not_plain(_named(text[at]))
         if match["operator"]:
             commands.append([])
+            fed.append(match["operator"] == "|")
         elif word := match["word"]:
             if _UNQUOTED_TILDE.search(re.sub(r"""'[^']*'|"[^"]*\"""", "''", word)):
                 raise _not_plain("a ~ that the shell expands")
             commands[-1].append("".join(_unquoted(part) for part in re.findall(_PLAIN_PART, word)))
         at = match.end()
-    return [tuple(words) for words in commands if words]
+    return [(tuple(words), is_fed) for words, is_fed in zip(commands, fed, strict=True) if words]
 
 
 def _plain_words(node: Node) -> tuple[str, ...]:
@@ -252,11 +266,18 @@ def _is_spelled(wanted: str, words: tuple[str, ...]) -> bool:
         return False
     if any(len(words) - len(each) >= prefix for each in inner):
         return False
+    if any(each[0].rpartition("/")[2] in _FEEDERS for each in (words, *inner)) and any(map(_may_be_powerful, inner)):
+        return False
     for each in (words, *inner):
         needed = each[1:] if any(True for _ in _scripts(each)) else powerful(each)
         if Counter(needed) - Counter(spelled):
             return False
     return True
+
+
+def _may_be_powerful(words: tuple[str, ...]) -> bool:
+    name = words[0].rpartition("/")[2]
+    return name in _WRAPPERS or may_be_powerful(name)
 
 
 def _normal_pattern(pattern: str) -> str:

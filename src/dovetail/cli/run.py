@@ -179,5 +179,7 @@ def _run(context: click.Context, flags: Flags) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        # The interpreter would look for garbage in all that was imported once more before it ends, for 0.2 s.
-        gc.freeze()
+        # The interpreter would look for garbage in all that was imported once more before it ends, for 0.2 s. What
+        # PyTorch brings along has to be collected, or Triton writes a page about leaks.
+        if "torch" not in sys.modules:
+            gc.freeze()

@@ -287,7 +287,7 @@ class Batcher:
         assert job.matcher is not None
         assert job.closer is not None
         allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little", count=self._vocabulary.size))
-        left = job.closer.ways_out(job.matcher, allowed)
+        left = job.closer.ways_out(job.matcher, allowed, job.limit - job.made)
         job.led = job.led or len(left) < len(allowed)
         bits = np.zeros(len(mask) * 32, dtype=np.uint8)
         bits[left] = 1

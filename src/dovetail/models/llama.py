@@ -13,7 +13,8 @@ from dovetail.dialects import Dialect
 from dovetail.engine import Vocabulary
 from dovetail.errors import InputError, ModelError, TemplateError
 from dovetail.extras import install
-from dovetail.models.batched_model import BatchedModel, find_dialect
+from dovetail.models.batched_model import BatchedModel
+from dovetail.models.templated_model import find_dialect
 from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import find_template
 

@@ -8,6 +8,7 @@ they have talked for long enough.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ _LEAVE = 0.1
 _MANY_LETTERS = 20  # where so many may come next, somebody is writing text
 _SELDOM = 0.02  # an exponent behind a number, which soon makes it too large for most readers
 _MANY_DIGITS = 6  # a number that is longer means nothing to people, and is no longer exact to machines
+_PATIENCE = 6  # steps in one place while closing, as in the user of an address, before it is led on
 
 Ids = NDArray[np.intp]
 Chances = NDArray[np.float64]
@@ -55,6 +57,7 @@ class Voice:
         self.opens = np.array([data.lstrip()[:1] in (b"{", b"[", b"(") for data in self.tokens])
         self.is_spaced = np.array([data[:1].isspace() for data in self.tokens])
         self.lengths = np.array([len(data) for data in self.tokens])
+        self.heads = np.array([data[0] if data.strip() else -1 for data in self.tokens], dtype=np.int16)
         self.is_exponent = np.array([data in (b"e", b"E") for data in self.tokens])
         self.by_bytes = {data: token for token, data in enumerate(self.tokens) if data}
 
@@ -97,6 +100,7 @@ class Talker:
         self._script = b""  # the rest of an exit that is being spelled out
         self._first = True
         self._digits = 0  # of the number that is being written
+        self._been: Counter[int] = Counter()  # places met while closing, known by what they allow
 
     def chances(self, matcher: Matcher, allowed: Ids, closing: bool) -> Chances:
         """How likely each allowed token is to be said next."""
@@ -126,8 +130,8 @@ class Talker:
             chances[others] = left * self._weights(allowed[others], closing)
         return np.asarray(chances / chances.sum(), dtype=np.float64)
 
-    def ways_out(self, matcher: Matcher, allowed: Ids) -> Ids:
-        """The tokens that lead to the end about equally fast, among which a model may choose."""
+    def ways_out(self, matcher: Matcher, allowed: Ids, room: int) -> Ids:
+        """The tokens that lead to the end about equally fast, among which a model may choose; `room` are left."""
         self._script = self._script or self._narrowest_exit(matcher, len(allowed))
         chances = self._chances(allowed, closing=True)
         left: Ids = allowed[chances >= chances.max() / 10]
@@ -136,7 +140,22 @@ class Talker:
         for wanted in (self._voice.closes, ~self._voice.opens, ~self._voice.is_spaced):
             if wanted[left].any():
                 left = left[wanted[left]]
-        return left
+        return self._leaving(matcher, allowed, left, min(_PATIENCE, room // 4))
+
+    def _leaving(self, matcher: Matcher, allowed: Ids, left: Ids, patience: int) -> Ids:
+        """Those of the tokens that lead on from a place that was met too often: no bracket ends [a-z.]+@[a-z]+."""
+        here = _place(allowed)
+        self._been[here] += 1
+        if self._been[here] <= max(1, patience) or (self._voice.closes | self._voice.is_quote)[left].all():
+            return left
+        heads, times = self._voice.heads[allowed], {}
+        for head in np.unique(heads[heads >= 0]).tolist():
+            ahead = matcher.fork()
+            if ahead.accept_bytes(bytes([head])):
+                times[head] = self._been[_place(self._voice.allowed(ahead))]
+        fewest = min(times.values(), default=self._been[here])
+        new: Ids = allowed[np.isin(heads, [head for head, count in times.items() if count == fewest])]
+        return new if len(new) and fewest < self._been[here] else left
 
     def way_length(self, matcher: Matcher, most: int) -> int:
         """About how many tokens lead to the end from here, as far as `most`."""
@@ -145,7 +164,7 @@ class Talker:
             allowed = self._voice.allowed(ahead)
             if not len(allowed):
                 return made
-            left = walker.ways_out(ahead, allowed)
+            left = walker.ways_out(ahead, allowed, 0)
             token = int(left[self._voice.lengths[left].argmax()])  # a model cuts its words like the tokenizer
             ahead.accept(token)
             if ahead.is_finished or token in self._voice.vocabulary.stop_token_ids:
@@ -227,6 +246,11 @@ def _tag_ends(format: Any) -> Iterator[bytes]:
 def root_of(source: Source) -> ir.Rule:
     """The grammar of a format."""
     return source if isinstance(source, ir.Rule) else lower(load_format(source))
+
+
+def _place(allowed: Ids) -> int:
+    """What tells one place in a grammar from another, as far as the next token goes."""
+    return hash(allowed.tobytes())
 
 
 def _class_of(data: bytes) -> int:

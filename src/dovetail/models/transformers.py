@@ -10,7 +10,8 @@ from dovetail.dialects import Dialect
 from dovetail.engine import Vocabulary
 from dovetail.errors import ModelError
 from dovetail.extras import install
-from dovetail.models.batched_model import BatchedModel, find_dialect
+from dovetail.models.batched_model import BatchedModel
+from dovetail.models.templated_model import find_dialect
 
 try:
     import torch

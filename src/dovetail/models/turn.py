@@ -19,7 +19,7 @@ from dovetail.formats import AnyTextFormat, Format, JsonSchemaFormat, load_forma
 from dovetail.grammar.json_schema import explain_schema
 from dovetail.grammar.lower import lower
 from dovetail.messages import Wire
-from dovetail.models.model import Model, Prompt, Sampling, Step
+from dovetail.models.model import Model, Prompt, RemoteModel, Sampling, Step
 from dovetail.models.prompted_tools import NOTE
 from dovetail.parsing import StreamParser
 from dovetail.typing import ToolChoice
@@ -29,6 +29,7 @@ _ANY_OBJECT = {"type": "object"}
 _ANSWER = "/response_format"
 _UNBOUNDED = 1 << 30  # tokens; the context of a model is shorter
 _WIDENED, _TOOLS_IN_PROMPT = "schema_widened", "tools_in_prompt"
+_UNHELD = "not_held_by_engine"
 
 
 class Note(NamedTuple):
@@ -70,11 +71,16 @@ class LocalTurn:
         Without a soft limit the last quarter of `max_tokens` is kept for the way to the end of an answer under a
         format, or of a call. Text beside tools is free, and goes on up to the hard limit.
         """
-        return self.model.generate(self.prompt_ids, self.format, self._led(sampling), prefix=self.prompt.prefix)
+        held = self.format if self.is_held or not isinstance(self.model, RemoteModel) else None
+        return self.model.generate(self.prompt_ids, held, self._led(sampling), prefix=self.prompt.prefix)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the format holds more than text and reasoning."""
+        return self.response_format is not None or (bool(self.tools) and self.tool_choice != "none")
 
     def _led(self, sampling: Sampling) -> Sampling:
-        may_call = bool(self.tools) and self.tool_choice != "none"
-        if sampling.soft_limit is not None or not (may_call or self.response_format):
+        if sampling.soft_limit is not None or not self.is_held:
             return sampling
         limit = sampling.max_tokens or _UNBOUNDED
         is_held = self.response_format is not None or not _leaves_open(self.tool_choice)
@@ -125,7 +131,7 @@ def plan_turn(
         made, mode, prefix = request.begun(mode, prompt, continue_final, len(messages))
     if offered and model.tools_in_prompt:
         notes = (Note(_TOOLS_IN_PROMPT, "/tools", NOTE), *notes)
-    return LocalTurn(
+    turn = LocalTurn(
         model=model,
         dialect=dialect,
         prompt=Prompt(prompt.text, prefix),
@@ -137,6 +143,22 @@ def plan_turn(
         tool_choice=tool_choice,
         response_format=answer,
     )
+    return replace(turn, notes=(*notes, *_unheld(turn)))
+
+
+def _unheld(turn: LocalTurn) -> list[Note]:
+    """What the engine of a model elsewhere does not hold of a turn."""
+    if not isinstance(turn.model, RemoteModel) or not turn.is_held:
+        return []
+    whole = _ANSWER if turn.response_format is not None else "/tools"
+    schemas = _schemas(turn.response_format) if turn.response_format is not None else []
+    for index, tool in enumerate(turn.tools or ()):
+        schemas.append((f"/tools/{index}/function/parameters", tool["function"]["parameters"]))
+    told = []
+    for schema, why in turn.model.unheld(turn.format, turn.prompt.prefix):
+        path = next((path for path, one in schemas if schema is not None and one == schema), whole)
+        told.append(Note(_UNHELD, path, why))
+    return told
 
 
 def _tidy(answer: Format | None) -> Format | None:

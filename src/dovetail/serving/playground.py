@@ -6,7 +6,7 @@ import html
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -45,7 +45,7 @@ def page(models: Models) -> tuple[str, str]:
 def job(body: dict[str, Any], models: Models, limits: Limits) -> Job:
     """The job of a chat request, whose `template` takes the place of a model: the speaker talks as it says."""
     template = body.get("template")
-    ask = read_chat({"messages": _MESSAGES} | body)
+    ask = replace(read_chat({"messages": _MESSAGES} | body), top_logprobs=SHOWN_TOKENS)
     model = models.get(ask.model) if not template else Speaker(dialect=_told(analyse_template, template).dialect)
     return prepare(ask, model, limits)
 
@@ -113,7 +113,7 @@ class _Walk:
         return {
             "token": _shown(self._vocabulary.token_bytes(step.token)),
             "allowed": len(allowed),
-            "some": [_shown(self._vocabulary.token_bytes(token)) for token in self._some(allowed, step.token)],
+            "some": [_shown(self._vocabulary.token_bytes(token)) for token in self._some(allowed, step)],
             "pieces": self._pieces(self._parser.feed(step.data) if step.data else []),
             "message": self._parser.message.to_openai(("reasoning",)),
         }
@@ -126,14 +126,10 @@ class _Walk:
         end = {"finish_reason": message.finish_reason, "diagnostics": remarks}
         return {"pieces": pieces, "message": message.to_openai(("reasoning",)), "end": end}
 
-    def _some(self, allowed: NDArray[np.intp], said: int) -> list[int]:
-        """A few of the allowed tokens: the one that was said, special ones, and the longest."""
-        special = {*self._vocabulary.special_tokens.values(), *self._vocabulary.stop_token_ids}
-
-        def rank(token: int) -> tuple[bool, bool, int, int]:
-            return token != said, token not in special, -len(self._vocabulary.token_bytes(token)), token
-
-        return sorted(allowed.tolist(), key=rank)[:SHOWN_TOKENS]
+    def _some(self, allowed: NDArray[np.intp], step: Step) -> list[int]:
+        """A few of the allowed tokens: the one that was said, and the likeliest."""
+        likely = [token for token, _ in step.top]
+        return list(dict.fromkeys([step.token, *likely, *allowed[:SHOWN_TOKENS].tolist()]))[:SHOWN_TOKENS]
 
     def _pieces(self, events: list[Event]) -> list[Wire]:
         """The regions in which the bytes stand, as they were written."""

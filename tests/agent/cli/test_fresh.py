@@ -83,6 +83,16 @@ def test_it_needs_none_of_the_extras_and_names_the_one_that_is_missing(bench: Be
     assert "dovetail-lm[agent]" in done.stderr
 
 
+def test_a_directory_that_cannot_be_run_gets_one_error_and_nothing_else(bench: Bench) -> None:
+    """Triton wrote a page about leaks below it."""
+    bench.write("model/config.json", '{"model_type": "llama"}')
+    finished = bench.warm.cold("run", "-p", "x", "--model", "model", env=bench.env, cwd=bench.workspace)
+    assert (52, "") == (finished.code, finished.stdout)
+    first, *_, last = finished.stderr.splitlines()
+    assert first.startswith("the model cannot be loaded: ")
+    assert last.startswith("  fix  ")
+
+
 def test_a_run_with_a_service_loads_no_compiler_of_grammars() -> None:
     """They would double the time that the command needs to start, in which no signal is answered."""
     code = """

@@ -14,8 +14,10 @@ local.py       models in this process, held to the tools by a grammar; the embed
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from dovetail.agent.protocols import Provider
 from dovetail.agent.types import ProviderError, ProviderOptions
@@ -30,6 +32,9 @@ _ENVIRONMENT = {
     "anthropic": (("ANTHROPIC_API_KEY",), "ANTHROPIC_MODEL", "ANTHROPIC_BASE_URL"),
     "gemini": (("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GEMINI_MODEL", "GOOGLE_GEMINI_BASE_URL"),
 }
+
+# How OpenAI calls its models. Other names may be those of mistyped directories.
+_OF_OPENAI = re.compile(r"(gpt|chatgpt|codex|computer-use|ft:|o[0-9])", re.IGNORECASE)
 
 
 class NoModelError(ProviderError):
@@ -69,7 +74,20 @@ def configured(options: ProviderOptions, environ: Mapping[str, str] = os.environ
         )
         if not options.model:
             raise ProviderError(f"no model of {name} is named: pass --model, or set {model_of}")
+        if options.base_url and not _is_address(options.base_url):
+            raise ProviderError(
+                f"{options.base_url!r} is no address of a server (--base-url, {url_of})\n"
+                "  fix  write it with http:// or https://, such as http://localhost:8000/v1"
+            )
     return replace(options, name=name)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:
+        return False
 
 
 def _check_name(name: str, options: ProviderOptions, environ: Mapping[str, str]) -> None:
@@ -94,7 +112,14 @@ def _provider_of(model: str, base_url: str, environ: Mapping[str, str]) -> str:
     if not base_url and looks_local(model):
         return "speaker" if model == SPEAKER else "local"
     services = {"claude": "anthropic", "gemini": "gemini"}
-    return next((known for start, known in services.items() if model.startswith(start)), "openai")
+    found = next((known for start, known in services.items() if model.startswith(start)), "openai")
+    own = base_url or environ.get(_ENVIRONMENT["openai"][2], "")
+    if found == "openai" and not own and not _OF_OPENAI.match(model):
+        raise ProviderError(
+            f"{model!r} is no file or directory here, and no known service has models that are called so\n"
+            "  fix  give the path of a GGUF file or of a model directory, or say who has it: --provider, or --base-url"
+        )
+    return found
 
 
 def _ready(environ: Mapping[str, str]) -> str:

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from dovetail.agent.patterns import matches_path, matches_text
+from dovetail.agent.environment import own_folders
+from dovetail.agent.forbidden import covered, credentials, entries, other_names
+from dovetail.agent.patterns import matches_text
 from dovetail.agent.permissions import EDIT_TOOLS, READ_TOOLS, Rules
 from dovetail.agent.repository import Obeyed, obeyed
 from dovetail.agent.settings import dovetail_home
 from dovetail.errors import LimitError
 
-# Where people keep keys and passwords: nothing that a command needs to build or test, unless an allow rule names it.
-CREDENTIALS = (
-    ".ssh .gnupg .aws .azure .kube .docker .netrc .npmrc .pypirc .git-credentials .password-store .vault-token "
-    ".bash_history .zsh_history .config/gcloud .config/gh .config/git/credentials .config/op .config/containers "
-    ".local/share/keyrings .cargo/credentials .cargo/credentials.toml .gem/credentials .terraform.d .pgpass .my.cnf "
-    ".s3cfg .boto .config/rclone .config/hub .config/doctl .fly .mozilla .config/google-chrome .config/chromium "
-    # keys of models, as other programs for them keep them
-    ".cache/huggingface/token .huggingface/token .claude/.credentials.json .claude.json .codex/auth.json "
-    ".gemini/oauth_creds.json .qwen/oauth_creds.json .config/github-copilot .local/share/opencode/auth.json "
-    ".config/io.datasette.llm/keys.json .aider.conf.yml .config/openai .config/anthropic "
-    ".python_history .node_repl_history .psql_history .mysql_history .local/share/fish/fish_history"
-).split()
 # What makes programs of the user, or a later run, do something else: settings, hooks, aliases and pagers of git.
 SETTINGS = ".dovetail"
 _GIT = (".git/hooks", ".git/config", ".git/config.worktree")
@@ -34,9 +23,7 @@ _GIT = (".git/hooks", ".git/config", ".git/config.worktree")
 _GIT_DEEPER = (".git/modules/**/hooks", ".git/modules/**/config", ".git/worktrees/*/config.worktree")
 # Files that git obeys where they are, and that are not there as a rule: they are removed when a command has made them.
 UNWANTED = (".git/commondir", ".git/config.worktree")
-_MAX_ENTRIES = 500_000
 _MAX_PATHS = 2000
-_SPECIAL = frozenset("*?[{\\")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +49,23 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
                 f"{name} is a symbolic link, which the sandbox cannot protect", str(root), "make it a folder"
             )
     forbidden = [path for path in _credentials(rules) if not _holds_any(path, writable)]
-    forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in _covered(*pattern)]
+    forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in covered(*pattern)]
     hidden = _outermost([*_existing(forbidden), *_programs(rules)])
     kept = [root / name for root, name in own]
-    kept += [path for root in writable for pattern in _GIT_DEEPER for path in _covered(root, pattern)]
+    kept += [path for root in writable for pattern in _GIT_DEEPER for path in covered(root, pattern)]
     kept += [each.path for root in writable for each in obeyed(root, rules.home) if each.path.resolve() != root]
-    kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in _covered(*pattern)]
+    kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in covered(*pattern)]
     kept += [dovetail_home()]
-    protected = [path for path in _existing(kept) if any(path.is_relative_to(root) for root in writable)]
+    kept += own_folders()
+    inside = [path for path in _existing(kept) if any(path.is_relative_to(root) for root in writable)]
+    protected = _outermost(inside)
+    files = [path for path in protected if path.is_file()]
+    files += [path for folder in {SETTINGS, ".git/hooks"} for root in writable for path in entries(root / folder)]
     policy = Policy(
-        writable, _outermost(protected), tuple(dict.fromkeys((*hidden, *_other_names(hidden, writable)))), network
+        writable,
+        _outermost([*protected, *other_names(files, writable)]),
+        tuple(dict.fromkeys((*hidden, *other_names(hidden, writable)))),
+        network,
     )
     if len(policy.protected) + len(policy.hidden) > _MAX_PATHS:
         raise LimitError(
@@ -123,7 +117,7 @@ def _protected(root: Path) -> tuple[str, ...]:
 
 
 def _credentials(rules: Rules) -> Iterator[Path]:
-    for path in (*(rules.home / name for name in CREDENTIALS), dovetail_home()):
+    for path in (*credentials(rules.home), dovetail_home()):
         if not rules.opens(path):
             yield path
 
@@ -151,67 +145,12 @@ def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(outermost)
 
 
-def _covered(anchor: Path, pattern: str) -> Iterator[Path]:
-    """The files and folders that a pattern of a rule covers; what lies in a folder that is covered is not searched."""
-    parts = pattern.split("/")
-    fixed = list(takewhile(lambda part: not _SPECIAL & set(part), parts))
-    if len(fixed) == len(parts):
-        yield anchor / pattern
-        return
-    covered: set[Path] = set()
-    deepest = None if "**" in pattern else len(parts) - len(fixed)
-    for path in _entries(anchor.joinpath(*fixed), covered, deepest):
-        if matches_path(pattern, path.relative_to(anchor).as_posix()):
-            covered.add(path)
-            yield path
-
-
-def _entries(top: Path, closed: Container[Path] = (), deepest: int | None = None) -> Iterator[Path]:
-    """Everything below a folder; links are not followed, nor are folders opened that the caller has put in `closed`."""
-    todo, seen = [(top, 1)], 0
-    while todo:
-        folder, depth = todo.pop()
-        try:
-            with os.scandir(folder) as scanned:
-                entries = list(scanned)
-        except OSError:  # what we may not look into, no command may
-            continue
-        seen += len(entries)
-        if seen > _MAX_ENTRIES:
-            raise LimitError(
-                f"there are more than {_MAX_ENTRIES} files below {top}, too many to look for what a rule forbids",
-                "permissions",
-                "name the folder in the rule",
-            )
-        for entry in entries:
-            path = Path(entry.path)
-            yield path
-            if depth != deepest and path not in closed and entry.is_dir(follow_symlinks=False):
-                todo.append((path, depth + 1))
-
-
-def _other_names(hidden: Iterable[Path], roots: Iterable[Path]) -> Iterator[Path]:
-    """Other names, in the folders that may be changed, of hidden files that have several."""
-    wanted: set[tuple[int, int]] = set()
-    for path in hidden:
-        status = path.stat()
-        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-            wanted.add((status.st_dev, status.st_ino))
-    if not wanted:
-        return
-    for root in roots:
-        for path in _entries(root):
-            status = path.lstat()
-            if (status.st_dev, status.st_ino) in wanted:
-                yield path
-
-
 def _programs(rules: Rules) -> Iterator[Path]:
     """The files of programs that rules forbid whatever their arguments are; the shell that runs commands stays."""
     patterns = rules.denied_programs()
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep) if patterns else []
     for folder in filter(None, folders):
-        for path in _entries(Path(folder), deepest=1):
+        for path in entries(Path(folder), deepest=1):
             if any(matches_text(pattern, path.name) for pattern in patterns) and path.is_file():
                 real = path.resolve()
                 # A link to a file of another name is one of many programs in it, such as those of busybox.

@@ -17,7 +17,7 @@ MAX_HEIGHT = 12
 
 def plain(root: ir.Rule) -> ir.Rule:
     """A copy of `root` without captures, free text and `Without`, and without parts that match nothing."""
-    return _pruned(_Copy().of(root))
+    return pruned(_Copy().of(root))
 
 
 class _Copy:
@@ -129,7 +129,8 @@ def _without_surrogates(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int,
     return tuple(kept)
 
 
-def _pruned(root: ir.Rule) -> ir.Rule:
+def pruned(root: ir.Rule) -> ir.Rule:
+    """A plain grammar without the parts that match nothing; an error where nothing is left."""
     rules = ir.reachable(root)
     alive = productive_rules([ir.Call(root)])
     if id(root) not in alive:

@@ -21,7 +21,7 @@ from dovetail.templates.analysis.kinship import adopted, kin
 from dovetail.templates.analysis.probes import CONTENT, NAMES, PLAIN_VIEW, Prober, Shape, View, assistant, user
 from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning, is_reasoning_written
 from dovetail.templates.analysis.source import Source, read_source
-from dovetail.templates.analysis.verify import CALLING, Verifier
+from dovetail.templates.analysis.verify import CALLING, ONLY_REASONING, Verifier
 
 _CALLING = re.compile(r"(?i)(tool|function)[ _]?call|call(ing)? (a |the )?(tool|function)|func_name|functools")
 
@@ -68,7 +68,11 @@ def _part(feature: str) -> str:
 
 def _without_misread_calls(analysis: Analysis) -> Analysis:
     """The analysis without calls where they would be read as something else, with the reason."""
-    rows = [row for row in analysis.verifications if row.misread and row.feature in CALLING[:2]]
+    rows = [
+        row
+        for row in analysis.verifications
+        if row.misread and row.feature in CALLING[:2] and not row.problem.startswith(ONLY_REASONING)
+    ]
     if not rows or not analysis.dialect.calls:
         return analysis
     reason = f"calls are refused, because they would be misread: {rows[0].problem}"

@@ -46,7 +46,8 @@ def _reasoning(reasoning: FoundReasoning) -> Reasoning | None:
         empty=reasoning.empty,
         bare_end=reasoning.bare_end,
         # Models that never write the start themselves, or think for the sake of calls only, forget the end before one.
-        ends_at_calls=reasoning.opened_by == "prompt" or reasoning.mode == "TOOLS_ONLY",
+        ends_at_calls=reasoning.opened_by == "prompt" or reasoning.mode == "TOOLS_ONLY" or reasoning.open_at_calls,
+        open_at_calls=reasoning.open_at_calls,
     )
 
 
@@ -78,13 +79,19 @@ def _turn(frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls:
         end, closing = end or content.end, calls.joint if calls else ""
     others = (calls.other_end.strip(),) if calls and calls.other_end else ()
     return Turn(
-        frame.start or frame.user_end.strip(),
+        frame.start or _handover(frame),
         end if end.strip() else "",
         between=reasoning.between,
         closing=closing,
         other_ends=others,
         opened=_opened(frame, reasoning),
     )
+
+
+def _handover(frame: Frame) -> str:
+    """The end of the user's turn, which begins that of the model where it has no header; nothing if both end alike."""
+    end = frame.user_end.strip()
+    return "" if end and end in frame.end else end
 
 
 def _opened(frame: Frame, reasoning: FoundReasoning) -> str:

@@ -16,6 +16,20 @@ def markers(text: str) -> list[str]:
     return [match[0] for match in _MARKER.finditer(text)]
 
 
+def closers(marker: str) -> list[str]:
+    """The markers that would close what this one opens, as their like are written."""
+    signs = (
+        ("<|", "<|/"),
+        ("<", "</"),
+        ("[", "[/"),
+        ("START", "END"),
+        ("start", "end"),
+        ("BEGIN", "END"),
+        ("begin", "end"),
+    )
+    return [marker.replace(sign, other, 1) for sign, other in signs if sign in marker]
+
+
 def segments(text: str) -> list[str]:
     """A text as markers, words, white space and single signs."""
     return [match[0] for match in _SEGMENT.finditer(text)]

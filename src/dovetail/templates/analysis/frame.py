@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dovetail.templates.analysis.diff import behind_header, common_header, markers, segments, shared_end, shared_start
+from dovetail.templates.analysis.diff import (
+    behind_header,
+    closers,
+    common_header,
+    markers,
+    segments,
+    shared_end,
+    shared_start,
+)
 from dovetail.templates.analysis.probes import (
     CONTENT,
     KEYS,
@@ -227,8 +235,7 @@ def _without_open_marker(start: str, turns: list[str]) -> str:
     last = markers(start)[-1:]
     if not last or not start.rstrip().endswith(last[0]):
         return start
-    closing = last[0][0] + "/" + last[0][1:]
-    closed = any(behind_header(start, "", turn).lstrip().startswith(closing) for turn in turns)
+    closed = any(behind_header(start, "", turn).lstrip().startswith(tuple(closers(last[0]))) for turn in turns)
     return start[: start.rfind(last[0])] if closed else start
 
 
