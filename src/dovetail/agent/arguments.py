@@ -185,7 +185,7 @@ _ROWS = {**_ROWS, "bsdtar": _ROWS["tar"], "gtar": _ROWS["tar"], "mariadb": _ROWS
 READ_COMMANDS = frozenset(
     "ed ex vi vim view nvim dc gdb lldb sqlite3 psql mysql mariadb ftp sftp lftp telnet m4 gnuplot tclsh expect gs "
     "parallel unshare nsenter script fakeroot su sudo doas chroot setarch linux32 linux64 i386 x86_64 firejail proot "
-    "newgrp sg at batch crontab systemd-run tmux screen nix-shell poetry pipenv conda ip wish R octave".split()
+    "newgrp sg at batch crontab systemd-run tmux screen nix-shell wish R octave".split()
 )
 # Builtins that set variables, change what words of the shell mean, or evaluate their arguments: whatever they are told.
 _SETTING = frozenset(

@@ -189,8 +189,11 @@ def plain_commands(text: str) -> list[tuple[str, ...]]:
 
 def _names(words: tuple[str, ...]) -> Iterator[str]:
     """The names of a command and of those in its arguments, without their folders."""
-    for each in (words, *Command("", words).inner()):
-        yield each[0].rpartition("/")[2]
+    yield from map(_name, (words, *Command("", words).inner()))
+
+
+def _name(words: tuple[str, ...]) -> str:
+    return words[0].rpartition("/")[2] if words else ""
 
 
 def _plain_tokens(text: str) -> list[tuple[tuple[str, ...], bool]]:
@@ -266,7 +269,7 @@ def _is_spelled(wanted: str, words: tuple[str, ...]) -> bool:
         return False
     if any(len(words) - len(each) >= prefix for each in inner):
         return False
-    if any(each[0].rpartition("/")[2] in _FEEDERS for each in (words, *inner)) and any(map(_may_be_powerful, inner)):
+    if any(_name(each) in _FEEDERS for each in (words, *inner)) and any(map(_may_be_powerful, map(_name, inner))):
         return False
     for each in (words, *inner):
         needed = each[1:] if any(True for _ in _scripts(each)) else powerful(each)
@@ -275,8 +278,7 @@ def _is_spelled(wanted: str, words: tuple[str, ...]) -> bool:
     return True
 
 
-def _may_be_powerful(words: tuple[str, ...]) -> bool:
-    name = words[0].rpartition("/")[2]
+def _may_be_powerful(name: str) -> bool:
     return name in _WRAPPERS or may_be_powerful(name)
 
 
@@ -423,7 +425,8 @@ def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
     name = words[0].rpartition("/")[2] if words else ""
     if name == "find":
         return {offset + at + 1 for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")}
-    start = words.index(_RUNNERS[name]) + 1 if _RUNNERS.get(name, "") in words else 1
+    runner = _RUNNERS.get(name)
+    start = words.index(runner) + 1 if runner is not None and runner in words else 1
     if name not in _WRAPPERS and start == 1:
         return set()
     offsets: set[int] = set()

@@ -35,6 +35,27 @@ CREDENTIALS = (
 ).split()
 
 
+def real_place(anchor: Path, pattern: str) -> tuple[Path, str]:
+    """Where a pattern leads: what it says before its first wildcard without links, and the rest."""
+    parts = pattern.split("/")
+    fixed = list(takewhile(lambda part: not _SPECIAL & set(part), parts))
+    try:
+        return Path(os.path.realpath(anchor.joinpath(*fixed))), "/".join(parts[len(fixed) :]) or "**"
+    except ValueError:  # no file has such a name
+        return anchor, pattern
+
+
+def lies_in(place: tuple[Path, str], path: Path, *, ignore_case: bool) -> bool:
+    """Whether a path is covered by a pattern that counts from a folder."""
+    anchor, pattern = place
+    if not path.is_relative_to(anchor):
+        return False
+    # The anchor is no part of the pattern: its name may hold what would be special there.
+    below = "/".join(path.relative_to(anchor).parts)
+    # A rule on a folder is a rule on everything in it.
+    return any(matches_path(each, below, ignore_case=ignore_case) for each in (pattern, f"{pattern}/**"))
+
+
 def covered(anchor: Path, pattern: str) -> Iterator[Path]:
     """The files and folders that a pattern of a rule covers; what lies in a folder that is covered is not searched."""
     parts = pattern.split("/")

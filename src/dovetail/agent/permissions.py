@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 
 from dovetail.agent.commands import Command, CommandError, canonical, plain_commands, simple_commands
 from dovetail.agent.environment import own_folders
-from dovetail.agent.forbidden import credentials, is_other_name, resolved_places
+from dovetail.agent.forbidden import credentials, is_other_name, lies_in, real_place, resolved_places
 from dovetail.agent.matching import base, hint, named_by, runs_one, same_site
-from dovetail.agent.patterns import matches_path, matches_text
+from dovetail.agent.patterns import matches_text
 from dovetail.agent.repository import obeyed
 from dovetail.agent.settings import Settings, SettingsError, did_you_mean, dovetail_home, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
@@ -341,16 +341,10 @@ class Rules:
         return None
 
     def _path_matches(self, pattern: str, path: Path, *, follow: bool) -> bool:
-        anchor, pattern = self._anchored(pattern)
-        written = _normal(path)
-        for each in {written, _resolved(path) or written} if follow else {written}:
-            if each.is_relative_to(anchor):
-                # The anchor is no part of the pattern: its name may hold what would be special there.
-                below = "/".join(each.relative_to(anchor).parts)
-                # A rule on a folder is a rule on everything in it.
-                if any(matches_path(each, below, ignore_case=follow) for each in (pattern, f"{pattern}/**")):
-                    return True
-        return False
+        named, written = self._anchored(pattern), _normal(path)
+        places = {named, real_place(*named)} if follow else {named}
+        paths = {written, _resolved(path) or written} if follow else {written}
+        return any(lies_in(place, each, ignore_case=follow) for place in places for each in paths)
 
     def _anchored(self, pattern: str) -> tuple[Path, str]:
         """The folder from which a pattern counts, and what it says from there on."""

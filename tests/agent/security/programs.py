@@ -29,6 +29,7 @@ tmux new -d ./pwn
 screen -dm ./pwn
 byobu ./pwn
 run-parts ./evil
+xargs sudo X=1 ./pwn
 """
 
 # Options and words by which programs start another one, or write a file.
@@ -192,6 +193,8 @@ echo 1e./pwn | xargs sed
 echo '-exec ./pwn ;' | xargs find .
 echo '--checkpoint=1 --checkpoint-action=exec=./pwn' | xargs tar cf x a.txt
 echo ./pwn | xargs env
+echo ./pwn | sudo X=1
+echo ./pwn | xargs sudo X=1
 echo ./pwn | xargs timeout 5
 echo 'x=1' | xargs export
 echo '-o pwned' | xargs sort a.txt

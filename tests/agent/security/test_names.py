@@ -65,6 +65,18 @@ def test_file_tools_read_no_other_name_of_a_forbidden_file(tmp_path: Path, rule:
     assert SECRET == says(rules_of(work, tmp_path), "read_file", file_path="plain")
 
 
+@pytest.mark.parametrize("rule", ["Read(secrets)", "Read(secrets/**)", "Read(secrets/*.txt)", "Read(secrets/a.txt)"])
+def test_a_rule_about_a_link_is_one_about_what_it_leads_to(tmp_path: Path, rule: str) -> None:
+    work = files(tmp_path / "work", data__a_txt=SECRET, other__a_txt="alpha")
+    (work / "secrets").symlink_to("data")
+    rules = rules_of(work, tmp_path, deny=(rule,))
+    for name in ("secrets/a.txt", "data/a.txt", str(work / "data/a.txt"), "other/../data/a.txt"):
+        assert SECRET not in says(rules, "read_file", file_path=name)
+    assert "data" not in says(rules, "grep_search", pattern="SECRET")
+    assert "alpha" == says(rules, "read_file", file_path="other/a.txt")
+    assert "deny" == rules.decide("run_shell_command", {"command": "cat data/a.txt"}, False).verdict
+
+
 @pytest.mark.parametrize("name", [".ENV", ".Env", "SECRETS/deep/key"])
 def test_a_rule_forbids_however_a_name_is_capitalized(tmp_path: Path, name: str) -> None:
     """On some file systems it is the same file."""

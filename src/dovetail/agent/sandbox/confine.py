@@ -103,10 +103,8 @@ def _go_on_among_own_processes() -> None:
     if first := os.fork():
         os._exit(_exit_code(os.waitpid(first, 0)[1]))
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
-    try:  # noqa: SIM105 - contextlib would take longer to import than the rest of this script
-        _mount("proc", "/proc", _PROC_FLAGS, b"proc")
-    except OSError:  # a container may not allow it; the one that is there shows this process under another number
-        pass
+    # A container may not allow it; the one that is there shows this process under another number.
+    _LIBC.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(_PROC_FLAGS), None)
     if command := os.fork():
         while True:
             pid, status = os.wait()

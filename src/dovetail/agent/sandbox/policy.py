@@ -24,6 +24,7 @@ _GIT_DEEPER = (".git/modules/**/hooks", ".git/modules/**/config", ".git/worktree
 # Files that git obeys where they are, and that are not there as a rule: they are removed when a command has made them.
 UNWANTED = (".git/commondir", ".git/config.worktree")
 _MAX_PATHS = 2000
+_MAX_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,15 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
     writable = writable_folders(rules)
     own = [(root, name) for root in writable for name in _protected(root)]
     for root, name in (*own, *((root, ".git") for root in writable)):
-        if (root / name).is_symlink():  # nothing can lie over a link and keep it from being replaced
-            raise LimitError(
-                f"{name} is a symbolic link, which the sandbox cannot protect", str(root), "make it a folder"
-            )
+        if (root / name).is_symlink():
+            raise _unprotected(root / name)
     forbidden = [path for path in _credentials(rules) if not _holds_any(path, writable)]
     forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in covered(*pattern)]
     hidden = _outermost([*_existing(forbidden), *_programs(rules)])
     kept = [root / name for root, name in own]
     kept += [path for root in writable for pattern in _GIT_DEEPER for path in covered(root, pattern)]
-    kept += [each.path for root in writable for each in obeyed(root, rules.home) if each.path.resolve() != root]
+    named = [each.path for root in writable for each in obeyed(root, rules.home) if each.path.resolve() != root]
+    kept += [*named, *(_fixed(link, writable) for path in named for link in _links(path, writable))]
     kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in covered(*pattern)]
     kept += [dovetail_home()]
     kept += own_folders()
@@ -72,6 +72,31 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
             f"the rules forbid more than {_MAX_PATHS} files one by one", "permissions", "forbid whole folders"
         )
     return policy
+
+
+def _links(path: Path, roots: tuple[Path, ...]) -> Iterator[Path]:
+    """The symbolic links on the way to a path that lie where commands can replace them."""
+    for _ in range(_MAX_LINKS):
+        path = Path(os.path.normpath(path))
+        link = next((each for each in (*reversed(path.parents), path) if each.is_symlink()), None)
+        if link is None:
+            return
+        if any(link.is_relative_to(root) for root in roots):
+            yield link
+        path = link.parent / os.readlink(link) / path.relative_to(link)
+
+
+def _fixed(link: Path, roots: tuple[Path, ...]) -> Path:
+    """The folder to protect so that a link stays what it is: nothing can lie over a link itself."""
+    if link.parent in roots:
+        raise _unprotected(link)
+    return link.parent
+
+
+def _unprotected(link: Path) -> LimitError:
+    return LimitError(
+        f"{link.name} is a symbolic link, which the sandbox cannot protect", str(link.parent), "make it a folder"
+    )
 
 
 def writable_folders(rules: Rules) -> tuple[Path, ...]:
