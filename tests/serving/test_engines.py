@@ -21,6 +21,7 @@ from tests.serving.asking import ANSWER, INTERFACES, WEATHER, Question, http_cli
 
 HELLO = {"messages": [{"role": "user", "content": "Hello?"}], "max_tokens": 60}
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": ANSWER, "strict": True}}
+DIGIT = {"type": "regex", "pattern": "[0-9]"}
 FAST = PoolLimits(check_every_s=0.05, connect_s=2, silence_s=20)
 
 
@@ -201,6 +202,17 @@ EVENTS = [
 ]
 
 
+def test_a_refusal_behind_the_beginning_is_a_failure_and_asked_no_second_time() -> None:
+    fake = Fake("vllm")
+    begun = 'data: {"choices": [{"index": 0, "text": "{", "finish_reason": null}]}'
+    fake.fault = f'says {begun}\n\ndata: {{"error": {{"message": "oh", "code": 400}}}}'
+    with gateway(fake) as url:
+        assert chat(url, response_format=SCHEMA, reasoning_effort="none").status_code == 503
+        assert len(fake.bodies) == 1
+        fake.fault = 'says data: {"error": {"message": "too long", "code": 400}}'
+        assert "too long" in chat(url).json()["error"]["message"]
+
+
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "llama"])
 def test_streams_that_make_no_sense_are_failures_of_the_engine(kind: str) -> None:
     fake = Fake(kind)
@@ -223,6 +235,16 @@ def test_what_an_engine_refuses_is_spelled_otherwise_or_told() -> None:
         assert (refused.status_code, "no such grammar" in refused.text) == (400, True)
         fake.fault = "status 400"
         assert "told by the engine" in chat(url).text
+
+
+def test_a_spelling_that_there_is_not_is_left_out() -> None:
+    fake = Fake("vllm")
+    fake.refuses = ("structural_tag",)
+    budget = {"type": "sequence", "elements": [{"type": "any_text", "max_tokens": 3}, DIGIT]}
+    with gateway(fake) as url:
+        refused = chat(url, structured_outputs={"structural_tag": {"format": budget}}, reasoning_effort="none")
+        assert (refused.status_code, "no such grammar" in refused.text) == (400, True)
+        assert len(fake.bodies) == 1
 
 
 def test_what_no_engine_holds_is_told_in_notes() -> None:
