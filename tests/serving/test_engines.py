@@ -88,19 +88,18 @@ def test_a_limit_is_told_as_such_and_no_token_is_counted_twice() -> None:
 
 
 def test_the_replica_with_least_to_do_is_asked() -> None:
-    busy, idle = Fake("vllm"), Fake("llama")
-    busy.fault, idle.script = "waits", ["idle"]
-    with gateway(busy, idle) as url:
-        waiting = [threading.Thread(target=_leave, args=(url,)) for _ in range(3)]
-        for thread in waiting:
-            thread.start()
-        until(lambda: busy.running + idle.ended == 3)
-        if busy.running == 0:  # by lot
-            _leave(url)
-        assert [said(chat(url)) for _ in range(8 if busy.running else 0)] == ["idle"] * (8 if busy.running else 0)
-        for thread in waiting:
-            thread.join()
-        until(lambda: busy.running == 0)
+    fakes = [Fake("vllm"), Fake("llama"), Fake("sglang")]
+    for fake in fakes:
+        fake.script, fake.pace_s = ["and so on "] * 10_000, 0.05
+    lines: list[Iterator[str]] = []
+    with gateway(*fakes) as url, ExitStack() as streams:
+        for asked in range(1, 10):
+            stream = http_client(url).stream("POST", "/v1/chat/completions", json=HELLO | {"stream": True})
+            lines.append(streams.enter_context(stream).iter_lines())  # which end their stream when they are dropped
+            next(lines[-1])
+            assert sum(fake.running for fake in fakes) == asked
+            assert max(fake.running for fake in fakes) - min(fake.running for fake in fakes) <= 1
+        assert metric(url, "dovetail_replica_running") == 9
 
 
 def _leave(url: str) -> None:
