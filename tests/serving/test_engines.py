@@ -304,3 +304,11 @@ def test_what_engines_are_not_asked_for_is_refused() -> None:
         assert fake.bodies[-1]["max_tokens"] == 120 - count
         long = [{"role": "user", "content": "word " * 60}]
         assert "shorten the conversation" in chat(url, messages=long).text
+
+
+def test_a_headless_run_asks_engines_through_the_server() -> None:
+    fake = Fake("vllm")
+    with gateway(fake) as url:
+        ended = dt.run("Sure?", schema=ANSWER, model="m", base_url=f"{url}/v1", api_key="none", max_session_turns=9)
+    jsonschema.validate(ended.value, ANSWER)
+    assert list(fake.constraint(fake.bodies[0])) == ["structural_tag"]
