@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import jsonschema
 import pytest
 
+import dovetail as dt
 from dovetail.models.engines import PoolLimits, connect
 from dovetail.serving import Settings
 from dovetail.serving.models import engines
@@ -306,9 +308,10 @@ def test_what_engines_are_not_asked_for_is_refused() -> None:
         assert "shorten the conversation" in chat(url, messages=long).text
 
 
-def test_a_headless_run_asks_engines_through_the_server() -> None:
+def test_a_headless_run_asks_engines_through_the_server(tmp_path: Path) -> None:
     fake = Fake("vllm")
     with gateway(fake) as url:
-        ended = dt.run("Sure?", schema=ANSWER, model="m", base_url=f"{url}/v1", api_key="none", max_session_turns=9)
-    jsonschema.validate(ended.value, ANSWER)
-    assert list(fake.constraint(fake.bodies[0])) == ["structural_tag"]
+        given = {"model": "m", "base_url": f"{url}/v1", "api_key": "none"}
+        done = dt.run("Sure?", schema=ANSWER, **given, workspace=tmp_path, builtin_tools=[], max_turns=20)
+    jsonschema.validate(done.value, ANSWER)
+    assert {key for body in fake.bodies for key in fake.constraint(body)} == {"structural_tag"}
