@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,7 +10,7 @@ import openai
 import pytest
 
 from tests.engines.cases import MORE, TOUR, Case
-from tests.engines.conftest import MASKS, PARSERS, Server
+from tests.engines.conftest import Server
 
 CASES = [*TOUR, *MORE]
 AT_ONCE = 32
@@ -82,22 +81,3 @@ def test_a_stream_says_what_the_whole_answer_says(client: openai.OpenAI, name: s
     [whole] = case.answers(client)
     [streamed] = replace(case, stream=True).answers(client)
     assert whole == streamed
-
-
-@pytest.fixture(scope="module")
-def speculating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
-    """A client of a vLLM that guesses tokens by n-grams of the prompt, and shares the beginnings of prompts."""
-    guesses = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
-    flags = ["--speculative-config", json.dumps(guesses), "--enable-prefix-caching"]
-    started = Server.start(tmp_path_factory.mktemp("speculating") / "log", *MASKS, *PARSERS, *flags)
-    with openai.OpenAI(base_url=f"{started.url}/v1", api_key="none", timeout=300, max_retries=0) as made:
-        yield made
-        told = started.log.read_text(errors="replace")
-    started.stop()
-    assert "ngram" in told
-
-
-def test_guessed_tokens_and_shared_prompts_change_no_answer(speculating: openai.OpenAI) -> None:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in [pool.submit(case.run, speculating) for case in (*CASES, *CASES)]:
-            done.result()
