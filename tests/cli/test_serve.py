@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import dovetail
 from dovetail.cli import main
+from tests.models.engines.fake import Fake
 
 
 def start(*options: str) -> tuple[subprocess.Popen[str], str]:
@@ -77,3 +78,26 @@ def test_a_dialect_that_is_none_and_a_model_that_is_none_are_refused() -> None:
     assert "there is no dialect 'klingon'" in CliRunner().invoke(main, ["serve", "--dialect", "klingon"]).output
     missing = CliRunner().invoke(main, ["serve", "--model", "no/such/folder"])
     assert 1 == missing.exit_code
+
+
+def test_engines_elsewhere_are_served_with_a_key_and_a_template_that_is_found() -> None:
+    with Fake("vllm", "hermes").up() as fake:
+        process, url = start("--engine", fake.engine, "--dialect", "hermes", "--engine-key", "secret", "--name", "far")
+        with process, httpx2.Client(base_url=url, timeout=60) as client:
+            body = {"messages": [{"role": "user", "content": "?"}], "regex": "[a-c]{3}", "reasoning_effort": "none"}
+            done = client.post("/v1/chat/completions", json=body).json()
+            assert "far" == client.get("/v1/models").json()["data"][0]["id"]
+            process.send_signal(signal.SIGTERM)
+            _, log = process.communicate(timeout=60)
+    assert re.fullmatch("[a-c]{3}", done["choices"][0]["message"]["content"])
+    assert fake.keys == {"Bearer secret"}
+    assert "secret" not in log
+
+
+def test_engines_that_are_named_wrongly_are_told() -> None:
+    for options, words in (
+        (["--engine", "http://a:1", "--dialect", "hermes"], "vllm=http://HOST:PORT"),
+        (["--engine", "vllm=http://a:1"], "give --model"),
+    ):
+        result = CliRunner().invoke(main, ["serve", *options])
+        assert (result.exit_code, words in result.output) == (1, True)

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import jsonschema
 import pytest
 
+import dovetail as dt
 from dovetail.models.engines import PoolLimits, connect
 from dovetail.serving import Settings
 from dovetail.serving.models import engines
@@ -21,6 +23,7 @@ from tests.serving.asking import ANSWER, INTERFACES, WEATHER, Question, http_cli
 
 HELLO = {"messages": [{"role": "user", "content": "Hello?"}], "max_tokens": 60}
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": ANSWER, "strict": True}}
+DIGIT = {"type": "regex", "pattern": "[0-9]"}
 FAST = PoolLimits(check_every_s=0.05, connect_s=2, silence_s=20)
 
 
@@ -87,19 +90,18 @@ def test_a_limit_is_told_as_such_and_no_token_is_counted_twice() -> None:
 
 
 def test_the_replica_with_least_to_do_is_asked() -> None:
-    busy, idle = Fake("vllm"), Fake("llama")
-    busy.fault, idle.script = "waits", ["idle"]
-    with gateway(busy, idle) as url:
-        waiting = [threading.Thread(target=_leave, args=(url,)) for _ in range(3)]
-        for thread in waiting:
-            thread.start()
-        until(lambda: busy.running + idle.ended == 3)
-        if busy.running == 0:  # by lot
-            _leave(url)
-        assert [said(chat(url)) for _ in range(8 if busy.running else 0)] == ["idle"] * (8 if busy.running else 0)
-        for thread in waiting:
-            thread.join()
-        until(lambda: busy.running == 0)
+    fakes = [Fake("vllm"), Fake("llama"), Fake("sglang")]
+    for fake in fakes:
+        fake.script, fake.pace_s = ["and so on "] * 10_000, 0.05
+    lines: list[Iterator[str]] = []
+    with gateway(*fakes) as url, ExitStack() as streams:
+        for asked in range(1, 10):
+            stream = http_client(url).stream("POST", "/v1/chat/completions", json=HELLO | {"stream": True})
+            lines.append(streams.enter_context(stream).iter_lines())  # which end their stream when they are dropped
+            next(lines[-1])
+            assert sum(fake.running for fake in fakes) == asked
+            assert max(fake.running for fake in fakes) - min(fake.running for fake in fakes) <= 1
+        assert metric(url, "dovetail_replica_running") == 9
 
 
 def _leave(url: str) -> None:
@@ -201,6 +203,17 @@ EVENTS = [
 ]
 
 
+def test_a_refusal_behind_the_beginning_is_a_failure_and_asked_no_second_time() -> None:
+    fake = Fake("vllm")
+    begun = 'data: {"choices": [{"index": 0, "text": "{", "finish_reason": null}]}'
+    fake.fault = f'says {begun}\n\ndata: {{"error": {{"message": "oh", "code": 400}}}}'
+    with gateway(fake) as url:
+        assert chat(url, response_format=SCHEMA, reasoning_effort="none").status_code == 503
+        assert len(fake.bodies) == 1
+        fake.fault = 'says data: {"error": {"message": "too long", "code": 400}}'
+        assert "too long" in chat(url).json()["error"]["message"]
+
+
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "llama"])
 def test_streams_that_make_no_sense_are_failures_of_the_engine(kind: str) -> None:
     fake = Fake(kind)
@@ -223,6 +236,16 @@ def test_what_an_engine_refuses_is_spelled_otherwise_or_told() -> None:
         assert (refused.status_code, "no such grammar" in refused.text) == (400, True)
         fake.fault = "status 400"
         assert "told by the engine" in chat(url).text
+
+
+def test_a_spelling_that_there_is_not_is_left_out() -> None:
+    fake = Fake("vllm")
+    fake.refuses = ("structural_tag",)
+    budget = {"type": "sequence", "elements": [{"type": "any_text", "max_tokens": 3}, DIGIT]}
+    with gateway(fake) as url:
+        refused = chat(url, structured_outputs={"structural_tag": {"format": budget}}, reasoning_effort="none")
+        assert (refused.status_code, "no such grammar" in refused.text) == (400, True)
+        assert len(fake.bodies) == 1
 
 
 def test_what_no_engine_holds_is_told_in_notes() -> None:
@@ -283,3 +306,12 @@ def test_what_engines_are_not_asked_for_is_refused() -> None:
         assert fake.bodies[-1]["max_tokens"] == 120 - count
         long = [{"role": "user", "content": "word " * 60}]
         assert "shorten the conversation" in chat(url, messages=long).text
+
+
+def test_a_headless_run_asks_engines_through_the_server(tmp_path: Path) -> None:
+    fake = Fake("vllm")
+    with gateway(fake) as url:
+        given = {"model": "m", "base_url": f"{url}/v1", "api_key": "none"}
+        done = dt.run("Sure?", schema=ANSWER, **given, workspace=tmp_path, builtin_tools=[], max_turns=20)
+    jsonschema.validate(done.value, ANSWER)
+    assert {key for body in fake.bodies for key in fake.constraint(body)} == {"structural_tag"}

@@ -32,9 +32,9 @@ class Fake:
         self.refuses: tuple[str, ...] = ()  # constraints that it does not take
         self.context: int | None = None
         self.pace_s = 0.0
+        self.keys: set[str] = set()
         self.bodies: list[dict[str, Any]] = []
         self.running = self.ended = self.left = 0
-        self.go = asyncio.Event()
         self._speaker = Speaker(seed, dialect=dialect)
 
     @property
@@ -64,6 +64,7 @@ class Fake:
 
     async def _generate(self, request: Request) -> Response:
         body = await request.json()
+        self.keys.add(request.headers.get("authorization", ""))
         self.bodies.append(body)
         if self.fault.startswith("status "):
             return JSONResponse({"error": {"message": "told by the engine"}}, int(self.fault.split()[1]))

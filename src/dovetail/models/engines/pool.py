@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import httpx2
 
-from dovetail.errors import ModelError
+from dovetail.errors import ExportError, ModelError
 from dovetail.models.engines.failures import BusyError, RefusedError, ReplicaError
 from dovetail.models.engines.replica import Address, Replica
 from dovetail.models.engines.wire import Ask, Chunk, Tokens, tokens_of
@@ -46,7 +46,9 @@ class Pool:
         self._waiting: deque[asyncio.Future[None]] = deque()
         # A client belongs to the loop that made it: a server has one, scripts may have several.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = WeakKeyDictionary()
-        self._blocking = httpx2.Client(headers=self._headers, timeout=httpx2.Timeout(30, connect=self.limits.connect_s))
+        self._blocking = httpx2.Client(
+            headers=self._headers, timeout=httpx2.Timeout(self.limits.check_s, connect=self.limits.connect_s)
+        )
 
     @property
     def kinds(self) -> list[str]:
@@ -95,17 +97,21 @@ class Pool:
     async def _spelled(self, replica: Replica, ask: Ask, spellings: Spellings) -> AsyncGenerator[Chunk, None]:
         """One answer; where the engine refuses a spelling of the constraint, the next one is tried."""
         refused: RefusedError | None = None
+        begun = False
         for spell in spellings or (dict,):
             try:
                 constraint = await asyncio.to_thread(spell)
-            except ModelError:
+            except ExportError:
                 continue  # there is no such spelling of this constraint
             try:
                 async with aclosing(replica.chunks(self._client(), replica.wire.body(ask, constraint))) as chunks:
                     async for chunk in chunks:
+                        begun = True
                         yield chunk
                 return
             except RefusedError as error:
+                if begun:
+                    raise ReplicaError(str(error)) from None
                 refused = refused or error
         raise refused or RefusedError("its language has no word for what is asked")
 
