@@ -31,3 +31,12 @@ def test_a_layout_is_found_and_what_it_renders_is_read_back(name: str) -> None:
 def test_instructions_behind_a_conversation_are_no_part_of_a_turn() -> None:
     turn = analyse_template(LAYOUTS["instructions behind every conversation"]["template"]).dialect.turn
     assert ("<|over|>", "") == (turn.end, turn.closing)
+
+
+def test_a_colon_that_a_template_always_ends_with_is_no_header_in_a_text() -> None:
+    source = (
+        "{% for m in messages %}{{ ('User: ' if m.role == 'user' else 'Assistant: ') ~ m.content ~ '\\n' }}"
+        "{% endfor %}Assistant:"
+    )
+    dialect = analyse_template(source).dialect
+    assert "Hello: you." == dialect.parse(" Hello: you.\nAssistant:").content.strip()

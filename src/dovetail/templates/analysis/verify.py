@@ -181,7 +181,8 @@ class Verifier:
         turn = self.dialect.turn
         start = turn.start.strip()
         joined = any(start in way.separator + way.spacing for way in self.dialect.calls) or bool(turn.between)
-        return bool(start) and start in body and start != turn.end.strip() and not joined
+        told = any(char.isalnum() for char in start)  # a colon alone may stand anywhere in a text
+        return told and start in body and start != turn.end.strip() and not joined
 
     def _without_end(self, body: str, probe: Probe) -> str:
         turn = self.dialect.turn
