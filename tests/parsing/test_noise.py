@@ -78,9 +78,16 @@ CASES: list[tuple[str, str, list[tuple[str, Any]], str, list[str]]] = [
         ["parameter"],
     ),
     ("lfm2", "<|tool_call_start|>f(a=1)]<|tool_call_end|>", [("f", {"a": 1})], "", ["section"]),
+    ("hermes", '<tool_call>\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>', [("f", {})], "", ["call"]),
+    (
+        "internlm_2",
+        '<|action_start|><|action_start|><|plugin|>{"name": "f", "arguments": {}}<|action_end|>',
+        [("f", {})],
+        "",
+        ["call"],
+    ),
     ("gemma_4", "<|tool_call>call:f{a:1}<tool_call|><tool_call|>", [("f", {"a": 1})], "", ["call"]),
     ("gemma_4", "<|tool_call>call:f{a:{b:true<tool_call|>", [("f", {"a": {"b": True}})], "", ["brackets", "brackets"]),
-    ("gemma_4", '<|tool_call>call:f{a:<|"|>x<tool_call|>', [("f", {"a": "x"})], "", ["quotes", "brackets"]),
 ]
 
 
@@ -134,3 +141,16 @@ def test_half_of_an_end_is_no_part_of_a_value() -> None:
 def test_what_joins_blocks_is_text_where_no_block_follows() -> None:
     output = "<|message_model|><|content_text|>A header is <|message_model|> and more.<|end_message|>"
     assert read("inkling", output).content == "A header is <|message_model|> and more."
+
+
+@pytest.mark.parametrize(
+    ("dialect", "output"),
+    [
+        ("qwen_3", "<think>\nOne.<think> Two.</think>\n\nYes."),
+        ("gemma_4", "<|channel>One.<|channel> Two.<channel|>Yes."),
+    ],
+)
+def test_the_start_of_reasoning_inside_of_it_is_markup(dialect: str, output: str) -> None:
+    message = read(dialect, output)
+    assert (message.reasoning, message.content) == ("One. Two.", "Yes.")
+    assert [remark.code for remark in message.diagnostics] == ["reasoning"]

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from dovetail.messages import from_json
 from dovetail.parsing import json_arguments, json_text, literals, quoted, tagged
-from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
+from dovetail.parsing.json_calls import JsonObject
+from dovetail.parsing.layouts import ID, NAME, Field, JsonCall, KeyedCall
 from dovetail.parsing.noise import marker_ahead, markers, telling
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
 from dovetail.parsing.signs import PLAIN, SIGN_CLASS
@@ -23,7 +24,6 @@ _NAME = re.compile(rb"[^\s<>{}()\[\]\"'|," + SIGN_CLASS + b"]*+")
 _QUOTED_NAME = re.compile(rb'[^"\n' + SIGN_CLASS + b"]*+")
 _INSIDE_NAMES = frozenset(b"_-.")  # beside letters and digits
 _NO_HEAD = re.compile(rb"[\n{}]")
-_ARGUMENT_KEYS = frozenset(("arguments", "parameters", "args"))  # any of them for any other
 _JSON_STARTS = frozenset(b'{["-0123456789tfn')
 _BRACE = 0x7B
 
@@ -31,7 +31,7 @@ _BRACE = 0x7B
 def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
     """Tell the calls that come next in this way; False, and nothing told, where none does."""
     tape = teller.tape
-    kin = [_Reader(teller, plan, one) for one in (way, *way.kin)]
+    kin = [CallReader(teller, plan, one) for one in (way, *way.kin)]
     if not (yield from phrase(tape, way.begin)):
         return False
     if (yield from kin[0].nothing()):
@@ -46,7 +46,7 @@ def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
     return True
 
 
-def _more_calls(kin: Sequence[_Reader]) -> Steps[bool]:
+def _more_calls(kin: Sequence[CallReader]) -> Steps[bool]:
     """Tell the calls that follow the first one; True where the section is closed, or there is none."""
     tape, way = kin[0].tape, kin[0].way
     joins = (way.separator, *way.also_between)
@@ -60,7 +60,7 @@ def _more_calls(kin: Sequence[_Reader]) -> Steps[bool]:
             return False
 
 
-def _noise_in_section(kin: Sequence[_Reader]) -> Steps[bool]:
+def _noise_in_section(kin: Sequence[CallReader]) -> Steps[bool]:
     """Leave out text between the calls of a section, before the next call or the end of the section."""
     reader = kin[0]
     tape, way = reader.tape, reader.way
@@ -82,7 +82,7 @@ def _noise_in_section(kin: Sequence[_Reader]) -> Steps[bool]:
     return True
 
 
-def _stray_ends(kin: Sequence[_Reader]) -> Steps[None]:
+def _stray_ends(kin: Sequence[CallReader]) -> Steps[None]:
     """Leave out what closes calls once more than they were opened."""
     teller, tape = kin[0].teller, kin[0].tape
     words = telling(word for reader in kin for word in reader.closers())
@@ -111,7 +111,7 @@ def begins_call(teller: Teller, plan: Plan) -> Steps[bool]:
     return False
 
 
-def _one_of(readers: Sequence[_Reader]) -> Steps[bool]:
+def _one_of(readers: Sequence[CallReader]) -> Steps[bool]:
     """One call, in the first of these ways that fits."""
     tape = readers[0].tape
     offset = tape.look - tape.at
@@ -122,7 +122,7 @@ def _one_of(readers: Sequence[_Reader]) -> Steps[bool]:
     return False
 
 
-def _behind_noise(readers: Sequence[_Reader]) -> Steps[bool]:
+def _behind_noise(readers: Sequence[CallReader]) -> Steps[bool]:
     """One call behind a little text that has no place between the start of a section and its first call."""
     tape, way = readers[0].tape, readers[0].way
     if not (way.begin and way.call_begin and way.end and way.trusted):
@@ -145,7 +145,7 @@ def _behind_noise(readers: Sequence[_Reader]) -> Steps[bool]:
     return is_call
 
 
-def _another(readers: Sequence[_Reader], joins: tuple[Phrase, ...]) -> Steps[bool]:
+def _another(readers: Sequence[CallReader], joins: tuple[Phrase, ...]) -> Steps[bool]:
     """One more call of a section, behind what joins it to the one before."""
     tape = readers[0].tape
     for join in joins:
@@ -186,7 +186,7 @@ def _around(begin: Phrase, end: Phrase) -> tuple[Phrase, ...]:
 
 def call_to(teller: Teller, plan: Plan, way: Way, name: str) -> Steps[bool]:
     """Tell a call whose head has been looked at, and whose arguments are JSON."""
-    reader = _Reader(teller, plan, way)
+    reader = CallReader(teller, plan, way)
     if not reader.opens(name, ""):
         return False
     yield from reader.arguments(None, way.call_end)
@@ -194,7 +194,9 @@ def call_to(teller: Teller, plan: Plan, way: Way, name: str) -> Steps[bool]:
     return True
 
 
-class _Reader:
+class CallReader:
+    """Reads one call after the other, in one way in which they can be laid out."""
+
     def __init__(self, teller: Teller, plan: Plan, way: Way) -> None:
         self.teller = teller
         self.tape = teller.tape
@@ -233,7 +235,7 @@ class _Reader:
             return False
         match self.way.call:
             case JsonCall() as fields:
-                known = yield from _JsonObject(self, fields).read()
+                known = yield from JsonObject(self, fields).read()
             case KeyedCall():
                 known = yield from self._keyed()
             case Head() as shape:
@@ -566,7 +568,7 @@ class _Reader:
         return False
 
 
-class _Trial(_Reader):
+class _Trial(CallReader):
     """Reads a call to see whether its tool could take it."""
 
     fits = False
@@ -582,7 +584,7 @@ class _Trial(_Reader):
         super().closes()
 
 
-class _Probe(_Reader):
+class _Probe(CallReader):
     """Looks at the head of a call and opens none."""
 
     found = False
@@ -594,129 +596,6 @@ class _Probe(_Reader):
 
 
 _STRAY = re.compile(rb"[\s})\]\"';,`]*+")
-
-
-class _JsonObject:
-    """A call as a JSON object whose keys come in any order."""
-
-    def __init__(self, reader: _Reader, shape: JsonCall) -> None:
-        self.reader = reader
-        self.teller = reader.teller
-        self.tape = reader.tape
-        self.fields = dict(shape.fields)
-        self.inside = shape.inside
-        self.name = self.id = ""
-        self.early: tuple[int, int] | None = None  # arguments before the name, by their distance from `at`
-
-    def read(self) -> Steps[bool]:
-        closed = yield from self._object()
-        if closed and self.teller.call is None and self.name and self.reader.plan.tools is not None:
-            self._open()  # an untrusted call that never came to its arguments
-        call = self.teller.call
-        if call is None:
-            return False
-        if closed and not call.parts:
-            self.teller.json("{}")
-            call.whole = True
-        if not closed:
-            self.teller.diagnose("call", "the object of the call is malformed or cut off")
-            self.tape.look = self.tape.at
-        self.teller.markup()
-        if not call.id and self.id:
-            call.id = self.reader.way.id_template.format(id=self.id, name=self.name)
-        return True
-
-    def _object(self) -> Steps[bool]:
-        """The members of an object, up to its end; False where they make no sense."""
-        tape = self.tape
-        yield from space(tape)
-        if not (yield from literal(tape, b"{")):
-            return False
-        yield from space(tape)
-        if (yield from literal(tape, b"}")):
-            return True
-        while True:
-            yield from space(tape)
-            key = yield from json_text.string(tape)
-            if key is None or not (yield from phrase(tape, (b":",))):
-                return False
-            yield from space(tape)
-            if not (yield from self._member(key)):
-                return False
-            self._told()
-            yield from space(tape)
-            if (yield from literal(tape, b",")):
-                continue
-            return (yield from literal(tape, b"}"))
-
-    def _told(self) -> None:
-        """Once the call is open, what has been looked at is markup."""
-        if self.teller.call is not None:
-            self.teller.markup()
-
-    def _member(self, key: str) -> Steps[bool]:
-        field = self.fields.get(key)
-        if field is None and key in _ARGUMENT_KEYS and not _ARGUMENT_KEYS.isdisjoint(self.fields):
-            field = ARGUMENTS
-        if field is NAME and not self.name:
-            self.name = (yield from json_text.string(self.tape)) or ""
-            return bool(self.name) and (self._open() if self.reader.sure else self.reader.may_be(self.name))
-        if field is ID:
-            return (yield from self._read_id())
-        if field is ARGUMENTS and not self._has_arguments():
-            return (yield from self._arguments())
-        if key == self.inside and self.inside:
-            return (yield from self._object())
-        if field is None and not self.reader.sure:
-            # Some other JSON, unless it says itself that it is a call.
-            return key == "type" and (yield from json_text.string(self.tape)) == "function"
-        return (yield from json_text.value(self.tape, self.reader.way.closers))
-
-    def _has_arguments(self) -> bool:
-        call = self.teller.call
-        return self.early is not None or (call is not None and bool(call.parts))
-
-    def _read_id(self) -> Steps[bool]:
-        start = self.tape.look - self.tape.at
-        if not (yield from json_text.value(self.tape)):
-            return False
-        written = self.tape.data[self.tape.at + start : self.tape.look]
-        self.id = self.teller.decode(written, self.tape.at + start).strip('"')
-        return True
-
-    def _arguments(self) -> Steps[bool]:
-        """Told as they come where the name is known; held until it is where it is not."""
-        if self.teller.call is None and not (self.name and self._open()):
-            if self.name:
-                return False
-            start = self.tape.look - self.tape.at
-            if not (yield from json_text.value(self.tape, self.reader.way.closers)):
-                return False
-            self.early = (start, self.tape.look - self.tape.at)
-            return True
-        self.teller.markup()
-        yield from self.reader.arguments(None, ())
-        call = self.teller.call
-        assert call is not None
-        return call.whole and not call.broken
-
-    def _open(self) -> bool:
-        tape, teller = self.tape, self.teller
-        look = tape.look
-        start, end = self.early or (0, 0)
-        if self.early:
-            tape.look = tape.at + start
-        if not self.reader.opens(self.name, self.id):
-            tape.look = look
-            return False
-        if self.early:
-            tape.look = tape.at + end - start
-            teller.text("tool_call")
-            assert teller.call is not None
-            teller.call.whole = True
-            tape.look = look
-            teller.markup()
-        return True
 
 
 def _keys(written: bytearray) -> frozenset[str]:

@@ -10,7 +10,7 @@ from dovetail.layouts.styles import Literals
 from dovetail.messages import from_json, to_json
 from dovetail.parsing.declared import Declared
 from dovetail.parsing.noise import telling
-from dovetail.parsing.signs import PLAIN, SIGN_CLASS, either
+from dovetail.parsing.signs import SIGN_CLASS, either
 from dovetail.parsing.stops import Stops
 from dovetail.parsing.tape import Steps, literal, one_of, peek, peek_behind_space, run, space
 from dovetail.parsing.teller import Teller
@@ -59,13 +59,6 @@ def arguments(teller: Teller, syntax: Syntax, declared: Declared, closers: tuple
     What is still open ends where one of `closers` comes, the marks that close the call.
     """
     return (yield from _Reader(teller, syntax, closers).members(syntax.end, declared, 0))
-
-
-@lru_cache(maxsize=64)
-def _quote_or(quote: bytes, closers: frozenset[bytes]) -> tuple[Stops, re.Pattern[str]]:
-    """A search for a quote that is a mark, and for the marks that close the call; and what text passes without it."""
-    stops = Stops([("", word) for word in (quote, *sorted(closers))], either)
-    return stops, re.compile(rf'["\\\x00-\x1f]|{stops.quick.pattern}')
 
 
 class _Reader:
@@ -192,17 +185,9 @@ class _Reader:
     def _string(self, quote: int) -> Steps[bool]:
         teller, tape = self.teller, self.tape
         teller.json('"')
-        stops, passes = self.syntax.stops[quote], self.syntax.passes[quote]
-        if self.closers and len(self.syntax.quotes[quote]) > 1:
-            stops, passes = _quote_or(self.syntax.quotes[quote], self.closers)
         while True:
-            if not (yield from escaped_text(teller, stops, passes)):
+            if not (yield from escaped_text(teller, self.syntax.stops[quote], self.syntax.passes[quote])):
                 return False
-            if bytes(tape.data[tape.at : tape.look].translate(PLAIN)) in self.closers:
-                teller.diagnose("quotes", "the quote at the end of a string is missing")
-                tape.look = tape.at
-                teller.json('"')
-                return True
             if not self.syntax.escapes or tape.data[tape.at] != 0x5C:
                 if self.syntax.escapes and (yield from self._goes_on()):
                     teller.diagnose("quotes", "a quote inside a string is not escaped")

@@ -105,6 +105,8 @@ class Plan:
         spellings = ((self.reasoning.start, self.reasoning.end), *self.reasoning.others) if self.reasoning else ()
         self.reasoning_starts = tuple(words for start, _ in spellings if (words := _words(start)))
         self.reasoning_ends = tuple(_words(end) for _, end in spellings)
+        # Inside the block they are markup where they could be nothing else.
+        self.opened_again = tuple(start for start in self.reasoning_starts if re.fullmatch(rb"<.*>|\[.*]", start[0]))
         begins = [begin for begin in (*self.content.begins, *self.content.notes) if begin]
         self.content_begins = tuple(_words(begin) for begin in begins)
         self.content_ends = tuple(_words(end) for end in self.content.ends if end.strip())
@@ -193,6 +195,7 @@ class Plan:
         found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
         found += (words[0] for words in (*self.turn_ends, self.between) if words)
         marks = [("", begin.encode()) for begin, _ in self.content.marks]
+        marks += [("", start[0]) for start in self.opened_again]
         return marks + [(pad, word) for word in (*(end[0] for end in self.reasoning_ends), *found)]
 
     def declared(self, tool: str) -> Declared:

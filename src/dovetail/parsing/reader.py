@@ -168,6 +168,8 @@ class Reader:
             return True
         if (yield from self._half_header(offset)) or (yield from self._half_call(offset)):
             return True
+        if (yield from self._doubled(offset)):
+            return True
         if not (yield from self._mark(offset, "content")):
             tape.look = tape.at + offset + 1
             self.teller.text("content")
@@ -254,6 +256,23 @@ class Reader:
         tape.look = len(tape.data)
         self.teller.markup()
         return True
+
+    def _doubled(self, offset: int) -> Steps[bool]:
+        """Tell the start of a call, behind which a call begins that has a start of its own, as markup."""
+        plan, tape = self.plan, self.tape
+        if plan.calls_are_text:
+            return False
+        for word in sorted({way.opener for way in plan.called_by if way.trusted}):
+            if not (yield from self._at(offset, (word,))):
+                continue
+            size = tape.look - tape.at
+            is_doubled = yield from begins_call(self.teller, plan)
+            tape.look = tape.at + size
+            if is_doubled:
+                self.teller.diagnose("call", "a call is opened twice")
+                self.teller.markup()
+                return True
+        return False
 
     def _half_call(self, offset: int) -> Steps[bool]:
         """A call of which nothing but its beginning has come before the output ended."""
@@ -370,7 +389,7 @@ class Reader:
                 break
             if (yield from self._ends_without_end(offset)):
                 return
-            if (yield from self._mark(offset, region)):
+            if (yield from self._opens_again(offset)) or (yield from self._mark(offset, region)):
                 continue
             self.tape.look = self.tape.at + offset + 1
             self.teller.text(region)
@@ -382,6 +401,14 @@ class Reader:
             self.teller.markup()
         before, end, after = reasoning.skipped.partition(reasoning.end)
         yield from self._skip(after if end and inside == len(before) else reasoning.after)
+
+    def _opens_again(self, offset: int) -> Steps[bool]:
+        """Tell the start of reasoning inside of it as markup, unless reasoning stays in the content."""
+        if self.plan.inline_reasoning or not (yield from self._any_at(offset, self.plan.opened_again)):
+            return False
+        self.teller.diagnose("reasoning", "the block is open already")
+        self.teller.markup()
+        return True
 
     def _again(self, offset: int) -> Steps[bool]:
         for words in self.plan.reasoning_starts:
