@@ -46,7 +46,8 @@ def chat(
 ) -> None:
     """Talk with a local model; what it says is shown while it comes, in the colors of its regions.
 
-    With QUESTION one answer is given; otherwise lines are read until the end of the input. The functions of a --tools
+    With QUESTION one answer is given; otherwise lines are read until the end of the input, and Ctrl-C stops an answer,
+    or the chat where none is being written. The functions of a --tools
     file are called with arguments that fit their signatures, and their results go back to the model. Where the chat
     template of the model has no place for tools, they are told in the system prompt.
 
@@ -67,9 +68,15 @@ def chat(
     try:
         talk = Conversation(loaded, functions, response_format=answer, options=options)
         asked: Iterable[str] = [" ".join(question)] if question else _lines(console)
+        goes_on = not question and sys.stdin.isatty()
         for line in asked:
             said = messages_of(line, "" if talk.messages else system)
-            asyncio.run(_reply(console, talk, said, tool_choice if functions else "auto"))
+            try:
+                asyncio.run(_reply(console, talk, said, tool_choice if functions else "auto"))
+            except (KeyboardInterrupt, InputError) as error:
+                if not goes_on:
+                    raise
+                _tell_break(error)
     finally:
         loaded.close()
 
@@ -155,6 +162,12 @@ def _tell_end(end: Any) -> None:
     notes = "".join(f"; {note.text}" for note in end.notes)
     text = f"{end.prompt_tokens} + {end.tokens} tokens, {rate:.1f} tokens/s{led}{notes}"
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(text, "bright_black"))
+
+
+def _tell_break(error: BaseException) -> None:
+    """Why an answer broke off; the chat goes on as if it had not been asked for."""
+    text = "stopped, and forgotten; Ctrl-D ends the chat" if isinstance(error, KeyboardInterrupt) else str(error)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"\n{text}", "bright_black"))
 
 
 def _clean(text: str) -> str:
