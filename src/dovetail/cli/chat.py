@@ -68,13 +68,12 @@ def chat(
     try:
         talk = Conversation(loaded, functions, response_format=answer, options=options)
         asked: Iterable[str] = [" ".join(question)] if question else _lines(console)
-        goes_on = not question and sys.stdin.isatty()
         for line in asked:
             said = messages_of(line, "" if talk.messages else system)
             try:
                 asyncio.run(_reply(console, talk, said, tool_choice if functions else "auto"))
             except (KeyboardInterrupt, InputError) as error:
-                if not goes_on:
+                if question or not _is_typed():
                     raise
                 _tell_break(error)
     finally:
@@ -114,14 +113,19 @@ def _schema(given: str) -> Any:
         raise InputError(f"this is not JSON: {error}", "--json-schema", "give a JSON Schema, or @FILE") from error
 
 
+def _is_typed() -> bool:
+    """Whether a person types the lines."""
+    return sys.stdin.isatty()
+
+
 def _lines(console: Console) -> Iterator[str]:
     """What a person types, or a pipe brings."""
     while True:
         try:
-            line = console.input("[bold]> [/bold]") if sys.stdin.isatty() else sys.stdin.readline()
+            line = console.input("[bold]> [/bold]") if _is_typed() else sys.stdin.readline()
         except EOFError:
             return
-        if not line and not sys.stdin.isatty():
+        if not line and not _is_typed():
             return
         if line.strip():
             yield line.strip()
