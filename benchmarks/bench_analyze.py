@@ -37,7 +37,7 @@ def first(sources: dict[str, str]) -> dict[str, float]:
 
 
 def cached(source: str) -> float:
-    """Milliseconds that a template takes that was analysed before."""
+    """Milliseconds that a template takes that was analyzed before."""
     analyse_template(source)
     start = time.perf_counter()
     for _ in range(ROUNDS):

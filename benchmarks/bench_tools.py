@@ -2,7 +2,7 @@
 
 The request is the one of a chat with tools: reasoning in <think>, then free text in which <tool_call> begins a call of
 one of 1, 10 or 100 tools with JSON arguments. Dovetail and XGrammar get the same structural tag, llguidance the same
-language in its own grammar. The outputs are tokenised by the vocabulary's own encoder, and each engine must allow each
+language in its own grammar. The outputs are tokenized by the vocabulary's own encoder, and each engine must allow each
 of their tokens. One process, one thread, 131,072 tokens (Tekken); how times are taken stands in measure.py.
 
   python benchmarks/bench_tools.py                         everything; minutes, as XGrammar compiles for many seconds

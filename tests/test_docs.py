@@ -1,7 +1,7 @@
 """Every block of the README and the docs is executed; `pytest tests/test_docs.py --update-examples` writes the outputs.
 
 python   runs, and what it prints stands in its `#>` lines
-json     loads as a format, and serialises back to the same JSON
+json     loads as a format, and serializes back to the same JSON
 console  each `$ dovetail ...` runs, and what it prints stands below it
 ebnf     parses
 sh       commands for the reader's own shell; the CI script runs the ones of the README
@@ -101,7 +101,7 @@ def test_a_program_prints_what_its_page_says(
 
 
 @pytest.mark.parametrize("block", blocks("json"), ids=str)
-def test_a_format_loads_and_serialises_back(block: Block) -> None:
+def test_a_format_loads_and_serializes_back(block: Block) -> None:
     written = json.loads(block.body)
     loaded = dt.load_format(written)
     assert loaded == dt.load_format(loaded.model_dump_json())

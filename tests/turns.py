@@ -13,6 +13,7 @@ from dovetail.messages import Message, ToolCall
 from dovetail.models import Speaker
 from dovetail.models.speaker import embedded_tokens
 from dovetail.parsing import Event, StreamParser
+from dovetail.templates.checks import features
 
 NAMES = st.sampled_from(["get_weather", "search", "f", "run-code", "browser.open"])
 KEYS = st.sampled_from(["city", "n", "items", "query_text", "x1", "deep"])
@@ -73,14 +74,8 @@ MESSAGES = st.builds(
 def schema_of(value: Any) -> dict[str, Any]:
     """A schema that says no more than the types in a value."""
     match value:
-        case bool():
-            return {"type": "boolean"}
-        case int():
-            return {"type": "integer"}
-        case float():
-            return {"type": "number"}
-        case str():
-            return {"type": "string"}
+        case bool() | int() | float() | str():
+            return features.schema_of(value)
         case None:
             return {"type": "null"}
         case list():

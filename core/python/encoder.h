@@ -26,7 +26,7 @@ struct Draft {
     size_t weight = 0;                                    // states, roughly
     int counts = 0;                                       // Count nodes
     bool loops = false;                                   // something before repeats without bound
-    size_t count_at = std::string::npos, count_size = 0;  // one that callers may parametrise
+    size_t count_at = std::string::npos, count_size = 0;  // one that callers may parametrize
     Counter count_bounds;
 
     /// Appends another draft of the same rule.

@@ -172,9 +172,9 @@ def draw() -> dict[str, str]:
     for arrow in found:
         drawn += draw_arrow(arrow, at, arrow in around and around.index(arrow) % 2 == 0)
     for state, x in at.items():
-        colour = GREEN if state in final else INK
+        color = GREEN if state in final else INK
         for radius in [RADIUS, RADIUS - 4][: 2 if state in final else 1]:
-            ring = f'fill="#ffffff" stroke="{colour}" stroke-width="2"'
+            ring = f'fill="#ffffff" stroke="{color}" stroke-width="2"'
             drawn.append(f'<circle cx="{x:.0f}" cy="{MIDDLE}" r="{radius}" {ring}/>')
     return {"automaton.svg": picture(WIDTH, 2 * MIDDLE - 20, "The automaton of a small schema", drawn)}
 

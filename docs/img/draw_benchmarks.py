@@ -61,12 +61,12 @@ def chart(title: str, unit: str, groups: Groups) -> str:
     for label, bars in groups.items():
         drawn.append(text(LEFT, y + 5, label, INK, SANS))
         for bar in bars:
-            colour = COLOURS[bar.engine]
-            drawn.append(text(BARS - 8, y + 5, bar.engine, colour, RIGHT + ' font-size="13"'))
+            color = COLOURS[bar.engine]
+            drawn.append(text(BARS - 8, y + 5, bar.engine, color, RIGHT + ' font-size="13"'))
             end = length(bar.more or bar.value)
-            drawn.append(box(BARS, y - 7, max(2, length(bar.value)), 14, f'rx="2" fill="{colour}" opacity="0.75"'))
+            drawn.append(box(BARS, y - 7, max(2, length(bar.value)), 14, f'rx="2" fill="{color}" opacity="0.75"'))
             if bar.more:
-                drawn.append(box(BARS, y - 1, end, 2, f'fill="{colour}"'))
+                drawn.append(box(BARS, y - 1, end, 2, f'fill="{color}"'))
             shown = shortened(bar.value) + (f" … {shortened(bar.more)}" if bar.more else "")
             drawn.append(text(BARS + end + 8, y + 5, shown, INK, ' font-size="13"'))
             y += ROW

@@ -95,11 +95,11 @@ def draw_step(step: Step, size: int, y: float) -> list[str]:
 
 def chip(x: float, y: float, words: str, taken: bool) -> list[str]:
     """A token in a box; the one that is taken is filled."""
-    colours = f'fill="{BLUE}"' if taken else f'fill="{PAPER}" stroke="{LINE}"'
+    colors = f'fill="{BLUE}"' if taken else f'fill="{PAPER}" stroke="{LINE}"'
     width = LETTER * len(words)
     fit = f' font-size="14" textLength="{width:g}" lengthAdjust="spacingAndGlyphs"'
     letters = text(x + 7, y, words.replace(" ", "·"), "#ffffff" if taken else INK, fit)
-    return [box(x, y - 16, width + 14, 22, f'rx="4" {colours}'), letters]
+    return [box(x, y - 16, width + 14, 22, f'rx="4" {colors}'), letters]
 
 
 def draw() -> dict[str, str]:

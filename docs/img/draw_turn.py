@@ -2,7 +2,7 @@
 
     python docs/img/draw_turn.py        writes docs/img/turn.svg
 
-Nothing in the picture is drawn by hand: the bars are counts of real masks, the colours are events of the parser.
+Nothing in the picture is drawn by hand: the bars are counts of real masks, the colors are events of the parser.
 """
 
 from __future__ import annotations
@@ -64,12 +64,10 @@ def draw_output(found: list[Piece], size: int, top: float) -> tuple[list[str], f
     for index, piece in enumerate(found):
         width = STEP * len(piece.text)
         height = max(1.5, BAR * math.log(piece.allowed) / math.log(size))
-        colour = COLOURS[piece.region]
+        color = COLOURS[piece.region]
         top = round(y - 15 - height, 1)
-        drawn.append(box(x + 0.75, top, width - 1.5, round(height, 1), f'rx="1" fill="{colour}" opacity="0.3"'))
-        drawn.append(
-            text(x, y, visible(piece.text), colour, f' textLength="{width:g}" lengthAdjust="spacingAndGlyphs"')
-        )
+        drawn.append(box(x + 0.75, top, width - 1.5, round(height, 1), f'rx="1" fill="{color}" opacity="0.3"'))
+        drawn.append(text(x, y, visible(piece.text), color, f' textLength="{width:g}" lengthAdjust="spacingAndGlyphs"'))
         x += width
         # An empty line needs no row of its own.
         if "\n" in piece.text and found[index + 1].text != "\n":
@@ -78,7 +76,7 @@ def draw_output(found: list[Piece], size: int, top: float) -> tuple[list[str], f
 
 
 def draw_message(message: dt.Message) -> list[str]:
-    """The parts of the message, each in the colour of its region, beside the short lines of the output."""
+    """The parts of the message, each in the color of its region, beside the short lines of the output."""
     (left, top, width, height), call = BOX, message.tool_calls[0]
     rows = [
         ("reasoning", message.reasoning, "reasoning"),

@@ -1,4 +1,4 @@
-"""What the pictures of the docs share: text, frames and colours of SVG. Each picture is drawn by a program beside it.
+"""What the pictures of the docs share: text, frames and colors of SVG. Each picture is drawn by a program beside it.
 
 python docs/img/draw_turn.py        a program draws its pictures again when it is run
 """
@@ -14,9 +14,9 @@ BLUE, PURPLE, BROWN, GREEN = "#0969da", "#8250df", "#9a6700", "#1a7f37"
 SANS = ' font-family="system-ui, sans-serif" font-size="14"'
 
 
-def text(x: float, y: float, words: str, colour: str = INK, more: str = "") -> str:
+def text(x: float, y: float, words: str, color: str = INK, more: str = "") -> str:
     """A line of text that keeps its spaces."""
-    return f'<text x="{x:g}" y="{y:g}" fill="{colour}" xml:space="preserve"{more}>{escape(words)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" fill="{color}" xml:space="preserve"{more}>{escape(words)}</text>'
 
 
 def box(x: float, y: float, width: float, height: float, more: str) -> str:

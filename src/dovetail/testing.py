@@ -100,11 +100,11 @@ class TemplateTest:
         __tracebackhide__ = True
         got = self.read()
         wanted = [_call(call) for call in calls]
-        found = [(call.name, call.value, call.id) for call in got.tool_calls]
+        called = [(call.name, call.value, call.id) for call in got.tool_calls]
         self._same("content", content, got.content)
         self._same("reasoning", reasoning, got.reasoning)
-        self._same("number of calls", len(wanted), len(found))
-        for index, (want, have) in enumerate(zip(wanted, found, strict=True)):
+        self._same("number of calls", len(wanted), len(called))
+        for index, (want, have) in enumerate(zip(wanted, called, strict=True)):
             for what, wish, fact in zip(("name", "arguments", "id"), want, have, strict=True):
                 if wish is not None:
                     self._same(f"{what} of call {index}", wish, fact)
@@ -128,10 +128,10 @@ class TemplateTest:
         tools, answer = self.declared or None, self.answer
         return [self.dialect.format(tools, reasoning=mode, response_format=answer).format for mode in modes]
 
-    def _same(self, what: str, wanted: Any, found: Any) -> None:
+    def _same(self, what: str, wanted: Any, got: Any) -> None:
         __tracebackhide__ = True
-        if wanted != found:
-            raise AssertionError(self._told(f"the {what} differs\n  expected  {wanted!r}\n  read      {found!r}"))
+        if wanted != got:
+            raise AssertionError(self._told(f"the {what} differs\n  expected  {wanted!r}\n  read      {got!r}"))
 
     def _told(self, problem: str) -> str:
         """The problem with the output cut into the regions as they were read."""

@@ -1,3 +1,5 @@
+"""Shell commands taken apart: what a line would run, what it reads and writes, and what cannot be known."""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,10 +1,11 @@
+"""Hooks of a run: what they are told, what they may decide, and what a hook that fails does not stop."""
+
 from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dovetail.agent.hooks import CommandHooks, HookSession
 from dovetail.agent.protocols import Hooks
 from dovetail.agent.settings import HookCommand, HookGroup, Settings, SettingsError
 from dovetail.agent.types import HookDecision, ToolOutput, ToolUse
+from tests.agent.servers.pages import serving
 from tests.agent.tools.conftest import gone
 
 USE = ToolUse.of("c1", "structured_output", {"risk": "low"})
@@ -193,12 +195,8 @@ class _Endpoint(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Endpoint) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(_Endpoint) as url:
+        yield url
 
 
 def test_an_address_can_be_a_hook(tmp_path: Path, endpoint: str) -> None:

@@ -1,3 +1,5 @@
+"""Tools of MCP servers: their names, their results, and what a server may say of itself."""
+
 from __future__ import annotations
 
 import asyncio

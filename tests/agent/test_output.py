@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import threading
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from dovetail.agent.exit_reasons import Ending
 from dovetail.agent.output import Output, Sink
+from dovetail.agent.output.writers import Format
 from dovetail.agent.types import AssistantTurn, ToolResult, ToolUse, Usage
 
 USE = ToolUse.of("r", "read_file", {"file_path": "a.txt"})
@@ -35,3 +38,17 @@ def test_a_stream_that_is_broken_off_has_one_answer_for_each_call_and_then_its_r
     force[0].join()
     output.tool_result(ToolResult("r", "read_file", "too late"))
     assert ["assistant", "user", "result"] == [message["type"] for message in output.messages]
+
+
+@pytest.mark.parametrize("form", ["text", "stream-json"])
+def test_nothing_comes_after_a_result_that_was_told_before_the_run_began(form: Format) -> None:
+    """The run was ended by force while it was put together, and its thread goes on until the process is gone."""
+    stream = io.BytesIO()
+    sink = Sink(stream)
+    Output(form, sink, "early", "").result(Ending("cancelled", "stop"), {})
+    told = stream.getvalue()
+    late = Output(form, sink, "late", "model")
+    late.init({"cwd": "/"})
+    late.result(Ending("completed", text="too late"), {})
+    assert told == stream.getvalue()
+    assert [] == [line for line in told.splitlines() if json.loads(line)["type"] != "result"]

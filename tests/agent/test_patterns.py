@@ -1,3 +1,5 @@
+"""Globs and text patterns of rules: what they take, whatever is written."""
+
 from __future__ import annotations
 
 import fnmatch

@@ -1,3 +1,5 @@
+"""Rules on commands, paths and sites: what is allowed, asked about and denied."""
+
 from __future__ import annotations
 
 import sys
@@ -5,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dovetail.agent import commands
 from dovetail.agent.permissions import Rule, Rules, ToolFlags
@@ -429,3 +433,26 @@ def test_a_star_in_a_host_stands_for_part_of_the_host(
     ):
         decision = Rules.of(Settings(), flags, tmp_path).decide("web_fetch", {"url": address}, True)
         assert (decision.verdict == verdict) == expected
+
+
+WORDS = "env sudo xargs parallel git -c sed find -exec ; X=1 -- -x a {} timeout 5 uv run | && sqlite3 sh ''".split()
+
+
+@given(words=st.lists(st.sampled_from(WORDS), max_size=8), patterns=st.lists(st.sampled_from(WORDS), max_size=3))
+def test_any_rule_has_a_verdict_on_any_command(words: list[str], patterns: list[str]) -> None:
+    about = tuple(f"Bash({word} *)" for word in patterns)
+    for flags in (ToolFlags(approval_mode="default", allowed=about), ToolFlags(yolo=True, exclude=about)):
+        rules = Rules.of(Settings(), flags, Path("/nowhere"))
+        verdict = rules.decide("run_shell_command", {"command": " ".join(words)}, False).verdict
+        assert verdict in ("allow", "ask", "deny")
+
+
+@pytest.mark.parametrize("command", ["git commit --allow-empty-message -m ''", 'grep "" a.txt'])
+def test_an_empty_argument_is_one_like_any_other(command: str) -> None:
+    for flags, verdict in (
+        (ToolFlags(approval_mode="default", allowed=("Bash(git *)", "Bash(grep *)")), "allow"),
+        (ToolFlags(yolo=True, exclude=("Bash(rm *)",)), "allow"),
+        (ToolFlags(yolo=True, exclude=("Bash(git *)", "Bash(grep *)")), "deny"),
+    ):
+        rules = Rules.of(Settings(), flags, Path("/nowhere"))
+        assert verdict == rules.decide("run_shell_command", {"command": command}, False).verdict

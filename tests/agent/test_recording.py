@@ -1,3 +1,5 @@
+"""Transcripts: a session is written, read back and continued, without the answer in it."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Settings files: which of them count, in which order, and what a project cannot grant itself."""
+
 from __future__ import annotations
 
 import json

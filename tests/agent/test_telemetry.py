@@ -1,3 +1,5 @@
+"""Telemetry of a run: events, spans and counts, and nothing of the answer."""
+
 from __future__ import annotations
 
 import sys

@@ -1,4 +1,4 @@
-"""What llama.cpp's analyser finds in real chat templates, beside what ours finds.
+"""What llama.cpp's analyzer finds in real chat templates, beside what ours finds.
 
 Markers are compared without white space. Where theirs leaves a field empty because it draws the line elsewhere (a name
 prefix that ours counts to the beginning of the call), the joined text is compared.
@@ -26,7 +26,7 @@ def bare(text: str) -> str:
 
 
 def theirs(found: dict[str, Any]) -> dict[str, Any]:
-    """What their analyser found, in the words of the comparison."""
+    """What their analyzer found, in the words of the comparison."""
     tools, function, arguments = found["tool_format"], found["function"], found["arguments"]
     facts = {
         "reasoning": (bare(found["reasoning"]["start"]), bare(found["reasoning"]["end"])),
@@ -50,7 +50,7 @@ def theirs(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def ours(analysis: Analysis) -> dict[str, Any]:
-    """What our analyser found, in the same words."""
+    """What our analyzer found, in the same words."""
     dialect, modes = analysis.dialect, analysis.modes
     reasoning, content = dialect.reasoning, dialect.content
     facts: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Vocabulary loaders: the bytes of the tokens, joined, are the text that was tokenised."""
+"""Vocabulary loaders: the bytes of the tokens, joined, are the text that was tokenized."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_the_table_below_knows_every_format() -> None:
 
 
 @pytest.mark.parametrize(("given", "defaults"), FORMATS, ids=name)
-def test_a_format_serialises_back_to_the_same_json(given: dict[str, Any], defaults: dict[str, Any]) -> None:
+def test_a_format_serializes_back_to_the_same_json(given: dict[str, Any], defaults: dict[str, Any]) -> None:
     fmt = load_format(given)
     assert given == fmt.to_dict()
     assert json.loads(fmt.model_dump_json(exclude_unset=True)) == given
@@ -190,13 +190,13 @@ leaves = st.one_of(
 
 
 @given(given_format=st.recursive(leaves, made_of, max_leaves=8))
-def test_any_format_serialises_back_to_the_same_json(given_format: dict[str, Any]) -> None:
+def test_any_format_serializes_back_to_the_same_json(given_format: dict[str, Any]) -> None:
     fmt = load_format(given_format)
     assert given_format == fmt.to_dict()
     assert fmt == load_format(json.dumps(fmt.to_dict())) == load_format(fmt)
 
 
-def test_a_deep_schema_serialises_too() -> None:
+def test_a_deep_schema_serializes_too() -> None:
     schema: dict[str, Any] = {}
     for _ in range(1000):
         schema = {"items": schema}

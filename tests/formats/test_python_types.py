@@ -1,3 +1,5 @@
+"""Schemas of Python types, and JSON read back as their values."""
+
 from __future__ import annotations
 
 import datetime

@@ -192,7 +192,7 @@ CASES: dict[str, Case] = {
     "unevaluated": Case(
         lambda: {"anyOf": [{"properties": {f"a{i}": {}}} for i in range(30)], "unevaluatedProperties": False}, None
     ),
-    # Patterns on which a backtracking matcher or a determinised automaton would never end.
+    # Patterns on which a backtracking matcher or a determinized automaton would never end.
     "nested repeats": Case(lambda: {"type": "string", "pattern": "^((((a*)*)*)*)*b$"}, '"aaab"'),
     "overlapping repeats": Case(lambda: {"type": "string", "pattern": "^(a|a|aa)+$"}, '"' + "a" * MANY + '"'),
     "exponential automaton": Case(lambda: {"type": "string", "pattern": "(a|b)*a(a|b){200}$"}, '"' + "a" * 300 + '"'),

@@ -1,3 +1,5 @@
+"""EBNF and GBNF: what a grammar means, and the place of a mistake in it."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Exported grammars accept the same texts in the engine that they are written for."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -95,6 +97,27 @@ def test_an_exported_grammar_reads_back_as_the_same_language(name: str) -> None:
         again = ebnf.parse(written)
         for text in PROBES:
             assert accepts(GRAMMARS[name], text.encode()) == accepts(again, text.encode()), text
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_behind_a_prefix_an_export_accepts_what_may_follow(name: str) -> None:
+    texts = [text for text in PROBES if accepts(GRAMMARS[name], text.encode())]
+    for prefix in sorted({text[:cut] for text in texts for cut in range(1, len(text) + 1)})[::5]:
+        again = ebnf.parse(export.gbnf(GRAMMARS[name], prefix=prefix).grammar)
+        for text in PROBES:
+            assert accepts(GRAMMARS[name], (prefix + text).encode()) == accepts(again, text.encode()), (prefix, text)
+
+
+def test_a_prefix_that_the_format_does_not_allow_is_refused() -> None:
+    for write in (export.gbnf, export.ebnf, export.lark):
+        with pytest.raises(ExportError, match="no text matches"):
+            write({"type": "regex", "pattern": "ab+"}, prefix="ac")
+        with pytest.raises(ExportError, match="20001 characters"):
+            write({"type": "regex", "pattern": "a+"}, prefix="a" * 20_001)
+    assert (
+        "root ::= root-rest\nroot-rest ::= regex-rest\nregex-rest ::= [b]+\n"
+        == export.gbnf({"type": "regex", "pattern": "ab+"}, prefix="a").grammar
+    )
 
 
 LEAVES = st.sampled_from(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,3 +147,16 @@ def test_damaged_turns_are_read_without_an_exception(dialect: Dialect) -> None:
                 check_told(events, read)
                 pieces = [output[i : i + 3] for i in range(0, len(output), 3)]
                 assert read == feed(dialect.parser(TOOLS, **chosen), pieces)[0], output
+
+
+@pytest.mark.parametrize("part", ["begin", "call_begin", "call_end", "end", "separator"])
+@every_dialect
+def test_layouts_with_a_part_left_out_read_anything(dialect: Dialect, part: str) -> None:
+    """Analysis makes layouts that no family has, such as sections without an end."""
+    left_out: dict[str, Any] = {part: ""}
+    odd = replace(dialect, calls=tuple(replace(way, **left_out) for way in dialect.calls))
+    draw = random.Random(dialect.name + part)
+    for turn in turns(dialect):
+        for output in (turn.encode(), *(damaged(turn, draw) for _ in range(8))):
+            _, events = feed(odd.parser(TOOLS, odd.turn.start), [output], "length")
+            check_tiling(events, len(output))

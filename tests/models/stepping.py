@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from dovetail.models import Model, Sampling, Step
+from dovetail.models.batched_model import BatchedModel
 
 PERSON = {
     "type": "object",
@@ -26,3 +27,19 @@ def run(model: Model, prompt: str, constraint: Any = None, **sampling: Any) -> l
 
 def data(steps: list[Step]) -> bytes:
     return b"".join(step.data for step in steps)
+
+
+def rows_after_leaving(model: BatchedModel, prompt: str) -> int:
+    """How many rows of the batch are taken once a stream was left after its first token."""
+
+    async def leave() -> int:
+        stream = model.generate(prompt, None, Sampling(max_tokens=3000))
+        await anext(stream)
+        await stream.aclose()
+        for _ in range(200):
+            if not model._batcher._talking:
+                break
+            await asyncio.sleep(0.01)
+        return len(model._batcher._talking)
+
+    return asyncio.run(leave())

@@ -12,9 +12,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 import dovetail as dt
-from dovetail.models import Sampling, Step, tiny
+from dovetail.models import Step, tiny
 from dovetail.models.transformers import TransformersModel
-from tests.models.stepping import FORMAT, PERSON, data, run, take
+from tests.models.stepping import FORMAT, PERSON, data, rows_after_leaving, run, take
 
 PROMPTS = ["the river", "a list of plants, a short history of the harbour " * 30, "x", "two children"]
 
@@ -100,17 +100,7 @@ def test_logprobs_are_those_under_the_mask(model: TransformersModel) -> None:
 
 
 def test_a_stream_that_is_left_early_frees_its_row(model: TransformersModel) -> None:
-    async def leave() -> int:
-        stream = model.generate("hi", None, Sampling(max_tokens=3000))
-        await anext(stream)
-        await stream.aclose()
-        for _ in range(200):
-            if not model._batcher._talking:
-                break
-            await asyncio.sleep(0.01)
-        return len(model._batcher._talking)
-
-    assert 0 == asyncio.run(leave())
+    assert 0 == rows_after_leaving(model, "hi")
 
 
 def test_stop_texts_limits_and_context(model: TransformersModel, directory: Path) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.models import Sampling, Step
+from dovetail.models import Step
 from dovetail.models.llama import LlamaModel, model_params
-from tests.models.stepping import FORMAT, data, run, take
+from tests.models.stepping import FORMAT, data, rows_after_leaving, run, take
 
 pytestmark = pytest.mark.real_model
 
@@ -122,17 +122,7 @@ def test_where_the_cache_is_full_requests_wait_and_all_of_them_end(model_file: P
 
 
 def test_a_stream_that_is_left_early_frees_its_row(model: LlamaModel) -> None:
-    async def leave() -> int:
-        stream = model.generate(prompt(model, "Tell a long story."), None, Sampling(max_tokens=3000))
-        await anext(stream)
-        await stream.aclose()
-        for _ in range(200):
-            if not model._batcher._talking:
-                break
-            await asyncio.sleep(0.01)
-        return len(model._batcher._talking)
-
-    assert 0 == asyncio.run(leave())
+    assert 0 == rows_after_leaving(model, prompt(model, "Tell a long story."))
 
 
 def test_a_prompt_that_is_too_long_is_refused_and_a_closed_model_says_so(model_file: Path) -> None:

@@ -23,7 +23,7 @@ def test_a_chat_template_is_analysed() -> None:
     found = dt.detect(CHATML)
     assert "chat_template" == found.how
     assert "<tool_call>\n" == found.dialect.calls[0].call_begin
-    assert "analysed" in found.why
+    assert "analyzed" in found.why
     assert found.analysis is not None
     assert found.dialect == dt.analyze(CHATML)
 

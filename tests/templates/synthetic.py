@@ -58,6 +58,9 @@ class Spec:
     parts: bool = False  # content is read as a list of parts
     torn: bool = False  # the prompt has other white space before the header than history
     named: bool = False  # the name of the tool stands only in the id of the call
+    closer: str = "shown"  # of reasoning: "cut" where content is cut behind it, "unseen" where no turn has it
+    always: bool = False  # a block of reasoning is written in each turn, an empty one where there is none
+    shared: bool = False  # the text of the user stands between the same markers as content
 
     @property
     def source(self) -> str:
@@ -100,11 +103,29 @@ def spec(seed: int) -> Spec:
     """The specification of one template."""
     made, draw = _spec(seed), random.Random(~seed)
     asked = made.prompt == "asked"
-    return replace(
+    made = replace(
         made,
         parts=draw.random() < 0.2 and not made.channels,
         torn=draw.random() < 0.2 and asked and made.reasoning != "delimiter",
         named=draw.random() < 0.3 and made.layout == "tag with json" and made.ids == "none",
+    )
+    return _with_odd_blocks(made, draw)
+
+
+def _with_odd_blocks(made: Spec, draw: random.Random) -> Spec:
+    """The specification with blocks that are not always shown, or shown where nothing is in them.
+
+    Only a prompt tells the header of a turn from markers that the content of all roles has.
+    """
+    closer = draw.choice(("shown", "shown", "cut", "unseen")) if made.reasoning == "opened" else "shown"
+    closer = "shown" if made.content == "wrapped with reasoning" else closer
+    always = draw.random() < 0.3 and made.reasoning in ("opened", "opened or closed") and closer == "shown"
+    return replace(
+        made,
+        closer=closer,
+        think=("<think>", "</think>") if closer == "unseen" else made.think,
+        always=always,
+        shared=draw.random() < 0.3 and made.content == "wrapped" and made.prompt == "asked" and not made.channels,
     )
 
 
@@ -159,14 +180,14 @@ class _Writer:
 
     def template(self) -> str:
         spec = self.spec
-        user = spec.start.replace("assistant", "user")
+        user, around = spec.start.replace("assistant", "user"), spec.answer if spec.shared else ("", "")
         lines = [_macro(f"<|{spec.keys[2]}|>")] if spec.layout == "quoted literals" else []
         lines += ["{%- for m in messages -%}", "{%- if m.role == 'assistant' -%}", _put(spec.start)]
         lines += [*self.reasoning(), *self.content()]
         lines += ["{%- if m.tool_calls -%}", _put(spec.lead), *self.calls(), "{%- endif -%}", _put(spec.end)]
         lines += [
             "{%- else -%}",
-            f"{{{{- {_q(user)} ~ m.content ~ {_q(spec.end)} -}}}}",
+            f"{{{{- {_q(user + around[0])} ~ m.content ~ {_q(around[1] + spec.end)} -}}}}",
             "{%- endif -%}",
             "{%- endfor -%}",
         ]
@@ -175,19 +196,21 @@ class _Writer:
 
     def reasoning(self) -> list[str]:
         spec = self.spec
-        if spec.reasoning == "none":
+        if spec.reasoning == "none" or spec.closer != "shown":
             return []
         shown = "m.reasoning_content" + (" and m.tool_calls" if spec.reasoning == "tools only" else "")
         shown += " and loop.last" if spec.forgets else ""
         pad, after = ("", spec.start) if spec.channels else (spec.pad, spec.after)
         block = f"{_q(spec.think[0] + pad)} ~ m.reasoning_content ~ {_q(pad + spec.think[1] + after)}"
-        return [f"{{%- if {shown} -%}}{{{{- {block} -}}}}{{%- endif -%}}"]
+        empty = f"{{%- else -%}}{_put(spec.think[0] + spec.think[1] + after)}" if spec.always else ""
+        return [f"{{%- if {shown} -%}}{{{{- {block} -}}}}{empty}{{%- endif -%}}"]
 
     def content(self) -> list[str]:
         spec = self.spec
         condition = {"plain": "false", "wrapped": "true", "wrapped with reasoning": "m.reasoning_content"}
-        wrapped = f"{_q(spec.answer[0])} ~ m.content ~ {_q(spec.answer[1])}"
-        lines = [f"{{%- if m.content -%}}{{{{- ({wrapped}) if {condition[spec.content]} else m.content -}}}}"]
+        text = f"m.content.split({_q(spec.think[1])})[-1]" if spec.closer == "cut" else "m.content"
+        wrapped = f"{_q(spec.answer[0])} ~ {text} ~ {_q(spec.answer[1])}"
+        lines = [f"{{%- if m.content -%}}{{{{- ({wrapped}) if {condition[spec.content]} else {text} -}}}}"]
         if spec.channels:
             lines += ["{%- if m.tool_calls -%}", _put(spec.start), "{%- endif -%}"]
         return [*lines, "{%- endif -%}"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dovetail as dt
-from dovetail.templates.meter import METER, Meter
+from dovetail.templates.budget import BUDGET, Budget
 from dovetail.templates.render import ChatTemplate
 from tests.recorded import templates
 
@@ -67,12 +67,12 @@ def test_an_endless_source_ends_in_a_clear_error(kind: str) -> None:
 
 def test_a_hostile_template_works_no_longer_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is on steps, so that it holds on any machine; a step takes some 50 ns."""
-    meters: list[Meter] = []
-    made = Meter.__init__
-    monkeypatch.setattr(Meter, "__init__", lambda self, *args: (made(self, *args), meters.append(self))[0])
+    budgets: list[Budget] = []
+    made = Budget.__init__
+    monkeypatch.setattr(Budget, "__init__", lambda self, *args: (made(self, *args), budgets.append(self))[0])
     with pytest.raises(dt.LimitError):
         ChatTemplate("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}").render(CHAT)
-    assert -100 < min(meter.steps for meter in meters) < 0
+    assert -100 < min(budget.steps for budget in budgets) < 0
 
 
 def test_a_lenient_runtime_takes_what_others_take() -> None:
@@ -108,4 +108,4 @@ def test_two_threads_have_budgets_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert [200_000] * 4 == found
-    assert METER.get(None) is None
+    assert BUDGET.get(None) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,25 @@ class _Row:
 
 
 _SSH = _Row("oFEISDJ")
-_C = _Row(words=r"-wrapper|-B.*|-fplugin.*|-?-specs.*|-fuse-ld.*|-Xclang|-load|@.*")
-_NODE = _Row("cC", "prefix dir cwd node-options userconfig globalconfig call", r"exec|x|dlx|explore|config|set|edit")
+_C = _Row(
+    words=r"-wrapper|-B.*|-f(pass-)?plugin.*|-?-specs.*|-fuse-ld.*|-Xclang|-load|@.*|-W[lap],.*|-Xlinker|-ccc.*"
+    r"|--(ld-path|config|gcc-toolchain|gcc-install-dir|prefix).*"
+)
+# Packages that a path or an address names bring scripts along, which run when they are installed.
+_PACKAGE = r"(\.{0,2}/|~|file:|link:|git\+|git:|https?:|ssh:).*|.*\.(tgz|tar\.gz|whl)"
+_NODE = _Row(
+    "cC",
+    "prefix dir cwd node-options userconfig globalconfig call",
+    rf"exec|x|dlx|explore|config|c|set|edit|init|innit|create|link|ln|pkg|{_PACKAGE}",
+)
+_BUN = replace(_NODE, words=rf"{_NODE.words}|.*\.[cm]?[jt]sx?")
+_CONTAINER = _Row(
+    words=r"run|exec|start|create|cp|build|buildx|compose|stack|plugin|image|container|attach|debug|edit|proxy|config"
+    r"|-H.*|--(kube)?config.*"
+)
+_HUB = _Row(words=r"alias|extensions?|ext|config|codespace|cs|--")
+_VIM = _Row("cSsuUwWil", "cmd", r"\+.*")
+_ANYTHING = _Row(words=r".*")
 _ROWS: Mapping[str, _Row] = {
     "find": _Row(words=r"-(exec|execdir|ok|okdir|delete|fprint.*|fls)"),
     "fd": _Row("xX", "exec exec-batch"),
@@ -64,7 +81,7 @@ _ROWS: Mapping[str, _Row] = {
     "split": _Row(names="filter"),
     "csplit": _Row("f", "prefix"),
     "shuf": _Row("o", "output"),
-    "openssl": _Row(words=r"-(out|keyout|engine|provider.*|config|writerand|sess_out)"),
+    "openssl": _Row(words=r"engine|-(out|keyout|engine|provider.*|config|writerand|sess_out|pre|post)"),
     "ctags": _Row(names="options options-maybe optlib-dir output-file", letters="fo"),
     "tcpdump": _Row("zw"),
     "file": _Row("C", "compile"),
@@ -72,22 +89,40 @@ _ROWS: Mapping[str, _Row] = {
     "zip": _Row("T"),
     "ssh": _SSH,
     "scp": _SSH,
-    "sftp": _SSH,
+    "sftp": _Row("oFEISDJbs"),
+    "ssh-add": _Row("se"),
+    "ssh-keygen": _Row("Dfw"),
+    "sshfs": _Row("oF"),
     "curl": _Row(
         "oOJKDcT",
         "output remote-name remote-name-all output-dir config dump-header cookie-jar trace trace-ascii stderr libcurl "
-        "etag-save hsts alt-svc upload-file",
+        "etag-save hsts alt-svc upload-file engine ssl-sessions",
+        r".*%output\{.*",
     ),
     "wget": _Row(
         "OoaPei",
         "output-document output-file append-output directory-prefix execute config use-askpass save-cookies post-file "
-        "body-file warc-file rejected-log",
+        "body-file warc-file rejected-log hsts-file",
     ),
     "make": _Row("fCIE", "eval file makefile directory include-dir", r"[^-].*=.*"),
     "go": _Row(words=r"--?(exec|toolexec|vettool|ldflags|gccgoflags|C|modfile|overlay|o|w)(=.*)?"),
-    "cargo": _Row("ZC", "config", r"\+.*"),
-    "ruff": _Row("o", "output-file"),
-    "mypy": _Row(names="python-executable install-types config-file shadow-file"),
+    "cargo": _Row("ZC", "config manifest-path path codegen", r"\+.*"),
+    "rustc": _Row("CoZ", "codegen out-dir emit", r"@.*"),
+    "rustdoc": _Row("CoZ", "codegen test-runtool runtool test-builder output", r"@.*"),
+    "ruff": _Row("o", "output-file", r"@.*"),
+    "mypy": _Row(names="python-executable install-types config-file shadow-file", words=r"@.*|--.*-report.*"),
+    "flake8": _Row(names="config append-config output-file enable-extensions"),
+    "eslint": _Row("cfo", "config rulesdir parser format output-file resolve-plugins-relative-to"),
+    "pre-commit": _Row("c", "config", r"try-repo|init-templatedir"),
+    "pip": _Row("t", "python log target root src report", rf"config|--pref.*|{_PACKAGE}"),
+    "just": _Row("fd", "justfile working-directory set", r"[^-].*=.*"),
+    "rake": _Row("feEGRrI", "rakefile execute execute-continue execute-print require libdir rakelibdir"),
+    "gradle": _Row(names="init-script build-file settings-file project-dir include-build", words=r"-[bcIpg]|-D.*"),
+    "mvn": _Row(
+        names="file settings global-settings toolchains log-file", words=r"-([fstl]|gs)|exec:.*|-D.*(exec|argLine).*"
+    ),
+    "ninja": _Row("fC"),
+    "ant": _Row(words=r"-(f|buildfile|file|lib|logger|listener|inputhandler|propertyfile)|-D.*"),
     "pylint": _Row(names="init-hook load-plugins rcfile output"),
     "cmake": _Row(words=r"-P.*|-E|-C.*|-D.*"),
     "printf": _Row(words=r"-v.*"),
@@ -100,9 +135,9 @@ _ROWS: Mapping[str, _Row] = {
     "emacs": _Row("lf", "load funcall execute script insert", r"-(eval|load|funcall|execute|script|insert)"),
     "nano": _Row("so", "speller operatingdir"),
     "gdb": _Row(words=r"--?(ex|eval-command|iex|init-eval-command|x|command|ix|init-command|args)(=.*)?"),
-    "sqlite3": _Row(words=r"--?(cmd|init)|\s*\..*"),
+    "sqlite3": _Row(words=r"--?(cmd|init)|\s*\..*|(?is:.*\b(edit|load_extension|writefile|fsdir|attach|vacuum)\b.*)"),
     "psql": _Row("foL", "file output log-file", r".*\\.*|(?i:.*\bprogram\b.*)"),
-    "mysql": _Row(words=r"(?i:.*\\.*|.*\b(system|pager|tee|source|outfile)\b.*)"),
+    "mysql": _Row(words=r"(?i:.*\\.*|.*\b(system|pager|tee|source|outfile|defaults)\b.*)"),
     "hg": _Row("Re", "config repository cwd remotecmd ssh", r"extdiff|debug.*"),
     "svn": _Row(names="config-option config-dir diff-cmd diff3-cmd editor-cmd merge-cmd"),
     "pandoc": _Row("FLdo", "filter lua-filter defaults output pdf-engine template extract-media data-dir"),
@@ -113,8 +148,28 @@ _ROWS: Mapping[str, _Row] = {
     "nmap": _Row(words=r"--?(script|datadir|o[NXSGA]).*"),
     "patch": _Row("eod", "ed output directory"),
     "capsh": _Row(words=r"--.*"),
-    **dict.fromkeys(("dc", "ed"), _Row(words=r".*")),
-    **dict.fromkeys(("vi", "vim", "view", "nvim", "gvim", "ex"), _Row("cSsuUwWil", "cmd", r"\+.*")),
+    "crontab": _Row(words=r"(?!-l$).*"),
+    "at": _Row("f"),
+    "sdiff": _Row("o", "output"),
+    "lldb": _Row("oOsSkK", "one-line one-line-before-file source source-before-file"),
+    "emacsclient": _Row("ea", "alternate-editor"),
+    "gpg": _Row("o", "output options homedir log-file status-file attribute-file"),
+    "gs": _Row(words=r".*OutputFile.*|-[coI@].*|-d(NO|DELAY)SAFER.*|.*%pipe%.*"),
+    "exiftool": _Row(words=r"-(if\d*|config|w.*|o|execute.*|@|p|.*[<=].*)"),
+    "gnuplot": _Row("e"),
+    "rpm": _Row("ED", "define pipe root initdb rcfile macros load"),
+    "yq": _Row("i", "inplace enable-system-operator split-exp"),
+    "iconv": _Row("o", "output"),
+    "aria2c": _Row("idol", "input-file dir out log conf-path", r"--on-.*"),
+    "ip": _Row(words=r"-b|-bat.*|netns|vrf"),
+    "systemctl": _Row("H", "host machine", r"link|edit|enable|import-environment|set-environment"),
+    "nix": _Row("fE", "file expr", r"run|shell|develop|fmt|repl"),
+    "glab": _HUB,
+    "gh": _HUB,
+    **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "oc"), _CONTAINER),
+    **dict.fromkeys(("poetry", "pipenv", "hatch", "conda"), _Row(words=r"shell")),
+    **dict.fromkeys(("dc", "ed", "tmux", "screen", "byobu", "expect", "nix-shell", "m4", "run-parts"), _ANYTHING),
+    **dict.fromkeys(("vi", "vim", "view", "nvim", "gvim", "ex", "vimdiff", "rvim", "rview", "evim"), _VIM),
     **dict.fromkeys(("apt", "apt-get", "dpkg"), _Row("oc", "option config-file")),
     **dict.fromkeys(("nc", "ncat", "netcat"), _Row("ec", "exec sh-exec lua-exec")),
     **dict.fromkeys(
@@ -122,8 +177,16 @@ _ROWS: Mapping[str, _Row] = {
         _Row(words=r"--?(shell-escape|enable-write18|output-directory|aux-directory|fmt|ini).*|.*\\.*"),
     ),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), _C),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _NODE),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), _NODE),
+    "bun": _BUN,
 }
+_ROWS = {**_ROWS, "bsdtar": _ROWS["tar"], "gtar": _ROWS["tar"], "mariadb": _ROWS["mysql"], "pip3": _ROWS["pip"]}
+# Programs that take commands, of their own or of a shell, from their standard input.
+READ_COMMANDS = frozenset(
+    "ed ex vi vim view nvim dc gdb lldb sqlite3 psql mysql mariadb ftp sftp lftp telnet m4 gnuplot tclsh expect gs "
+    "parallel unshare nsenter script fakeroot su sudo doas chroot setarch linux32 linux64 i386 x86_64 firejail proot "
+    "newgrp sg at batch crontab systemd-run tmux screen nix-shell wish R octave".split()
+)
 # Builtins that set variables, change what words of the shell mean, or evaluate their arguments: whatever they are told.
 _SETTING = frozenset(
     "let declare typeset local export readonly unset read mapfile readarray getopts shopt set enable hash alias bind "
@@ -132,7 +195,7 @@ _SETTING = frozenset(
 # Words in the name of a long option by which programs that have no row start another one.
 _STARTING = frozenset(
     "exec command cmd shell eval askpass pager wrapper program interpreter hook plugin plugins executable linker "
-    "launcher toolexec runner browser editor rsh preprocessor".split()
+    "launcher toolexec runner browser editor viewer rsh preprocessor".split()
 )
 
 # What may stand before a subcommand of git, and the subcommands whose arguments do nothing but those of the rows below.
@@ -172,6 +235,11 @@ _BRACKET = re.compile(r"\[\^?\]?[^\]]*(?:\]|$)")
 _AWK_OPTION = re.compile(r"-F.*|-v.*|--(field-separator|assign)(=.*)?", re.DOTALL)
 _AWK_VALUES = frozenset(("-F", "-v", "--field-separator", "--assign"))
 _AWK = ("awk", "gawk", "mawk", "nawk", "original-awk")
+
+
+def may_be_powerful(name: str) -> bool:
+    """Whether a program, named without its folder, has arguments of that kind that are known."""
+    return name in _SETTING or name in ("git", "sed", *_AWK) or name in _ROWS
 
 
 def powerful(words: Sequence[str]) -> list[str]:

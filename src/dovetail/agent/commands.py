@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from dovetail.agent.arguments import powerful
+from dovetail.agent.arguments import READ_COMMANDS, may_be_powerful, powerful
 from dovetail.errors import LimitError
 from dovetail.extras import install
 
@@ -42,12 +42,15 @@ _WRAPPERS = dict.fromkeys(
     "parallel fakeroot systemd-run nsenter bwrap firejail setpriv prlimit numactl pkexec runuser chronic unbuffer "
     "rlwrap valgrind perf hyperfine entr xvfb-run eatmydata dbus-run-session toybox linux32 linux64 i386 x86_64 "
     "catchsegv cpulimit softlimit chpst proot torsocks tsocks proxychains proxychains4 aa-exec tini dumb-init npx bunx "
-    "uvx dotenv setarch ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1".split(),
+    "uvx dotenv setarch ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ldd ssh-agent sshpass "
+    "systemd-cat systemd-inhibit choom ifne pee zrun start-stop-daemon dtach abduco wine".split(),
     0,
-) | dict.fromkeys("timeout chroot flock taskset chrt gosu su-exec envdir setuidgid".split(), 1)
+) | dict.fromkeys("timeout chroot flock taskset chrt gosu su-exec envdir setuidgid logsave lckdo runcon sg".split(), 1)
+# Those that give it more arguments, which they read from their standard input.
+_FEEDERS = ("xargs", "parallel")
 # Programs of which one subcommand is a wrapper.
 _RUNNERS = dict.fromkeys("uv poetry pipenv hatch pdm rye pixi conda mamba pipx".split(), "run") | dict.fromkeys(
-    "bundle rbenv pyenv asdf mise".split(), "exec"
+    "bundle rbenv pyenv asdf mise direnv composer".split(), "exec"
 )
 # Options that take a text for the shell, by command; "" is the first plain argument.
 _SCRIPTED = {
@@ -173,17 +176,30 @@ def plain_commands(text: str) -> list[tuple[str, ...]]:
         if node.type not in _PLAIN_NODES or node.is_missing:
             raise _not_plain(node.type.replace("_", " "))
     commands = [_plain_words(node) for node in _nodes(root) if node.type == "command"]
-    if not commands or commands != tokens:
+    if not commands or commands != [words for words, _ in tokens]:
         raise _not_plain("something that cannot be read for certain")
-    for words in commands:
+    for words, is_fed in tokens:
         if words[0] in _NOT_A_NAME:
             raise _not_plain(f"the word {words[0]!r} of the shell")
+        reader = next((name for name in _names(words) if name in READ_COMMANDS), "") if is_fed else ""
+        if reader:
+            raise _not_plain(f"a pipe into {reader}, which takes commands from it")
     return commands
 
 
-def _plain_tokens(text: str) -> list[tuple[str, ...]]:
-    """The words between the operators, by the characters alone."""
+def _names(words: tuple[str, ...]) -> Iterator[str]:
+    """The names of a command and of those in its arguments, without their folders."""
+    yield from map(_name, (words, *Command("", words).inner()))
+
+
+def _name(words: tuple[str, ...]) -> str:
+    return words[0].rpartition("/")[2] if words else ""
+
+
+def _plain_tokens(text: str) -> list[tuple[tuple[str, ...], bool]]:
+    """The words between the operators, by the characters alone, and whether a pipe leads into them."""
     commands: list[list[str]] = [[]]
+    fed = [False]
     at = 0
     while at < len(text):
         match = _PLAIN_TOKEN.match(text, at)
@@ -191,12 +207,13 @@ def _plain_tokens(text: str) -> list[tuple[str, ...]]:
             raise _not_plain(_named(text[at]))
         if match["operator"]:
             commands.append([])
+            fed.append(match["operator"] == "|")
         elif word := match["word"]:
             if _UNQUOTED_TILDE.search(re.sub(r"""'[^']*'|"[^"]*\"""", "''", word)):
                 raise _not_plain("a ~ that the shell expands")
             commands[-1].append("".join(_unquoted(part) for part in re.findall(_PLAIN_PART, word)))
         at = match.end()
-    return [tuple(words) for words in commands if words]
+    return [(tuple(words), is_fed) for words, is_fed in zip(commands, fed, strict=True) if words]
 
 
 def _plain_words(node: Node) -> tuple[str, ...]:
@@ -252,11 +269,17 @@ def _is_spelled(wanted: str, words: tuple[str, ...]) -> bool:
         return False
     if any(len(words) - len(each) >= prefix for each in inner):
         return False
+    if any(_name(each) in _FEEDERS for each in (words, *inner)) and any(map(_may_be_powerful, map(_name, inner))):
+        return False
     for each in (words, *inner):
         needed = each[1:] if any(True for _ in _scripts(each)) else powerful(each)
         if Counter(needed) - Counter(spelled):
             return False
     return True
+
+
+def _may_be_powerful(name: str) -> bool:
+    return name in _WRAPPERS or may_be_powerful(name)
 
 
 def _normal_pattern(pattern: str) -> str:
@@ -274,27 +297,27 @@ def canonical(words: Sequence[str]) -> str:
 
 def simple_commands(text: str) -> list[Command]:
     """All simple commands in the text, whatever they are nested in; CommandError if it cannot be told."""
-    found: list[Command] = []
-    _scan(text, found, 0)
-    return found
+    commands: list[Command] = []
+    _scan(text, commands, 0)
+    return commands
 
 
-def _scan(text: str, found: list[Command], depth: int) -> None:
-    if depth > _MAX_DEPTH or len(found) > _MAX_COMMANDS:
+def _scan(text: str, commands: list[Command], depth: int) -> None:
+    if depth > _MAX_DEPTH or len(commands) > _MAX_COMMANDS:
         raise _too_much()
-    before = len(found)
+    before = len(commands)
     for node in _nodes(_parsed(text)):
         if node.type in _COMMAND_NODES:
-            found.append(_command(node))
+            commands.append(_command(node))
         elif node.type == "file_redirect":
-            found += _redirection(node)
+            commands += _redirection(node)
         elif node.type == "command_substitution" and _text(node).startswith("`"):
             # Inside backquotes a backslash only protects what would end or begin a substitution.
-            _scan(re.sub(r"\\([`$\\])", r"\1", _text(node)[1:-1]), found, depth + 1)
-    for command in found[before:]:
+            _scan(re.sub(r"\\([`$\\])", r"\1", _text(node)[1:-1]), commands, depth + 1)
+    for command in commands[before:]:
         for words in (command.words, *command.inner()):
             for script in _scripts(words):
-                _scan(script, found, depth + 1)
+                _scan(script, commands, depth + 1)
 
 
 _COMMAND_NODES = frozenset("command declaration_command unset_command test_command".split())
@@ -332,14 +355,14 @@ def _word(node: Node) -> str:
     text = _text(node)
     match node.type:
         case "word":
-            return re.sub(r"\\(.)", lambda found: "" if found[1] == "\n" else found[1], text, flags=re.DOTALL)
+            return re.sub(r"\\(.)", lambda match: "" if match[1] == "\n" else match[1], text, flags=re.DOTALL)
         case "raw_string":
             return text[1:-1]
         case "ansi_c_string":
             return _ANSI_C.sub(_unescaped, text[2:-1])
         case "string":
             inner = text[1:-1]
-            return re.sub(r'\\([$`"\\\n])', lambda found: "" if found[1] == "\n" else found[1], inner)
+            return re.sub(r'\\([$`"\\\n])', lambda match: "" if match[1] == "\n" else match[1], inner)
         case "command_name" | "concatenation":
             return "".join(_word(child) for child in node.children)
     return text
@@ -402,10 +425,11 @@ def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
     name = words[0].rpartition("/")[2] if words else ""
     if name == "find":
         return {offset + at + 1 for at, word in enumerate(words) if word in ("-exec", "-execdir", "-ok", "-okdir")}
-    start = words.index(_RUNNERS[name]) + 1 if _RUNNERS.get(name, "") in words else 1
+    runner = _RUNNERS.get(name)
+    start = words.index(runner) + 1 if runner is not None and runner in words else 1
     if name not in _WRAPPERS and start == 1:
         return set()
-    found: set[int] = set()
+    offsets: set[int] = set()
     todo = [(start, _WRAPPERS.get(name, 0))]
     seen = set(todo)
     while todo:
@@ -419,11 +443,11 @@ def _wrapped(words: tuple[str, ...], offset: int) -> set[int]:
         elif name == "env" and _ASSIGNMENT.match(words[at]):
             after = [(at + 1, plain)]
         else:
-            found.add(offset + at)
+            offsets.add(offset + at)
             after = []
         todo += [one for one in after if one not in seen]
         seen |= {*after}
-    return found
+    return offsets
 
 
 def _scripts(words: tuple[str, ...]) -> Iterator[str]:

@@ -17,15 +17,15 @@ def context_files(workspace: Path, home: Path, permissions: Permissions) -> dict
     A text that stands in two files counts once; one that a rule forbids to read, or a link that leads out of the
     repository, is left out.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for path, root in _candidates(workspace, home):
         text = _text(path, root)
         inside = path.is_relative_to(workspace)
-        if text.strip() and text not in found.values():
+        if text.strip() and text not in texts.values():
             if inside and permissions.allows_path(path, write=False).verdict != "allow":
                 continue
-            found[str(path)] = text
-    return found
+            texts[str(path)] = text
+    return texts
 
 
 def instructions(files: dict[str, str]) -> str:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+import sysconfig
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 # Keys that providers and their SDKs read, by the endings that they share and by name.
 _KEY = re.compile(
     r"(?:^|_)(?:API_?KEYS?|API_?TOKENS?|AUTH_TOKEN|ADMIN_KEY|WEBHOOK_SECRET)(?:_(?!FILE|PATH|NAME|ID|URL)[A-Z0-9]{1,12})?\d*$",
+    re.IGNORECASE,
+)
+_OF_PROVIDER = re.compile(
+    r"(?:^|_)(?:OPENAI|ANTHROPIC|CLAUDE|GEMINI|MISTRAL|COHERE|GROQ|XAI|DEEPSEEK|TOGETHER|OPENROUTER|FIREWORKS|CEREBRAS"
+    r"|PERPLEXITY|DASHSCOPE|QWEN|MOONSHOT|LITELLM|BEDROCK|DATABRICKS|NVIDIA)(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET)\d*$",
     re.IGNORECASE,
 )
 _NAMED = frozenset(
@@ -29,7 +35,7 @@ _SHORTEST_PART = 16
 def without_keys(environ: Mapping[str, str] | None = None, keep: Collection[str] = ()) -> dict[str, str]:
     """The variables that hold no key of a provider, under whatever name and among whatever text, and those to keep."""
     environ = os.environ if environ is None else environ
-    keys = {name for name in environ if name not in keep and (_KEY.search(name) or name in _NAMED)}
+    keys = {name for name in environ if name not in keep and _is_key(name)}
     values = {environ[name] for name in keys if len(environ[name]) >= _SHORTEST_KEY}
 
     def is_clean(name: str, value: str) -> bool:
@@ -37,6 +43,20 @@ def without_keys(environ: Mapping[str, str] | None = None, keep: Collection[str]
         return not (name in keys or holds or _SHAPE.search(value))
 
     return {name: value for name, value in environ.items() if name in keep or is_clean(name, value)}
+
+
+def _is_key(name: str) -> bool:
+    return bool(_KEY.search(name) or _OF_PROVIDER.search(name)) or name in _NAMED
+
+
+def own_folders() -> Iterator[Path]:
+    """Where this interpreter finds what it has yet to import, and the programs installed beside it.
+
+    What a command of a run writes there would run in the run itself, or for a hook, outside of any sandbox.
+    """
+    places = {sysconfig.get_path(name) for name in ("stdlib", "platlib", "purelib", "scripts")}
+    places |= {place for place in sys.path if place.endswith(("site-packages", "dist-packages"))}
+    return map(Path, filter(None, places))
 
 
 def program_outside(name: str, folders: Iterable[Path]) -> str:

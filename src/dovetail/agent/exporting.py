@@ -55,12 +55,12 @@ def _loaded(signal: str, name: str, environ: Mapping[str, str], warn: Callable[[
     general = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
     protocol = environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", general)
     registered = _OTLP.get(protocol, "otlp_proto_http") if name == "otlp" else name
-    found = next(iter(entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=registered)), None)
-    if found is None:
+    entry = next(iter(entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=registered)), None)
+    if entry is None:
         warn(f"Warning: the exporter {name!r} of OTEL_{signal}_EXPORTER is not installed: {install('telemetry')}")
         return None
     # Standard output belongs to the answer.
-    return found.load()(out=sys.stderr) if name == "console" else found.load()()
+    return entry.load()(out=sys.stderr) if name == "console" else entry.load()()
 
 
 def _provide(signal: str, exporters: list[Any]) -> Iterator[Callable[[], None]]:

@@ -23,7 +23,7 @@ def expand_mentions(prompt: str, workspace: Path, permissions: Permissions) -> t
     A mention that is no file is text, unless it begins as a path does: then the run ends as an input error.
     """
     parts, images = [prompt], []
-    for written in dict.fromkeys(found[1] for found in _MENTION.finditer(prompt)):
+    for written in dict.fromkeys(mention[1] for mention in _MENTION.finditer(prompt)):
         name = written.replace("\\ ", " ").rstrip(".,;:!?")
         path = workspace / (Path(os.path.expanduser(name)) if name.startswith("~/") else name)
         if not _exists(path):

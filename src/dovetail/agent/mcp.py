@@ -208,31 +208,31 @@ class _Connection:
     async def _state(self, client: Client) -> ServerState:
         tools: list[McpTool] = []
         problems: list[str] = []
-        for found in await _list(client):
-            if self._leaves_out(found.name):
+        for offered in await _list(client):
+            if self._leaves_out(offered.name):
                 continue
-            size = len(to_json(found.input_schema))
+            size = len(to_json(offered.input_schema))
             if size > MAX_SCHEMA_BYTES:
-                problems.append(f"the schema of its tool {found.name[:80]!r} has {size} bytes and is not used")
+                problems.append(f"the schema of its tool {offered.name[:80]!r} has {size} bytes and is not used")
             else:
-                tools.append(self._tool(found, client))
+                tools.append(self._tool(offered, client))
         return ServerState(self.name, "connected", "; ".join(problems), tuple(tools))
 
     def _leaves_out(self, name: str) -> bool:
         wanted = self._config.include_tools
         return name in self._config.exclude_tools or (wanted is not None and name not in wanted)
 
-    def _tool(self, found: Tool, client: Client) -> McpTool:
-        hint = found.annotations is not None and found.annotations.read_only_hint is True
-        schema = found.input_schema
+    def _tool(self, offered: Tool, client: Client) -> McpTool:
+        hint = offered.annotations is not None and offered.annotations.read_only_hint is True
+        schema = offered.input_schema
         return McpTool(
-            name=tool_name(self.name, found.name, self._reserved),
-            description=(found.description or found.title or found.name)[:MAX_DESCRIPTION],
+            name=tool_name(self.name, offered.name, self._reserved),
+            description=(offered.description or offered.title or offered.name)[:MAX_DESCRIPTION],
             parameters=schema if schema.get("type") == "object" else {**schema, "type": "object"},
             # What a server says of itself counts only where the user trusts it.
             read_only=hint and self._config.trust,
             mcp_server=server_slug(self.name),
-            remote_name=found.name,
+            remote_name=offered.name,
             timeout_s=self._config.timeout / 1000,
             client=client,
         )

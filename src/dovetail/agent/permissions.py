@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from dovetail.agent.arguments import powerful
-from dovetail.agent.commands import Command, CommandError, canonical, covers, host, plain_commands, simple_commands
-from dovetail.agent.patterns import matches_path, matches_text
+from dovetail.agent.commands import Command, CommandError, canonical, plain_commands, simple_commands
+from dovetail.agent.environment import own_folders
+from dovetail.agent.forbidden import credentials, is_other_name, lies_in, real_place, resolved_places
+from dovetail.agent.matching import base, hint, named_by, runs_one, same_site
+from dovetail.agent.patterns import matches_text
 from dovetail.agent.repository import obeyed
 from dovetail.agent.settings import Settings, SettingsError, did_you_mean, dovetail_home, server_slug
 from dovetail.agent.types import STRUCTURED_OUTPUT, ApprovalMode, Decision
@@ -80,6 +82,8 @@ _ELSEWHERE = frozenset(
 )
 # Folders below a workspace that no file tool writes: what is in them decides what later runs and commands of git do.
 _KEPT = (".dovetail", ".git")
+# Files that show the environment, the memory and the arguments of a process.
+_OF_PROCESS = re.compile(r"/proc/(\d+|(thread-)?self)(/|$)")
 _PATH_ARGUMENTS = ("file_path", "path")
 
 
@@ -235,6 +239,12 @@ class Rules:
             return Decision(
                 "deny", "", f"{path} belongs to {' or '.join(_KEPT)}, or git obeys it: no tool may write it"
             )
+        if not write and is_other_name(target, self.path_patterns(tools), (self.workspace, *self.outside)):
+            return Decision("deny", "", f"{path} is another name of a file that a rule forbids to read")
+        if _OF_PROCESS.match(str(target)):
+            return Decision("deny", "", f"{path} shows a process, and may tell its keys")
+        if self._holds_keys(target) and not self.opens(path) and not self.opens(target):
+            return Decision("deny", "", f"{path} is a place of keys, which only an allow rule that names it opens")
         if any(target.is_relative_to(root) for root in (self.workspace, *self.outside)):
             return Decision("allow")
         if rule := self._path_rule(self.allow, tools, target, follow=False):
@@ -265,7 +275,15 @@ class Rules:
         root = next((root for root in (self.workspace, *self.outside) if path.is_relative_to(root)), Path("/"))
         if any(part.lower() in _KEPT for part in path.relative_to(root).parts):
             return True
+        if any(path.is_relative_to(folder) for folder in own_folders()):
+            return True
         return any(path.is_relative_to(_resolved(each.path) or each.path) for each in obeyed(root, self.home))
+
+    def _holds_keys(self, path: Path) -> bool:
+        """Whether a path lies in a place of keys in which nothing lies that this run works in."""
+        places = resolved_places((*credentials(self.home), dovetail_home()))
+        holding = (place for place in places if path.is_relative_to(place))
+        return any(not any(root.is_relative_to(place) for root in (self.workspace, *self.outside)) for place in holding)
 
     def path_patterns(self, tools: tuple[str, ...]) -> Iterator[tuple[Path, str]]:
         """What deny and ask rules about these tools cover: folders, and globs that count from there."""
@@ -309,7 +327,7 @@ class Rules:
         if name in READ_TOOLS or name in EDIT_TOOLS:
             return self._path_matches(rule.specifier, self.workspace / _path_argument(args), follow=follow)
         if name == FETCH:
-            return _same_site(rule.specifier, str(args.get("url", "")), loosely=follow)
+            return same_site(rule.specifier, str(args.get("url", "")), loosely=follow)
         if name == AGENT:
             return matches_text(rule.specifier, str(args.get("subagent_type", "")))
         # What a pattern means for any other tool is not known: it forbids all of its calls and allows none.
@@ -323,16 +341,10 @@ class Rules:
         return None
 
     def _path_matches(self, pattern: str, path: Path, *, follow: bool) -> bool:
-        anchor, pattern = self._anchored(pattern)
-        written = _normal(path)
-        for each in {written, _resolved(path) or written} if follow else {written}:
-            if each.is_relative_to(anchor):
-                # The anchor is no part of the pattern: its name may hold what would be special there.
-                below = "/".join(each.relative_to(anchor).parts)
-                # A rule on a folder is a rule on everything in it.
-                if matches_path(pattern, below) or matches_path(f"{pattern}/**", below):
-                    return True
-        return False
+        named, written = self._anchored(pattern), _normal(path)
+        places = {named, real_place(*named)} if follow else {named}
+        paths = {written, _resolved(path) or written} if follow else {written}
+        return any(lies_in(place, each, ignore_case=follow) for place in places for each in paths)
 
     def _anchored(self, pattern: str) -> tuple[Path, str]:
         """The folder from which a pattern counts, and what it says from there on."""
@@ -384,9 +396,13 @@ class Rules:
         except CommandError as error:
             return Decision("ask", "", f"No allow rule covers this command: {error}")
         moved = self._moves(commands, folder)
+        if any("git" in map(base, words) for words in commands) and self._is_elsewhere(commands, folder):
+            return Decision(
+                "ask", "", "No allow rule covers git where another repository may be: its settings name programs."
+            )
         for words in commands:
-            if not any(_named_by(rule, words, moved) for rule in allowing):
-                return Decision("ask", "", f"No allow rule covers {canonical(words)!r}.{_hint(words)}")
+            if not any(named_by(rule.specifier or "*", words, moved) for rule in allowing):
+                return Decision("ask", "", f"No allow rule covers {canonical(words)!r}.{hint(words)}")
         return Decision("allow", ", ".join(rule.text for rule in allowing))
 
     def _moves(self, commands: Iterable[tuple[str, ...]], folder: object) -> bool:
@@ -394,10 +410,34 @@ class Rules:
         elsewhere = isinstance(folder, str) and _resolved(self.workspace / folder) != self.workspace
         return elsewhere or any(words[0] in ("cd", "pushd", "popd") for words in commands)
 
+    def _is_elsewhere(self, commands: Iterable[tuple[str, ...]], folder: object) -> bool:
+        """Whether a command may run in a repository that lies in the workspace, or outside of it."""
+        place = self.workspace / folder if isinstance(folder, str) else self.workspace
+        for words in commands:
+            if words[0] in ("pushd", "popd"):
+                return True
+            if words[0] == "cd":
+                names = [word for word in words[1:] if word not in ("-P", "-L", "--")]
+                if len(names) != 1 or names[0].startswith("-"):
+                    return True
+                place = place / names[0]
+            if self._in_other_repository(place):
+                return True
+        return False
+
+    def _in_other_repository(self, place: Path) -> bool:
+        real = _resolved(place)
+        for folder in (real, *real.parents) if real else ():
+            if folder in (self.workspace, *self.outside):
+                return False
+            if os.path.lexists(folder / ".git"):
+                return True
+        return True
+
     def _forbidding(self, rules: Iterable[Rule], text: str, commands: list[Command]) -> Rule | None:
         touched = {pair for command in commands for pair in command.touched()}
         for rule in rules:
-            if rule.names(SHELL) and (rule.specifier is None or _runs_one(rule.specifier, text, commands)):
+            if rule.names(SHELL) and (rule.specifier is None or runs_one(rule.specifier, text, commands)):
                 return rule
             if rule.specifier is not None and any(self._covers(rule, kind, what) for kind, what in touched):
                 return rule
@@ -406,7 +446,7 @@ class Rules:
     def _covers(self, rule: Rule, kind: str, what: str) -> bool:
         """Whether a rule about files or sites forbids what a command implies."""
         if kind == "fetch":
-            return rule.names(FETCH) and _same_site(rule.specifier or "", what, loosely=True)
+            return rule.names(FETCH) and same_site(rule.specifier or "", what, loosely=True)
         tools = EDIT_TOOLS if kind == "write" else READ_TOOLS
         path = self.workspace / Path(what.replace("~", str(self.home), 1) if what.startswith("~/") else what)
         return any(rule.names(tool) for tool in tools) and self._path_matches(rule.specifier or "", path, follow=True)
@@ -429,74 +469,6 @@ def _mode(settings: Settings, flags: ToolFlags, notes: list[str]) -> ApprovalMod
 
 def _parsed(texts: Iterable[str], path: str) -> tuple[Rule, ...]:
     return tuple(Rule.parse(text, path) for text in texts)
-
-
-def _named_by(rule: Rule, words: tuple[str, ...], moved: bool) -> bool:
-    """Whether an allow rule names a simple command; in another folder only one that is looked up on the path."""
-    pattern = rule.specifier or "*"
-    if moved and ("/" in words[0] and not words[0].startswith("/")):
-        return False
-    if moved and "*" not in pattern and words[0] not in ("cd", "pushd", "popd"):
-        return False
-    return covers(pattern, words)
-
-
-def _hint(words: tuple[str, ...]) -> str:
-    """What in a command no `*` covers, as a sentence."""
-    strong = powerful(words)
-    if strong:
-        return f" Only a rule that spells {canonical(strong[:1])} covers it, since it can start a program."
-    try:
-        inner = next(Command("", words).inner(), None)
-    except CommandError:
-        return ""
-    return f" Only a rule that spells {canonical(inner[:1])} covers what it starts." if inner else ""
-
-
-def _runs_one(pattern: str, text: str, commands: list[Command]) -> bool:
-    lines = {text.strip()}
-    for command in commands:
-        lines |= {command.text, command.line, *(" ".join(words) for words in command.inner())}
-    # A command called by its path is the same command.
-    lines |= {_base(line) for line in lines}
-    return any(_same_command(pattern, line) for line in lines)
-
-
-def _base(line: str) -> str:
-    name, space, rest = line.partition(" ")
-    return name.rpartition("/")[2] + space + rest
-
-
-def _same_command(pattern: str, line: str) -> bool:
-    """`git *` takes git with or without arguments, `git*` also gitk, `git:*` and `git` the same as `git *`."""
-    pattern = pattern.removesuffix(":*")
-    if "*" not in pattern:
-        return line == pattern or line.startswith(f"{pattern} ")
-    bare = pattern.removesuffix(" *")
-    return matches_text(pattern, line) or (bare != pattern and matches_text(bare, line))
-
-
-def _same_site(pattern: str, address: str, *, loosely: bool) -> bool:
-    """Whether a pattern is about an address: a domain with what is below it, or `https://host/path` with `*`.
-
-    A `*` in the host stands for part of the host only; rules that forbid also take the address as one text, `loosely`.
-    """
-    name = host(address)
-    if pattern.startswith("domain:"):
-        wanted = pattern.removeprefix("domain:").strip().lower()
-        return bool(name) and (name == wanted or name.endswith(f".{wanted}") or matches_text(wanted, name))
-    if loosely and matches_text(pattern, address):
-        return True
-    scheme, mark, rest = pattern.partition("://")
-    site, slash, path = rest.partition("/") if mark else ("", "", "")
-    given_scheme, _, given = address.partition("://")
-    given_site, _, given_path = given.partition("/")
-    return (
-        matches_text(scheme.lower(), given_scheme.lower())
-        and matches_text(site.lower(), given_site.lower())
-        and not set(given_site) & set("@?#\\")
-        and matches_text(path if slash else "*" if site.endswith("*") else "", given_path)
-    )
 
 
 def _normal(path: Path) -> Path:

@@ -42,7 +42,7 @@ class Provider(Protocol):
 
     @property
     def forces_tools(self) -> bool:
-        """Whether `tool_choice` "required" and Named are honoured."""
+        """Whether `tool_choice` "required" and Named are honored."""
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The reply piece by piece, ending in Finish; a failure raises ProviderError.

@@ -343,13 +343,13 @@ def _make_private(folder: Path) -> None:
 def _line_of_descent(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The records from the first to the newest, by their parents."""
     by_id = {record["uuid"]: record for record in records}
-    found: list[dict[str, Any]] = []
+    line: list[dict[str, Any]] = []
     at = records[-1]["uuid"] if records else None
     while at in by_id:
         record = by_id.pop(at)  # taken out, so that a circle ends
-        found.append(record)
+        line.append(record)
         at = record.get("parentUuid")
-    return found[::-1]
+    return line[::-1]
 
 
 def _turns(records: Sequence[dict[str, Any]]) -> list[Turn]:
@@ -369,7 +369,7 @@ def _turns(records: Sequence[dict[str, Any]]) -> list[Turn]:
     for record in records:
         kind = record.get("type")
         if kind == "tool_result":
-            results += [found for found in _results(record) if open_calls.pop(found.tool_use_id, None) is not None]
+            results += [result for result in _results(record) if open_calls.pop(result.tool_use_id, None) is not None]
         elif record.get("subtype") == "chat_compression":
             answer()
             turns[:] = _summed_up(turns, record.get("systemPayload"))

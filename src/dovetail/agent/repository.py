@@ -91,8 +91,8 @@ def _words(value: str) -> list[str]:
 def _settings(text: str) -> Iterator[_Setting]:
     section = ""
     for line in re.sub(r"\\\r?\n", "", text).splitlines():
-        if found := _SECTION.match(line):
-            section = found[1].lower()
+        if heading := _SECTION.match(line):
+            section = heading[1].lower()
             line = line.partition("]")[2]
         if (setting := _VALUE.match(line)) and (value := _plain(setting[2])):
             yield _Setting(section.partition(".")[0], setting[1].lower(), value)
@@ -100,7 +100,7 @@ def _settings(text: str) -> Iterator[_Setting]:
 
 def _plain(value: str) -> str:
     """A value without quotes and comment."""
-    text = re.sub(r'"((?:\\.|[^"\\])*)"|[#;].*', lambda found: found[1] or "", value)
+    text = re.sub(r'"((?:\\.|[^"\\])*)"|[#;].*', lambda match: match[1] or "", value)
     return re.sub(r"\\(.)", r"\1", text).strip()
 
 

@@ -255,9 +255,9 @@ def settings_of(value: Mapping[str, Any]) -> Settings:
 
 def _settings_file(path: Path) -> dict[str, Any]:
     """What a file says, with every setting known and of its type, under its usual spelling."""
-    found = cast(dict[str, Any], known_settings(Settings, _read(path), str(path)))
-    _validated(Settings, found, str(path), strictly=True)
-    return found
+    settings = cast(dict[str, Any], known_settings(Settings, _read(path), str(path)))
+    _validated(Settings, settings, str(path), strictly=True)
+    return settings
 
 
 def is_trusted(workspace: Path, home: Path) -> bool:
@@ -303,8 +303,8 @@ def read_mcp_config(text: str) -> dict[str, ServerSettings]:
     servers = value.get("mcpServers", value)
     if not isinstance(servers, dict):
         raise SettingsError("an object of servers is expected", "/mcpServers", 'write {"name": {"command": "..."}}')
-    found = known_settings(Settings, {"mcpServers": _expanded(servers)}, "--mcp-config")
-    wrapped = _validated(Settings, found, "--mcp-config", strictly=True)
+    settings = known_settings(Settings, {"mcpServers": _expanded(servers)}, "--mcp-config")
+    wrapped = _validated(Settings, settings, "--mcp-config", strictly=True)
     return cast(Settings, wrapped).mcp_servers
 
 
@@ -321,7 +321,7 @@ def known_settings(kind: Any, value: Any, place: str, pointer: str = "") -> Any:
     if not isinstance(value, dict):
         return value
     names, kinds = _keys(kind, value)
-    found = {}
+    known = {}
     for key, item in value.items():
         if key not in names:
             what = "hook event" if pointer == "/hooks" else "setting"
@@ -330,10 +330,10 @@ def known_settings(kind: Any, value: Any, place: str, pointer: str = "") -> Any:
                 f"{place} {pointer}/{key}",
                 "correct or remove it",
             )
-        if names[key] in found:
+        if names[key] in known:
             raise SettingsError(f"{names[key]!r} stands twice", f"{place} {pointer}", "put them together")
-        found[names[key]] = known_settings(kinds[key], item, place, f"{pointer}/{names[key]}")
-    return found
+        known[names[key]] = known_settings(kinds[key], item, place, f"{pointer}/{names[key]}")
+    return known
 
 
 def _keys(kind: Any, value: Mapping[str, Any]) -> tuple[Mapping[str, str], Mapping[str, Any]]:
@@ -391,11 +391,11 @@ def _parsed(text: str, place: str) -> dict[str, Any]:
 
 def _once(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
     """The object, whose keys may stand only once: the last one would win over what another one forbids."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         raise SettingsError(f"{twice[:100]!r} stands twice in one object", place, "put them together")
-    return found
+    return members
 
 
 def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:

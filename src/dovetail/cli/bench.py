@@ -67,9 +67,9 @@ def bench(names: tuple[str, ...], only_list: bool, quick: bool, folder: Path | N
 def _programs(folder: Path | None) -> dict[str, Path]:
     """The programs by their names, from the first folder that has some."""
     for place in [folder] if folder else [Path("benchmarks"), _PACKAGES.parent / "benchmarks"]:
-        found = {path.stem.removeprefix("bench_"): path for path in sorted(place.glob("bench_*.py"))}
-        if found:
-            return found
+        programs = {path.stem.removeprefix("bench_"): path for path in sorted(place.glob("bench_*.py"))}
+        if programs:
+            return programs
     raise click.ClickException(_NO_FOLDER)
 
 

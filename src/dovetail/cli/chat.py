@@ -82,20 +82,20 @@ def chat(
 
 def functions_of(file: Path) -> list[Callable[..., Any]]:
     """The public functions of a Python file, in the order in which they stand there."""
-    found = importlib.util.spec_from_file_location("dovetail_chat_tools", file)
-    if found is None or found.loader is None or not file.is_file():
+    spec = importlib.util.spec_from_file_location("dovetail_chat_tools", file)
+    if spec is None or spec.loader is None or not file.is_file():
         raise InputError(f"there is no Python file {str(file)!r}", "--tools", "name a file that ends in .py")
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     try:
-        found.loader.exec_module(module)
+        spec.loader.exec_module(module)
     except Exception as error:
         problem = f"{file} cannot be run: {type(error).__name__}: {error}"
         raise InputError(problem, "--tools", "run it with python first") from error
     functions: list[Callable[..., Any]] = [
         value
         for name, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == found.name and not name.startswith("_")
+        if inspect.isfunction(value) and value.__module__ == spec.name and not name.startswith("_")
     ]
     if not functions:
         raise InputError(f"{file} has no public function", "--tools", "define one, with types and a docstring")

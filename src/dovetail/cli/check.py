@@ -41,7 +41,7 @@ def check(files: tuple[Path, ...], as_markdown: bool, as_json: bool) -> None:
     \b
     Exit codes
       0  everything that the templates support holds
-      1  a file holds no template, or a template cannot be analysed
+      1  a file holds no template, or a template cannot be analyzed
       2  the command line is wrong
       3  something does not hold
     """
@@ -105,29 +105,29 @@ def _row(name: str, report: Report, width: int) -> Text:
 
 
 def _print_report(console: Console, report: Report) -> None:
-    for found in report.checks:
-        mark, style = _MARKS[found.status]
-        line = Text(f"{found.feature:<11} ") + Text(f"{mark:<4} ", style) + Text(found.detail)
+    for check in report.checks:
+        mark, style = _MARKS[check.status]
+        line = Text(f"{check.feature:<11} ") + Text(f"{mark:<4} ", style) + Text(check.detail)
         line.rstrip()
         console.print(line)
-        _print_fix(console, found)
+        _print_fix(console, check)
     verdict = "everything holds" if report.passed else f"{len(report.failures)} of {len(FEATURES)} do not hold"
     console.print(Text(f"\n{verdict}", "green" if report.passed else "bold red"))
 
 
 def _print_failures(console: Console, reports: list[tuple[str, Report]]) -> None:
     for name, report in reports:
-        for found in report.failures:
-            console.print(Text(f"\n{name}, {found.feature}: ", "bold") + Text(found.detail))
-            _print_fix(console, found)
+        for failure in report.failures:
+            console.print(Text(f"\n{name}, {failure.feature}: ", "bold") + Text(failure.detail))
+            _print_fix(console, failure)
     passed = sum(report.passed for _, report in reports)
     console.print(Text(f"\n{passed} of {len(reports)} templates hold everything that they support"))
 
 
-def _print_fix(console: Console, found: Check) -> None:
-    if found.status == "failed":
-        console.print(Text("  in   ", "bright_black") + Text(repr(found.rendered)))
-        console.print(Text("  fix  ", "bright_black") + Text(found.fix))
+def _print_fix(console: Console, failure: Check) -> None:
+    if failure.status == "failed":
+        console.print(Text("  in   ", "bright_black") + Text(repr(failure.rendered)))
+        console.print(Text("  fix  ", "bright_black") + Text(failure.fix))
 
 
 def _plain(path: Path, report: Report) -> dict[str, object]:

@@ -83,7 +83,7 @@ _SCENES = [
 @click.option("--seed", default=62, show_default=True, help="The same seed says the same things.")
 @click.option("--model", metavar="NAME", help="A tour with a real model, such as smollm2.")
 def demo(fast: bool, seed: int, model: str | None) -> None:
-    """Show the whole idea in a minute: a chat template is analysed, and a model without weights talks by it.
+    """Show the whole idea in a minute: a chat template is analyzed, and a model without weights talks by it.
 
     The embedded speaker draws tokens at random. Only the masks make sense of what it says, and the dialect that makes
     the masks reads the output back. Where the output is no terminal, it is plain lines, at once.

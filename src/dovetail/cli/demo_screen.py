@@ -1,4 +1,4 @@
-"""How the demo shows a turn: the output in the colours of its regions, and the message that is read from it."""
+"""How the demo shows a turn: the output in the colors of its regions, and the message that is read from it."""
 
 from __future__ import annotations
 

@@ -101,13 +101,13 @@ def _requirements() -> dict[str, dict[str, str]]:
         lines = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
         raise click.ClickException(f"{DISTRIBUTION} is not installed, only on the path\n  fix  {install()}") from None
-    found: dict[str, dict[str, str]] = {}
+    by_extra: dict[str, dict[str, str]] = {}
     for line in lines:
         match = _REQUIREMENT.match(line)
         assert match, f"the metadata hold a requirement of another form: {line}"
         name, least, extra = match.groups()
-        found.setdefault(extra or "", {})[name] = least
-    return found
+        by_extra.setdefault(extra or "", {})[name] = least
+    return by_extra
 
 
 def _packages(least: Mapping[str, str]) -> tuple[Package, ...]:

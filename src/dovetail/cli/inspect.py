@@ -55,8 +55,8 @@ def inspect(file: Path, as_json: bool, evidence: bool, grammar: bool, drawn: Pat
 
     \b
     Exit codes
-      0  the template was analysed
-      1  the file holds no template, or the template cannot be analysed
+      0  the template was analyzed
+      1  the file holds no template, or the template cannot be analyzed
       2  the command line is wrong
     """
     source = find_template(file)
@@ -82,11 +82,11 @@ def _print_summary(console: Console, analysis: Analysis) -> None:
     console.print()
 
 
-def _print_turn(console: Console, found: tuple[Region, ...]) -> None:
-    if not found:
+def _print_turn(console: Console, regions: tuple[Region, ...]) -> None:
+    if not regions:
         return
     console.print(Text("One turn", "bold"))
-    for region in found:
+    for region in regions:
         console.print(Text(f"  {region.name:<10} ", "bright_black") + Text(visible(region.text), _STYLES[region.name]))
     console.print()
 
@@ -108,8 +108,8 @@ def _print_evidence(console: Console, evidence: Evidence) -> None:
         shown = evidence.left[max(0, same - _CONTEXT) : same + _CONTEXT]
         console.print(Text(f"      without  {visible(shown)}", "bright_black"))
     start, end = evidence.spans[0] if evidence.spans else (0, 0)
-    before, found = evidence.right[max(0, start - _CONTEXT) : start], evidence.right[start:end]
-    line = Text(f"      with     {visible(before)}", "bright_black") + Text(visible(found), "reverse")
+    before, varied = evidence.right[max(0, start - _CONTEXT) : start], evidence.right[start:end]
+    line = Text(f"      with     {visible(before)}", "bright_black") + Text(visible(varied), "reverse")
     console.print(line + Text(visible(evidence.right[end : end + _CONTEXT]), "bright_black"))
 
 

@@ -68,10 +68,10 @@ def renders(evidence: Evidence) -> list[tuple[str, list[Piece]]]:
     start = len(commonprefix([evidence.left, evidence.right])) if evidence.left else 0
     ends = (text[start:][::-1] for text in (evidence.left, evidence.right))
     end = len(commonprefix(list(ends))) if evidence.left else 0
-    found = [("with", list(_pieces(evidence.right, start, end, evidence.spans)))] if evidence.right else []
+    pieces = [("with", list(_pieces(evidence.right, start, end, evidence.spans)))] if evidence.right else []
     if evidence.left:
-        found.insert(0, ("without", list(_pieces(evidence.left, start, end, ()))))
-    return found
+        pieces.insert(0, ("without", list(_pieces(evidence.left, start, end, ()))))
+    return pieces
 
 
 def _pieces(text: str, same: int, same_end: int, spans: tuple[tuple[int, int], ...]) -> Iterator[Piece]:

@@ -94,10 +94,10 @@ def parse(
 
 
 class _Printer:
-    """JSON, with colours on a terminal."""
+    """JSON, with colors on a terminal."""
 
-    def __init__(self, coloured: bool) -> None:
-        self._console = Console() if coloured else None
+    def __init__(self, colored: bool) -> None:
+        self._console = Console() if colored else None
 
     def events(self, events: list[Event]) -> None:
         for event in events:

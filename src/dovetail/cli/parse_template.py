@@ -51,8 +51,8 @@ def parse_with_template(
     if not stream:
         told = message if shape == "message" else shaped(parser.to_message(), shape)
         click.echo(json.dumps(told, ensure_ascii=False, indent=2))
-    for found in parser.diagnostics:
-        click.echo(f"characters {found.start} to {found.end}: {found.problem}", err=True)
+    for diagnostic in parser.diagnostics:
+        click.echo(f"characters {diagnostic.start} to {diagnostic.end}: {diagnostic.problem}", err=True)
 
 
 def _print_events(events: list[dict[str, Any]]) -> None:

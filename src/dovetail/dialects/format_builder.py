@@ -92,6 +92,9 @@ class _Maker:
             return self._channels()
         parts = [self._reasoning(), self._body(), *self._literal(self.dialect.turn.closing)]
         whole = _sequence([part for part in parts if part is not None])
+        unclosed = self._reasoning_up_to_calls()
+        if unclosed:
+            whole = _either([whole, _sequence([*unclosed, *self._literal(self.dialect.turn.closing)])])
         if not self.dialect.turn.opened:
             return whole
         behind = _behind(whole, self.dialect.turn.opened)
@@ -121,6 +124,18 @@ class _Maker:
                 return _sequence([*opener, inside, *after])
             case "either":
                 return _sequence([*_optional(opener), inside, *after])
+
+    def _reasoning_up_to_calls(self) -> list[f.Format]:
+        """Reasoning that calls close, and these; nothing where the family closes it itself."""
+        block, mode = self.dialect.reasoning, self.request.reasoning
+        if block is None or not block.open_at_calls or mode == "disabled" or not self.ways:
+            return []
+        triggers = [way.opens_with for way in self.dialect.calls]
+        text = f.AnyTextFormat(excludes=self._words(block.start, block.end, *triggers))
+        opener = self._marker(block.start)
+        if mode != "auto" and block.opened_by != "model":
+            opener = [] if block.opened_by == "prompt" else _optional(opener)
+        return [*opener, f.CaptureFormat(name="reasoning", content=text), self._calls()]
 
     def _body(self) -> f.Format:
         """Content and calls, in this order."""

@@ -128,10 +128,10 @@ def _chosen(tools: tuple[Tool, ...], choice: Any) -> tuple[tuple[Tool, ...], Cho
         raise DialectError(f"tool_choice is {choice!r}", "/tool_choice", fix)
     if choice["type"] == "allowed_tools":
         return _allowed(tools, choice)
-    found = [tool for tool in tools if _refers(choice, tool, "/tool_choice")]
-    if len(found) == 1:
-        return tuple(found), "forced"
-    what = "is not in the list of tools" if not found else f"fits {len(found)} tools"
+    named = [tool for tool in tools if _refers(choice, tool, "/tool_choice")]
+    if len(named) == 1:
+        return tuple(named), "forced"
+    what = "is not in the list of tools" if not named else f"fits {len(named)} tools"
     fix = f"choose one of {', '.join(tool.builtin or tool.name for tool in tools) or 'the tools that you list'}"
     raise DialectError(f"tool_choice asks for {_referred(choice)!r}, which {what}", "/tool_choice", fix)
 
@@ -150,12 +150,12 @@ def _allowed(tools: tuple[Tool, ...], choice: Mapping[str, Any]) -> tuple[tuple[
         ref = _plain(ref)
         if not isinstance(ref, Mapping) or not isinstance(ref.get("type", "function"), str):
             raise DialectError("this names no tool", where, 'write {"type": "function", "function": {"name": ...}}')
-        found = [place for place, tool in enumerate(tools) if _refers(ref, tool, where)]
-        if not found:
+        places = [place for place, tool in enumerate(tools) if _refers(ref, tool, where)]
+        if not places:
             raise DialectError(
                 f"{_referred(ref)!r} is not in the list of tools", where, "add it there, or drop it here"
             )
-        kept.update(found)
+        kept.update(places)
     return tuple(tool for place, tool in enumerate(tools) if place in kept), cast(Choice, mode)
 
 

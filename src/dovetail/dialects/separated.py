@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail import formats as f
 from dovetail.errors import SchemaError
-from dovetail.grammar.json_schema.read.pointers import resolve
+from dovetail.grammar.json_schema.read.references import References
 from dovetail.layouts.styles import KINDS, Layout, Literals
 from dovetail.parsing.layouts import Quoted
 
@@ -56,7 +56,7 @@ def quoted_arguments(schema: Schema, style: Quoted, ends: Sequence[str]) -> f.Fo
 def _root(schema: Schema) -> Schema:
     """The schema of an object, behind its reference."""
     if isinstance(schema, dict) and "$ref" in schema:
-        schema = _with_definitions(schema, resolve(schema, schema["$ref"], ())[0])
+        schema = _with_definitions(schema, References(schema).target(schema, "$ref", ())[0])
     if schema is not True and (not isinstance(schema, dict) or "object" not in _types(schema)):
         raise SchemaError("arguments are an object", "", 'say "type": "object"')
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}

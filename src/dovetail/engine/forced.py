@@ -21,14 +21,14 @@ def forced_tokens(matcher: Matcher) -> list[int]:
     """The tokens that must come next; without a tokenizer only those that no other token could take the place of."""
     store = matcher.store
     ahead = matcher.fork()
-    found: list[int] = []
-    while len(found) < MAX_FORCED_TOKENS and not ahead.is_complete:
+    tokens: list[int] = []
+    while len(tokens) < MAX_FORCED_TOKENS and not ahead.is_complete:
         more = _settled(ahead, store) or _lone(ahead)
         taken = ahead.accept_tokens(more)
-        found += more[:taken]
+        tokens += more[:taken]
         if not more or taken < len(more):
             break
-    return found
+    return tokens
 
 
 def cut(text: str, store: Store, encode: Encode) -> list[int]:

@@ -252,12 +252,12 @@ def _model_vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
         pairs = ((entry[0] if isinstance(entry, list) and entry else None, i) for i, entry in enumerate(vocabulary))
     else:
         raise VocabularyError("the tokenizer's model has no vocabulary", "/model/vocab", _SPELL_OUT)
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for text, index in pairs:
         if not isinstance(text, str) or not isinstance(index, int):
             raise VocabularyError(f"{text!r}: {index!r} is not a token", "/model/vocab", "repair the file")
-        found[text] = index
-    return found
+        ids[text] = index
+    return ids
 
 
 def _token_decoder(description: Mapping[str, Any]) -> Callable[[str], bytes]:

@@ -114,13 +114,13 @@ class _Reader:
         count = self._scalar("Q")
         if count > MAX_KEYS:
             raise self._wrong(f"{count} metadata keys are beyond the {MAX_KEYS} supported")
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for _ in range(count):
             key = self._string().decode("utf-8", "replace")
             value = self._value(self._scalar("I"), keep=key in _WANTED)
             if key in _WANTED:
-                found[key] = value
-        return found
+                fields[key] = value
+        return fields
 
     def _value(self, kind: int, keep: bool, depth: int = 0) -> Any:
         if kind in _SCALARS:

@@ -33,12 +33,16 @@ def mistral_encode(source: object) -> Callable[[str], list[int]]:
 
 def _inner(source: object) -> Any:
     """The tokenizer that knows pieces, out of up to three wrappers, such as `MistralTokenizer` or one of an engine."""
-    found: Any = source
+    opened: Any = source
     for _ in range(4):
-        if callable(getattr(found, "id_to_piece", None)) and isinstance(getattr(found, "n_words", None), int):
-            return found
-        found = next(
-            (inner for name in ("tokenizer", "instruct_tokenizer", "mistral") if (inner := getattr(found, name, None))),
+        if callable(getattr(opened, "id_to_piece", None)) and isinstance(getattr(opened, "n_words", None), int):
+            return opened
+        opened = next(
+            (
+                inner
+                for name in ("tokenizer", "instruct_tokenizer", "mistral")
+                if (inner := getattr(opened, name, None))
+            ),
             None,
         )
     raise VocabularyError(

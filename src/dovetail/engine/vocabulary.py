@@ -124,10 +124,10 @@ class Vocabulary:
     def digest(self) -> bytes:
         """A hash of the tokens, the special tokens and the stop tokens: equal vocabularies have the same masks."""
         if self._digest is None:
-            found = hashlib.sha256(repr((self.stop_token_ids, sorted(self.special_tokens.items()))).encode())
+            digest = hashlib.sha256(repr((self.stop_token_ids, sorted(self.special_tokens.items()))).encode())
             for token in self._tokens:
-                found.update(len(token).to_bytes(4, "little") + token)
-            self._digest = found.digest()
+                digest.update(len(token).to_bytes(4, "little") + token)
+            self._digest = digest.digest()
         return self._digest
 
     @property

@@ -30,6 +30,11 @@ _SCHEMA_KEYWORDS = frozenset(
     ("$schema", "$id", "$ref", "$defs", "properties", "items", "anyOf", "allOf", "oneOf", "enum", "const")
 )
 
+_SOURCES = (
+    'give a format object such as {"type": "regex", "pattern": "[0-9]+"}, a JSON Schema or a Python type; '
+    "dovetail.formats.choice([...]) is one of some texts"
+)
+
 # What `load_format` takes: format models, the request shapes as dicts or as JSON text, a JSON Schema, a Python type.
 FormatSource = Format | StructuralTag | Mapping[str, Any] | str | bytes | type[Any]
 
@@ -82,7 +87,7 @@ def load_format(source: object) -> Format:
     if is_python_type(source):
         return JsonSchemaFormat(json_schema=schema_of(source).schema)
     if not isinstance(source, dict):
-        raise FormatError(f"a structural tag must be an object, not {shown(source)}", "", 'write {"format": {...}}')
+        raise FormatError(f"a format must be an object or a Python type, not {shown(source)}", "", _SOURCES)
     kind = source.get("type")
     if _is_schema(source):
         return _validated({"type": "json_schema", "json_schema": source}, "")
@@ -108,7 +113,7 @@ def _parse(text: str | bytes) -> object:
     except RecursionError:
         raise LimitError("the JSON is nested too deeply to be read", "", "flatten it") from None
     if isinstance(value, str):
-        raise FormatError(f"a structural tag must be an object, not the string {shown(value)}", "", "unquote it")
+        raise FormatError(f"a format must be an object, not the string {shown(value)}", "", "unquote it")
     return cast(object, value)
 
 

@@ -50,15 +50,16 @@ def check(fmt: Format, path: str = "", depth: int = 1) -> None:
 def parts(fmt: Format) -> list[tuple[str, Format]]:
     """The formats directly inside `fmt`, each with its way from there as a JSON Pointer."""
     field = _CONTAINERS.get(type(fmt))
+    if field is None:
+        return []
+    inside = getattr(fmt, field)
     match field:
-        case None:
-            return []
         case "content":
-            return [("/content", fmt.content)]  # type: ignore[union-attr]
+            return [("/content", inside)]
         case "rules":
-            return [(f"/rules/{i}/1", body) for i, (_, body) in enumerate(fmt.rules)]  # type: ignore[union-attr]
+            return [(f"/rules/{i}/1", body) for i, (_, body) in enumerate(inside)]
         case _:
-            return [(f"/{field}/{i}", child) for i, child in enumerate(getattr(fmt, field))]
+            return [(f"/{field}/{i}", child) for i, child in enumerate(inside)]
 
 
 def _check_repeat(fmt: RepeatFormat, path: str) -> None:
@@ -140,8 +141,8 @@ def _check_triggers(fmt: TriggeredTagsFormat, path: str) -> None:
         if isinstance(tag.begin, TokenFormat):
             fix = "give the text of the token as a string, or use token_triggered_tags"
             raise FormatError("a tag inside triggered_tags begins with a token", at, fix)
-        found = [tag.begin[:n] for n in lengths if n <= len(tag.begin) and tag.begin[:n] in triggers]
-        _check_one_trigger(tag.begin, [t for t in found for _ in range(triggers[t])], "triggers", at)
+        fitting = [tag.begin[:n] for n in lengths if n <= len(tag.begin) and tag.begin[:n] in triggers]
+        _check_one_trigger(tag.begin, [t for t in fitting for _ in range(triggers[t])], "triggers", at)
 
 
 def _check_trigger_tokens(fmt: TokenTriggeredTagsFormat, path: str) -> None:
@@ -152,18 +153,18 @@ def _check_trigger_tokens(fmt: TokenTriggeredTagsFormat, path: str) -> None:
             fix = f'write {{"type": "token", "token": {shown(tag.begin)}}}, or use triggered_tags'
             raise FormatError("a tag inside token_triggered_tags begins with a string", at, fix)
         token = tag.begin.token
-        found = [token] * triggers[token]
+        fitting = [token] * triggers[token]
         # An id and a text may name the same token: only a vocabulary can tell.
-        if found or all(type(trigger) is type(token) for trigger in triggers):
-            _check_one_trigger(token, found, "trigger_tokens", at)
+        if fitting or all(type(trigger) is type(token) for trigger in triggers):
+            _check_one_trigger(token, fitting, "trigger_tokens", at)
 
 
-def _check_one_trigger(begin: str | int, found: list[str] | list[str | int], field: str, path: str) -> None:
-    if not found:
+def _check_one_trigger(begin: str | int, fitting: list[str] | list[str | int], field: str, path: str) -> None:
+    if not fitting:
         fix = f"add its beginning to `{field}`, or change `begin`"
         raise FormatError(f"no trigger begins {shown(begin)}", path, fix)
-    if len(found) > 1:
-        both = " and ".join(shown(trigger) for trigger in found)
+    if len(fitting) > 1:
+        both = " and ".join(shown(trigger) for trigger in fitting)
         raise FormatError(f"several triggers begin {shown(begin)}: {both}", path, f"keep one of them in `{field}`")
 
 

@@ -385,11 +385,11 @@ def walk(node: Node) -> Iterator[Node]:
 
 def reachable(root: Rule) -> list[Rule]:
     """`root` and every rule that it can reach, in the order of first mention."""
-    found = {id(root): root}
+    rules = {id(root): root}
     pending = [root]
     while pending:
         for node in walk(pending.pop().body):
-            if isinstance(node, Call) and id(node.rule) not in found:
-                found[id(node.rule)] = node.rule
+            if isinstance(node, Call) and id(node.rule) not in rules:
+                rules[id(node.rule)] = node.rule
                 pending.append(node.rule)
-    return list(found.values())
+    return list(rules.values())

@@ -23,6 +23,7 @@ from dovetail.models.answers import Chat, GenerateOptions, check_options, messag
 from dovetail.models.model import Finish, Model
 from dovetail.models.turn import Note, plan_turn
 from dovetail.parsing.events import Event
+from dovetail.typing import ToolChoice
 
 MAX_ROUNDS = 8
 Functions = Sequence[Callable[..., Any]]
@@ -95,7 +96,7 @@ class Conversation:
         self._count = 0  # of calls
 
     async def reply(
-        self, messages: Chat, tool_choice: Any = "auto", max_rounds: int = MAX_ROUNDS
+        self, messages: Chat, tool_choice: ToolChoice = "auto", max_rounds: int = MAX_ROUNDS
     ) -> AsyncGenerator[Event | FunctionCall | TurnEnd, None]:
         """What is said after these messages as it comes, turn after turn until one calls nothing.
 
@@ -113,7 +114,9 @@ class Conversation:
             del self.messages[before:]
             raise
 
-    async def _rounds(self, tool_choice: Any, max_rounds: int) -> AsyncGenerator[Event | FunctionCall | TurnEnd, None]:
+    async def _rounds(
+        self, tool_choice: ToolChoice, max_rounds: int
+    ) -> AsyncGenerator[Event | FunctionCall | TurnEnd, None]:
         for done in range(max_rounds + 1):
             choice = tool_choice if done == 0 else "auto" if done < max_rounds else "none"
             calls: tuple[ToolCall, ...] = ()
@@ -131,7 +134,7 @@ class Conversation:
             if len(ours) < len(calls):
                 return
 
-    async def _turn(self, choice: Any) -> AsyncGenerator[Event | TurnEnd, None]:
+    async def _turn(self, choice: ToolChoice) -> AsyncGenerator[Event | TurnEnd, None]:
         """One turn of the model, which joins the messages at its end."""
         mode: ReasoningMode = "auto" if self._options.get("reasoning", False) else "disabled"
         turn = await asyncio.to_thread(
@@ -200,7 +203,7 @@ def call(
     messages: str | Chat,
     functions: Functions,
     *,
-    tool_choice: Any = "auto",
+    tool_choice: ToolChoice = "auto",
     max_rounds: int = MAX_ROUNDS,
     **options: Unpack[GenerateOptions],
 ) -> CallResult:
@@ -221,7 +224,7 @@ async def call_async(
     messages: str | Chat,
     functions: Functions,
     *,
-    tool_choice: Any = "auto",
+    tool_choice: ToolChoice = "auto",
     max_rounds: int = MAX_ROUNDS,
     **options: Unpack[GenerateOptions],
 ) -> CallResult:

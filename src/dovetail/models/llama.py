@@ -13,7 +13,8 @@ from dovetail.dialects import Dialect
 from dovetail.engine import Vocabulary
 from dovetail.errors import InputError, ModelError, TemplateError
 from dovetail.extras import install
-from dovetail.models.batched_model import BatchedModel, find_dialect
+from dovetail.models.batched_model import BatchedModel
+from dovetail.models.templated_model import find_dialect
 from dovetail.templates.render import ChatTemplate
 from dovetail.templates.sources import find_template
 
@@ -69,7 +70,7 @@ class LlamaModel(BatchedModel):
         cells = min(trained, max_context or _MOST_CELLS)
         try:
             vocabulary = Vocabulary.from_gguf(path, self._stop_tokens(), size=self._size)
-            found = find_dialect(path, dialect)
+            located = find_dialect(path, dialect)
             rows = LlamaRows(
                 self._model,
                 cells=cells,
@@ -82,10 +83,10 @@ class LlamaModel(BatchedModel):
         except InputError as error:
             llama_cpp.llama_model_free(self._model)
             raise ModelError(f"this model cannot be run: {error.problem}", error.path, error.fix) from error
-        super().__init__(name or path.stem, vocabulary, found, rows, max_rows, cells, named=bool(dialect))
+        super().__init__(name or path.stem, vocabulary, located, rows, max_rows, cells, named=bool(dialect))
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text as the tokenizer cuts it; special tokens are recognised, and none are added."""
+        """The tokens of a text as the tokenizer cuts it; special tokens are recognized, and none are added."""
         data = text.encode("utf-8", "replace")
         size = len(data) + 8
         with self._lock:
@@ -141,12 +142,12 @@ def _template(path: Path) -> ChatTemplate | None:
     if not path.is_file():
         raise ModelError(f"there is no file {str(path)!r}", "", "give the path of a GGUF file")
     try:
-        found = find_template(path)
+        template = find_template(path)
     except TemplateError as error:
         if "no chat template" in error.problem:
             return None
         raise ModelError(error.problem, error.path, error.fix) from error
-    return ChatTemplate(found.text, found.bos_token, found.eos_token, lenient=True)
+    return ChatTemplate(template.text, template.bos_token, template.eos_token, lenient=True)
 
 
 def _load(path: Path, progress: Progress | None) -> Any:

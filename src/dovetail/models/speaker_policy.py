@@ -195,7 +195,7 @@ class Talker:
 
     def _narrowest_exit(self, matcher: Matcher, allowed: int) -> bytes:
         """The exit behind which the output may end, or else fewest tokens are allowed, at most half as many as here."""
-        found, fewest = b"", allowed // 2
+        narrowest, fewest = b"", allowed // 2
         for text in self._exits:
             ahead = matcher.fork()
             if not ahead.accept_bytes(text):
@@ -203,8 +203,8 @@ class Talker:
             if ahead.is_complete and not matcher.is_complete:
                 return text
             if (count := len(self._voice.allowed(ahead))) < fewest:
-                found, fewest = text, count
-        return found
+                narrowest, fewest = text, count
+        return narrowest
 
     def _weights(self, allowed: Ids, closing: bool) -> Chances:
         """How likely each ordinary token is: by its letters in a text, and by its class where there is a structure."""

@@ -10,7 +10,8 @@ from dovetail.dialects import Dialect
 from dovetail.engine import Vocabulary
 from dovetail.errors import ModelError
 from dovetail.extras import install
-from dovetail.models.batched_model import BatchedModel, find_dialect
+from dovetail.models.batched_model import BatchedModel
+from dovetail.models.templated_model import find_dialect
 
 try:
     import torch
@@ -55,7 +56,7 @@ class TransformersModel(BatchedModel):
         )
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text as the tokenizer cuts it; special tokens are recognised, and none are added."""
+        """The tokens of a text as the tokenizer cuts it; special tokens are recognized, and none are added."""
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     @property

@@ -19,15 +19,17 @@ from dovetail.formats import AnyTextFormat, Format, JsonSchemaFormat, load_forma
 from dovetail.grammar.json_schema import explain_schema
 from dovetail.grammar.lower import lower
 from dovetail.messages import Wire
-from dovetail.models.model import Model, Prompt, Sampling, Step
+from dovetail.models.model import Model, Prompt, RemoteModel, Sampling, Step
 from dovetail.models.prompted_tools import NOTE
 from dovetail.parsing import StreamParser
+from dovetail.typing import ToolChoice
 
 _MODES: tuple[ReasoningMode, ...] = ("auto", "enabled", "disabled")
 _ANY_OBJECT = {"type": "object"}
 _ANSWER = "/response_format"
 _UNBOUNDED = 1 << 30  # tokens; the context of a model is shorter
 _WIDENED, _TOOLS_IN_PROMPT = "schema_widened", "tools_in_prompt"
+_UNHELD = "not_held_by_engine"
 
 
 class Note(NamedTuple):
@@ -50,7 +52,7 @@ class LocalTurn:
     reasoning: ReasoningMode
     notes: tuple[Note, ...] = ()
     tools: list[Wire] | None = None
-    tool_choice: Any = "auto"
+    tool_choice: ToolChoice = "auto"
     response_format: Format | None = None
 
     def parser(self, *, inline_reasoning: bool = False) -> StreamParser:
@@ -69,11 +71,16 @@ class LocalTurn:
         Without a soft limit the last quarter of `max_tokens` is kept for the way to the end of an answer under a
         format, or of a call. Text beside tools is free, and goes on up to the hard limit.
         """
-        return self.model.generate(self.prompt_ids, self.format, self._led(sampling), prefix=self.prompt.prefix)
+        held = self.format if self.is_held or not isinstance(self.model, RemoteModel) else None
+        return self.model.generate(self.prompt_ids, held, self._led(sampling), prefix=self.prompt.prefix)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the format holds more than text and reasoning."""
+        return self.response_format is not None or (bool(self.tools) and self.tool_choice != "none")
 
     def _led(self, sampling: Sampling) -> Sampling:
-        may_call = bool(self.tools) and self.tool_choice != "none"
-        if sampling.soft_limit is not None or not (may_call or self.response_format):
+        if sampling.soft_limit is not None or not self.is_held:
             return sampling
         limit = sampling.max_tokens or _UNBOUNDED
         is_held = self.response_format is not None or not _leaves_open(self.tool_choice)
@@ -85,7 +92,7 @@ def plan_turn(
     messages: Sequence[Mapping[str, Any]],
     *,
     tools: Sequence[Mapping[str, Any]] | None = None,
-    tool_choice: Any = "auto",
+    tool_choice: ToolChoice = "auto",
     parallel_tool_calls: bool = True,
     response_format: Any = None,
     reasoning: ReasoningMode = "auto",
@@ -124,7 +131,7 @@ def plan_turn(
         made, mode, prefix = request.begun(mode, prompt, continue_final, len(messages))
     if offered and model.tools_in_prompt:
         notes = (Note(_TOOLS_IN_PROMPT, "/tools", NOTE), *notes)
-    return LocalTurn(
+    turn = LocalTurn(
         model=model,
         dialect=dialect,
         prompt=Prompt(prompt.text, prefix),
@@ -136,6 +143,22 @@ def plan_turn(
         tool_choice=tool_choice,
         response_format=answer,
     )
+    return replace(turn, notes=(*notes, *_unheld(turn)))
+
+
+def _unheld(turn: LocalTurn) -> list[Note]:
+    """What the engine of a model elsewhere does not hold of a turn."""
+    if not isinstance(turn.model, RemoteModel) or not turn.is_held:
+        return []
+    whole = _ANSWER if turn.response_format is not None else "/tools"
+    schemas = _schemas(turn.response_format) if turn.response_format is not None else []
+    for index, tool in enumerate(turn.tools or ()):
+        schemas.append((f"/tools/{index}/function/parameters", tool["function"]["parameters"]))
+    told = []
+    for schema, why in turn.model.unheld(turn.format, turn.prompt.prefix):
+        path = next((path for path, one in schemas if schema is not None and one == schema), whole)
+        told.append(Note(_UNHELD, path, why))
+    return told
 
 
 def _tidy(answer: Format | None) -> Format | None:
@@ -145,10 +168,10 @@ def _tidy(answer: Format | None) -> Format | None:
     return answer
 
 
-def _leaves_open(tool_choice: Any) -> bool:
+def _leaves_open(tool_choice: ToolChoice) -> bool:
     """Whether text may take the place of a call."""
     if isinstance(tool_choice, Mapping) and tool_choice.get("type") == "allowed_tools":
-        allowed = tool_choice.get("allowed_tools", tool_choice)
+        allowed: Any = tool_choice.get("allowed_tools", tool_choice)
         return bool(allowed.get("mode", "auto") == "auto")
     return tool_choice in (None, "auto")
 
@@ -178,7 +201,7 @@ class _Request:
     dialect: Dialect
     tools: list[Wire] | None
     answer: Format | None
-    tool_choice: Any
+    tool_choice: ToolChoice
     parallel: bool
     is_tidy: bool = True  # whether JSON has white space only where people have it
     is_widened: bool = False
@@ -224,8 +247,8 @@ class _Request:
         tools = None if self.tools is None else list(self.tools)
         for index, tool in enumerate(tools or ()):
             path = f"/tools/{index}/function/parameters"
-            found, problem = self._tool_notes(tool, path)
-            notes += found
+            of_tool, problem = self._tool_notes(tool, path)
+            notes += of_tool
             if problem and tools is not None:
                 notes.append(Note(_WIDENED, path, f"any object is allowed here: {problem}"))
                 tools[index] = {"type": "function", "function": tool["function"] | {"parameters": _ANY_OBJECT}}
@@ -238,7 +261,7 @@ class _Request:
         schema = tool["function"]["parameters"]
         try:
             lower(JsonSchemaFormat(json_schema=schema, on_inexact="widen"))
-            found = _findings(schema, path)
+            notes = _findings(schema, path)
             compile(_widened(self.dialect.format([_held(tool)], "required", "disabled").format), self.model.vocabulary)
         except SchemaError as error:
             # A schema that makes no sense is told to whoever wrote it, unless they asked for no strictness.
@@ -247,7 +270,7 @@ class _Request:
             return [], error.problem
         except LimitError as error:
             return [], error.problem
-        return found, ""
+        return notes, ""
 
     def _answer_notes(self) -> list[Note]:
         """What of the answer is not held exactly; an error where it cannot be held at all."""
@@ -288,8 +311,8 @@ def _held(tool: Wire) -> Wire:
 
 def _findings(schema: Any, path: str) -> list[Note]:
     """The keywords of a schema that are left out."""
-    found = explain_schema(schema).of("widened")
-    return [Note(_WIDENED, f"{path}{one.pointer}/{one.keyword}", f"it is not held: {one.why}") for one in found]
+    findings = explain_schema(schema).of("widened")
+    return [Note(_WIDENED, f"{path}{one.pointer}/{one.keyword}", f"it is not held: {one.why}") for one in findings]
 
 
 def _schema_notes(answer: Format) -> list[Note]:
@@ -299,17 +322,17 @@ def _schema_notes(answer: Format) -> list[Note]:
 
 def _schemas(answer: Format) -> list[tuple[str, Any]]:
     """The schemas in a format, with their paths."""
-    found: list[tuple[str, Any]] = []
+    schemas: list[tuple[str, Any]] = []
     pending: list[tuple[str, Any]] = [(_ANSWER, answer.model_dump(mode="json"))]
     while pending:
         path, node = pending.pop()
         if isinstance(node, dict) and node.get("type") == "json_schema" and "on_inexact" in node:
-            found.append((f"{path}/json_schema", node["json_schema"]))
+            schemas.append((f"{path}/json_schema", node["json_schema"]))
         elif isinstance(node, dict):
             pending += [(f"{path}/{key}", value) for key, value in node.items()]
         elif isinstance(node, list):
             pending += [(f"{path}/{index}", value) for index, value in enumerate(node)]
-    return found
+    return schemas
 
 
 def _widened(made: Format) -> Format:
@@ -330,15 +353,15 @@ def _widened(made: Format) -> Format:
 
 def _beginnings(dialect: Dialect, mode: ReasoningMode, begun: str) -> list[str]:
     """What the prompt may hold of a format: all that it has begun, or less what the format leaves to prompts."""
-    found = [begun]
+    beginnings = [begun]
     block, content = dialect.reasoning, dialect.content
     if block and block.opened_by == "prompt" and begun.startswith(block.start.strip()) and mode in _inside(block):
-        found = [begun.removeprefix(block.start.strip()).removeprefix(block.pad)]
+        beginnings = [begun.removeprefix(block.start.strip()).removeprefix(block.pad)]
     if content.prompt_opens and mode == "disabled":
-        found.append(begun.removeprefix(content.begins[0]))
+        beginnings.append(begun.removeprefix(content.begins[0]))
     if dialect.turn.opened:
-        found.append(begun.removeprefix(dialect.turn.opened))
-    return found
+        beginnings.append(begun.removeprefix(dialect.turn.opened))
+    return beginnings
 
 
 def _inside(block: Reasoning) -> tuple[ReasoningMode, ...]:

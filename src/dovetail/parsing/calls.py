@@ -10,6 +10,7 @@ from functools import lru_cache
 from dovetail.messages import from_json
 from dovetail.parsing import json_arguments, json_text, literals, quoted, tagged
 from dovetail.parsing.layouts import ARGUMENTS, ID, NAME, Field, JsonCall, KeyedCall
+from dovetail.parsing.noise import marker_ahead, markers, telling
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
 from dovetail.parsing.signs import PLAIN, SIGN_CLASS
 from dovetail.parsing.tape import Steps, Tape, closing, literal, one_of, peek, peek_behind_space, phrase, run, space
@@ -37,19 +38,63 @@ def calls(teller: Teller, plan: Plan, way: Way) -> Steps[bool]:
         return True
     if not (yield from _one_of(kin)) and not (yield from _behind_noise(kin)):
         return False
-    joins = (way.separator, *way.also_between)
     for reader in kin:
         reader.sure = True
+    if not (yield from _more_calls(kin)):
+        yield from _close_section(teller, way)
+    yield from _stray_ends(kin)
+    return True
+
+
+def _more_calls(kin: Sequence[_Reader]) -> Steps[bool]:
+    """Tell the calls that follow the first one; True where the section is closed, or there is none."""
+    tape, way = kin[0].tape, kin[0].way
+    joins = (way.separator, *way.also_between)
     while True:
         tape.starved = False
         if way.end and (yield from kin[0].takes(way.end)):
             return True
         if not way.begin and joins == ((),):
             return True
-        if not (yield from _another(kin, joins)):
-            break
-    yield from _close_section(teller, way)
+        if not (yield from _another(kin, joins)) and not (yield from _noise_in_section(kin)):
+            return False
+
+
+def _noise_in_section(kin: Sequence[_Reader]) -> Steps[bool]:
+    """Leave out text between the calls of a section, before the next call or the end of the section."""
+    reader = kin[0]
+    tape, way = reader.tape, reader.way
+    if not way.begin or not way.end:
+        return False
+    wanted = telling((*(one.way.call_begin[0] for one in kin if one.way.call_begin), *way.end))
+    was_cut = tape.starved
+    tape.look = tape.at
+    stops = markers(wanted | reader.bars())
+    found = yield from marker_ahead(tape, stops)
+    if found in wanted and tape.look == tape.at:
+        tape.look += 1  # what begins here is no call
+        found = yield from marker_ahead(tape, stops)
+    tape.starved = was_cut
+    if found not in wanted:
+        return False
+    reader.teller.diagnose("section", "there is text between the calls of a section; it is left out")
+    reader.teller.markup()
     return True
+
+
+def _stray_ends(kin: Sequence[_Reader]) -> Steps[None]:
+    """Leave out what closes calls once more than they were opened."""
+    teller, tape = kin[0].teller, kin[0].tape
+    words = telling(word for reader in kin for word in reader.closers())
+    while words:
+        tape.look = tape.at
+        yield from space(tape)
+        yield from run(tape, _STRAY, MAX_NAME)
+        if (yield from one_of(tape, tuple((word,) for word in sorted(words)))) < 0:
+            break
+        teller.diagnose("call", "the end of a call closes nothing")
+        teller.markup()
+    tape.look = tape.at
 
 
 def begins_call(teller: Teller, plan: Plan) -> Steps[bool]:
@@ -80,7 +125,7 @@ def _one_of(readers: Sequence[_Reader]) -> Steps[bool]:
 def _behind_noise(readers: Sequence[_Reader]) -> Steps[bool]:
     """One call behind a little text that has no place between the start of a section and its first call."""
     tape, way = readers[0].tape, readers[0].way
-    if not (way.begin and way.call_begin and way.trusted):
+    if not (way.begin and way.call_begin and way.end and way.trusted):
         return False
     tape.look = tape.at
     yield from phrase(tape, way.begin)
@@ -344,6 +389,15 @@ class _Reader:
         fitting = [name for name in tools if keys and keys <= self.plan.declared(name).keys]
         return fitting[0] if len(fitting) == 1 else number
 
+    def closers(self) -> Phrase:
+        """The words that close a call or its section."""
+        after = self.way.call.after if isinstance(self.way.call, Head) else ()
+        return (*after, *self.way.call_end, *self.way.end)
+
+    def bars(self) -> frozenset[bytes]:
+        """The words behind which nothing belongs to an open call: other calls, and the end of the turn."""
+        return telling((*self.way.begin, *self.way.call_begin[:1], *(words[0] for words in self.plan.turn_ends)))
+
     def none(self, is_cut: bool = False) -> None:
         """The open call has no arguments, or the output ends before them."""
         call = self.teller.call
@@ -423,10 +477,12 @@ class _Reader:
                 teller.diagnose("style", "the arguments are JSON, not marked up")
                 whole = yield from self._json(after)
             case tagged.Tags():
-                ends, is_checked = self._ends(), self.way.checked
-                whole = yield from tagged.arguments(teller, style, declared, after, ends, is_checked)
+                bars = (*self.bars(), *self.way.end)
+                whole = yield from tagged.arguments(
+                    teller, style, declared, after, self._ends(), bars, self.way.checked
+                )
             case literals.Syntax():
-                whole = yield from literals.arguments(teller, style, declared)
+                whole = yield from literals.arguments(teller, style, declared, (*after, *self.way.end))
             case quoted.Quotes():
                 whole = yield from quoted.arguments(teller, style, declared)
             case _:
@@ -494,8 +550,20 @@ class _Reader:
             problem = "has brackets left over before" if closed else problem
             if not closed and not tape.ends:
                 tape.look = tape.at + kept
+                closed = yield from self._closes_behind_noise(after)
+                problem = "has text left over before" if closed else problem
         teller.diagnose("call", f"the call {problem} {_shown(after)}")
         teller.markup()
+
+    def _closes_behind_noise(self, after: Phrase) -> Steps[bool]:
+        """Whether the call is closed behind some text that has no place in it; if so, all of that is looked at."""
+        own = telling(after)
+        kept = self.tape.look - self.tape.at
+        if own and (yield from marker_ahead(self.tape, markers(own | self.bars() | telling(self.way.end)))) in own:
+            yield from closing(self.tape, after)
+            return True
+        self.tape.look = self.tape.at + kept
+        return False
 
 
 class _Trial(_Reader):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.json_schema.read.pointers import resolve
+from dovetail.grammar.json_schema.read.references import References
 from dovetail.messages import from_json, to_json
 
 KINDS = frozenset(("string", "number", "boolean", "null", "object", "array"))
@@ -96,6 +96,12 @@ class Declared:
             text = value  # a number in quotes is still a number
         return self._repaired(text, kinds), False
 
+    def converted(self, raw: str, announced: frozenset[str]) -> str:
+        """Raw text that stands for one of the kinds `announced`, as JSON text of a kind that is declared."""
+        value, known = _loaded(raw.strip())
+        is_quoted = known and isinstance(value, str) and "string" not in announced
+        return self.as_json(value if is_quoted else raw, self.kinds)[0]
+
     def _repaired(self, text: str, kinds: frozenset[str]) -> str:
         word = WORDS.get(text, text)
         zeros = _ZEROS.fullmatch(word)
@@ -160,7 +166,7 @@ def _list(value: Any) -> list[Any]:
 
 def _resolved(root: Any, ref: str) -> list[Any]:
     try:
-        return [resolve(root, ref, ())[0]]
+        return [References(root).target({"$ref": ref}, "$ref", ())[0]]
     except SchemaError:
         return []
 

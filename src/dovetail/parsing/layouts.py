@@ -145,6 +145,7 @@ class Reasoning:
     empty: str = ""
     bare_end: bool = False  # `end` alone, without a block, also says that there is no reasoning
     ends_at_calls: bool = False  # models of the family call tools without closing the block, so it holds no trigger
+    open_at_calls: bool = False  # before calls the end is not written: what opens them closes the block
     presumed: bool = False  # the prompt opens the block unless told otherwise: output that tells nothing is reasoning
     others: tuple[tuple[str, str], ...] = ()  # other pairs of `start` and `end` that models write; only read
 

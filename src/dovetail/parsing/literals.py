@@ -9,9 +9,10 @@ from functools import lru_cache
 from dovetail.layouts.styles import Literals
 from dovetail.messages import from_json, to_json
 from dovetail.parsing.declared import Declared
-from dovetail.parsing.signs import SIGN_CLASS, either
+from dovetail.parsing.noise import telling
+from dovetail.parsing.signs import PLAIN, SIGN_CLASS, either
 from dovetail.parsing.stops import Stops
-from dovetail.parsing.tape import Steps, literal, peek, peek_behind_space, run, space
+from dovetail.parsing.tape import Steps, literal, one_of, peek, peek_behind_space, run, space
 from dovetail.parsing.teller import Teller
 from dovetail.parsing.texts import escaped_text
 
@@ -52,16 +53,27 @@ def syntax(literals: Literals) -> Syntax:
     return Syntax(literals)
 
 
-def arguments(teller: Teller, syntax: Syntax, declared: Declared) -> Steps[bool]:
-    """Tell the arguments behind `begin`, up to and with `end`; False where they are cut off or malformed."""
-    return (yield from _Reader(teller, syntax).members(syntax.end, declared, 0))
+def arguments(teller: Teller, syntax: Syntax, declared: Declared, closers: tuple[bytes, ...] = ()) -> Steps[bool]:
+    """Tell the arguments behind `begin`, up to and with `end`; False where they are cut off or malformed.
+
+    What is still open ends where one of `closers` comes, the marks that close the call.
+    """
+    return (yield from _Reader(teller, syntax, closers).members(syntax.end, declared, 0))
+
+
+@lru_cache(maxsize=64)
+def _quote_or(quote: bytes, closers: frozenset[bytes]) -> tuple[Stops, re.Pattern[str]]:
+    """A search for a quote that is a mark, and for the marks that close the call; and what text passes without it."""
+    stops = Stops([("", word) for word in (quote, *sorted(closers))], either)
+    return stops, re.compile(rf'["\\\x00-\x1f]|{stops.quick.pattern}')
 
 
 class _Reader:
-    def __init__(self, teller: Teller, syntax: Syntax) -> None:
+    def __init__(self, teller: Teller, syntax: Syntax, closers: tuple[bytes, ...]) -> None:
         self.teller = teller
         self.tape = teller.tape
         self.syntax = syntax
+        self.closers = telling(closers)
 
     def members(self, end: bytes, declared: Declared, depth: int) -> Steps[bool]:
         """Keys and values up to and with `end`."""
@@ -69,7 +81,7 @@ class _Reader:
         before = "{"
         while True:
             yield from space(tape)
-            if (yield from literal(tape, end)):
+            if (yield from literal(tape, end)) or (yield from self._is_closed(end)):
                 teller.json("{}" if before == "{" else "}")
                 return True
             key = yield from self._key(depth)
@@ -108,8 +120,21 @@ class _Reader:
         if (yield from literal(tape, self.syntax.separator)):
             return True
         offset = tape.look - tape.at
-        closes = yield from literal(tape, end)
+        closes = (yield from literal(tape, end)) or (yield from self._closes())
         tape.look = tape.at + offset
+        return closes
+
+    def _closes(self) -> Steps[bool]:
+        """Whether the call is closed here, although its arguments are open."""
+        return (yield from one_of(self.tape, tuple((word,) for word in sorted(self.closers)))) >= 0
+
+    def _is_closed(self, end: bytes) -> Steps[bool]:
+        """Whether the call is closed here, which is not looked at, without the end of what is open."""
+        offset = self.tape.look - self.tape.at
+        closes = yield from self._closes()
+        self.tape.look = self.tape.at + offset
+        if closes:
+            self.teller.diagnose("brackets", f"{end.decode()} is missing at the end of the call")
         return closes
 
     def _value(self, declared: Declared, depth: int) -> Steps[bool]:
@@ -132,7 +157,7 @@ class _Reader:
         while True:
             index += 1
             yield from space(tape)
-            if (yield from literal(tape, b"]")):
+            if (yield from literal(tape, b"]")) or (yield from self._is_closed(b"]")):
                 teller.json("[]" if before == "[" else "]")
                 return True
             teller.json(before)
@@ -167,9 +192,17 @@ class _Reader:
     def _string(self, quote: int) -> Steps[bool]:
         teller, tape = self.teller, self.tape
         teller.json('"')
+        stops, passes = self.syntax.stops[quote], self.syntax.passes[quote]
+        if self.closers and len(self.syntax.quotes[quote]) > 1:
+            stops, passes = _quote_or(self.syntax.quotes[quote], self.closers)
         while True:
-            if not (yield from escaped_text(teller, self.syntax.stops[quote], self.syntax.passes[quote])):
+            if not (yield from escaped_text(teller, stops, passes)):
                 return False
+            if bytes(tape.data[tape.at : tape.look].translate(PLAIN)) in self.closers:
+                teller.diagnose("quotes", "the quote at the end of a string is missing")
+                tape.look = tape.at
+                teller.json('"')
+                return True
             if not self.syntax.escapes or tape.data[tape.at] != 0x5C:
                 if self.syntax.escapes and (yield from self._goes_on()):
                     teller.diagnose("quotes", "a quote inside a string is not escaped")

@@ -30,6 +30,7 @@ from dovetail.parsing.stops import Stops, TurnEnds
 
 Phrase = tuple[bytes, ...]
 
+_UNMISTAKABLE = re.compile(rb"<[|\xef]|]<]")
 _BETWEEN_TAGS = re.compile("(?<=[>`])(?=<)")
 
 
@@ -246,11 +247,13 @@ def _ends_of(turn: Turn) -> list[Phrase]:
 def _ways(layout: Layout, tools_known: bool) -> tuple[Way, ...]:
     ways = [_way(layout, calls) for calls in layout.calls]
     ways = [replace(way, kin=_kin(way, ways)) for way in ways]
-    if tools_known and not layout.turn.between:
-        # A model may forget how a call begins; what then looks like the rest of one is a call only by its name.
+    if not layout.turn.between:
+        # A model may forget how a call begins; what then looks like the rest of one is a call only by its name, or by
+        # markup that no other text has.
         for calls, way in zip(layout.calls, list(ways), strict=True):
             lost = way.begin or way.call_begin[:-1]
-            if lost and way.call_begin and re.search(rb"\w", way.call_begin[-1]):
+            left = way.call_begin if way.begin else way.call_begin[-1:]
+            if lost and left and re.search(rb"\w", left[-1]) and (tools_known or _UNMISTAKABLE.match(left[0])):
                 shorter = _way(layout, calls, lost=b" ".join(lost).decode("utf-8", "replace"))
                 ways.append(shorter)
     return tuple(ways)

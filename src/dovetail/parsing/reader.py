@@ -402,9 +402,10 @@ class Reader:
         elif (yield from self._next_block(offset)):
             self.teller.enter("")
             self.tape.look = self.tape.at
-        elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)) or (
-            yield from self._half_call_ends_block(offset, reasoning.ends_at_calls)
-        ):
+        elif (yield from self._calls_too_early(offset, reasoning.ends_at_calls)):
+            if reasoning.open_at_calls:
+                return True
+        elif (yield from self._half_call_ends_block(offset, reasoning.ends_at_calls)):
             pass
         elif not (yield from self._content_block(offset)):
             return False
@@ -501,12 +502,29 @@ class Reader:
             self.teller.markup()
             return True
         here = self.tape.base + self.tape.at + offset
-        missing = yield from self._next_block(offset)
+        missing = (yield from self._next_block(offset)) and (yield from self._block_follows(offset))
         self.tape.look = self.tape.at
         if missing or (yield from self._calls_too_early(offset, False)):
             self.teller.diagnose("content", f"{plan.content.ends[0]} is missing", here, here)
             return True
         return False
+
+    def _block_follows(self, offset: int) -> Steps[bool]:
+        """Whether what joins blocks joins one here; where nothing of a block comes behind it, it is quoted in text."""
+        tape, plan = self.tape, self.plan
+        if not (yield from self._at(offset, plan.between)):
+            return True
+        behind = tape.look - tape.at
+        tape.starved = False
+        if (yield from self._any_at(behind, (*plan.reasoning_starts, *plan.content_begins))) or tape.starved:
+            return True
+        for start in (offset, behind):
+            tape.look = tape.at + start
+            if (yield from begins_call(self.teller, plan)) or tape.starved:
+                return True
+        tape.look = tape.at + behind
+        found = plan.channels is not None and (yield from plan.channels.header(tape)) is not None
+        return found or tape.starved
 
     def _rest(self) -> Steps[None]:
         """What stands behind the end of the turn is not part of it."""

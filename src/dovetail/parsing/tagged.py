@@ -5,17 +5,19 @@ what follows.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from dovetail.layouts.styles import Layout, layout_of
 from dovetail.messages import to_json
 from dovetail.parsing import json_arguments, json_text
 from dovetail.parsing.declared import Declared
+from dovetail.parsing.noise import marker_ahead, markers, telling
 from dovetail.parsing.signs import PLAIN, either
 from dovetail.parsing.stops import Stops, marker_size
 from dovetail.parsing.tape import Steps, Tape, one_of, peek_behind_space, phrase, shared_start
 from dovetail.parsing.teller import Teller
-from dovetail.parsing.texts import escaped_text, look_for
+from dovetail.parsing.texts import before_half, escaped_text, look_for
 
 MAX_HEAD = 1024  # bytes of the markup before a value, its key included
 MAX_DEPTH = 64  # of values that are marked up inside values
@@ -89,6 +91,20 @@ def _spaced(parts: tuple[str, ...]) -> bytes:
     return rb"\s*".join(either(word) for part in parts for word in part.encode().split())
 
 
+@dataclass(frozen=True, slots=True)
+class _Following:
+    """The keys of the members that may follow: the declared ones, or any where none is, that have not come yet."""
+
+    declared: frozenset[str] = frozenset()
+    here: frozenset[str] | None = None  # None where nothing follows
+
+    def __contains__(self, key: str) -> bool:
+        return self.here is not None and key not in self.here and (not self.declared or key in self.declared)
+
+
+_NOTHING_FOLLOWS = _Following()
+
+
 @lru_cache(maxsize=256)
 def _loose_stops(tags: Tags, ends: Phrase) -> Stops:
     """The end of a value, and what may come instead where it is missing: the next member or the end of the call."""
@@ -109,24 +125,34 @@ def tags(style: str | Layout, pad: str, cdata: bool = False) -> Tags:
 
 
 def arguments(
-    teller: Teller, tags: Tags, declared: Declared, after: Phrase, ends: tuple[Phrase, ...], only_declared: bool = False
+    teller: Teller,
+    tags: Tags,
+    declared: Declared,
+    after: Phrase,
+    ends: tuple[Phrase, ...],
+    bars: Phrase = (),
+    only_declared: bool = False,
 ) -> Steps[bool]:
     """Tell arguments up to one of `ends`, or to the words `after` them; False where they are cut off or malformed.
 
-    Where `only_declared`, arguments that the tool does not declare are left out.
+    Text between them is left out, unless one of the words `bars` stands in it. Where `only_declared`, so are arguments
+    that the tool does not declare.
     """
     own = tuple((word,) for word in after)
-    reader = _Reader(teller, tags, after)
+    reader = _Reader(teller, tags, after, bars)
     reader.known = declared.keys if only_declared else frozenset()
     return (yield from reader.object(declared, (*own, *ends), 0))
 
 
 class _Reader:
-    def __init__(self, teller: Teller, tags: Tags, after: Phrase) -> None:
+    def __init__(self, teller: Teller, tags: Tags, after: Phrase, bars: Phrase) -> None:
         self.teller = teller
         self.tape = teller.tape
         self.tags = tags
         self.after = after
+        self.around = telling((tags.begin[0], *after))  # what may come behind text that has no place here
+        self.noise = markers(self.around | telling(bars))
+        self.is_noisy = False  # such text has been left out
         self.known: frozenset[str] = frozenset()  # the only keys that count; any where there are none
         self.loose = tags.stops if tags.layout.tail or tags.item else _loose_stops(tags, after[:1])
 
@@ -139,6 +165,8 @@ class _Reader:
             head = yield from self._head(self.tags.begin, self.tags.head)
             if head is None and self.tags.orphan and (yield from self._orphan(self.tags.orphan, ends)):
                 continue
+            if head is None and not depth and (yield from self._noise()):
+                continue
             if head is None:
                 return self._no_member(before)
             key, kinds = head
@@ -150,11 +178,28 @@ class _Reader:
             keys.add(key)
             teller.json(f"{before}{to_json(key)}: ")
             before = ", "
-            following = declared.keys - keys
+            following = _Following(declared.keys, frozenset(keys))
             if not (yield from self._value(declared.property(key), kinds, key, depth, following)):
                 return False
         tape.look = tape.at
         teller.json("{}" if before == "{" else "}")
+        if self.is_noisy and not keys and teller.call is not None:
+            teller.call.broken = True  # what should have been its arguments is lost
+        return True
+
+    def _noise(self) -> Steps[bool]:
+        """Leave out text that is no member, before the next one or what closes the call."""
+        tape = self.tape
+        tape.look = tape.at
+        found = yield from marker_ahead(tape, self.noise)
+        if found and found == self.tags.begin[0] and tape.look == tape.at:
+            tape.look += 1  # the markup of this member is broken
+            found = yield from marker_ahead(tape, self.noise)
+        if found not in self.around or tape.look == tape.at:
+            return False
+        self.teller.diagnose("parameter", "there is text where a parameter should be; it is left out")
+        self.teller.markup()
+        self.is_noisy = True
         return True
 
     def _orphan(self, pattern: re.Pattern[bytes], ends: tuple[Phrase, ...]) -> Steps[bool]:
@@ -177,7 +222,7 @@ class _Reader:
 
     def _left_out(self, key: str) -> Steps[None]:
         """Leave out a value whose key the tool does not declare."""
-        yield from self._find_stop(frozenset())
+        yield from self._find_stop(_NOTHING_FOLLOWS)
         self.teller.diagnose("parameter", f"{key!r} is not declared")
         self.teller.markup()
         if self.tags.layout.tail and (yield from phrase(self.tape, self.tags.tail(key))):
@@ -227,7 +272,7 @@ class _Reader:
             if head is None:
                 break
             teller.json(", " if index else "[")
-            if not (yield from self._value(declared.item(index), head[1], "item", depth, frozenset())):
+            if not (yield from self._value(declared.item(index), head[1], "item", depth, _NOTHING_FOLLOWS)):
                 return False
             index += 1
         tape.look = tape.at
@@ -253,10 +298,13 @@ class _Reader:
             yield
 
     def _value(
-        self, declared: Declared, announced: frozenset[str], key: str, depth: int, following: frozenset[str]
+        self, declared: Declared, announced: frozenset[str], key: str, depth: int, following: _Following
     ) -> Steps[bool]:
         """One value up to and with its end; members that may follow tell where that end is missing."""
-        kinds = announced & declared.kinds or announced
+        kinds = announced & declared.kinds
+        if not kinds and not self.tags.item:
+            return (yield from self._otherwise(declared, announced, key, following))
+        kinds = kinds or announced
         if self.tags.item and kinds & _COMPOSITE:
             end = self.tags.end(key)
             shape = yield from self._shape(kinds, end)
@@ -270,10 +318,29 @@ class _Reader:
             closed = yield from self._held(declared, kinds, following)
         else:
             closed = yield from self._json(declared, kinds, following)
-        if closed and self.tags.layout.tail:
-            closed = yield from phrase(self.tape, self.tags.tail(key))
-            self.teller.markup()
+        return closed and (yield from self._tail(key))
+
+    def _tail(self, key: str) -> Steps[bool]:
+        """What follows the stop of a value."""
+        if not self.tags.layout.tail:
+            return True
+        closed = yield from phrase(self.tape, self.tags.tail(key))
+        self.teller.markup()
         return closed
+
+    def _otherwise(self, declared: Declared, announced: frozenset[str], key: str, following: _Following) -> Steps[bool]:
+        """A value that the markup announces as another kind than the declared one, which counts."""
+        tape, teller = self.tape, self.teller
+        yield from shared_start(tape, self.tags.pad.encode())
+        start = tape.look - tape.at
+        end = yield from self._find_stop(following)
+        if end is None:
+            return self._tell_value(start, declared, announced, None)
+        raw = teller.decode(tape.data[tape.at + start : tape.at + end[0]], tape.at + start)
+        tape.look = tape.at + end[1]
+        teller.diagnose("type", f"{raw[:40]!r} is announced otherwise than it is declared")
+        teller.json(declared.converted(raw, announced))
+        return (yield from self._tail(key))
 
     def _shape(self, kinds: frozenset[str], end: Phrase) -> Steps[str]:
         """Whether a marked-up value is an object or an array, or neither."""
@@ -303,7 +370,7 @@ class _Reader:
             self.teller.markup()
         return closed
 
-    def _text(self, following: frozenset[str]) -> Steps[bool]:
+    def _text(self, following: _Following) -> Steps[bool]:
         """Raw text, told as a JSON string while it comes."""
         teller, tape = self.teller, self.tape
         yield from shared_start(tape, self.tags.pad.encode())
@@ -319,7 +386,7 @@ class _Reader:
             teller.escaped()
         return False
 
-    def _stops(self, start: int, following: frozenset[str]) -> Steps[bool]:
+    def _stops(self, start: int, following: _Following) -> Steps[bool]:
         """Whether the marker from `start` to what has been looked at ends a value; one that is not its own stays."""
         tape = self.tape
         found = self.loose.find.match(tape.data, start)
@@ -336,7 +403,7 @@ class _Reader:
             self.teller.diagnose("parameter", f"{self.tags.layout.stop} is missing")
         return ends
 
-    def _goes_on(self, following: frozenset[str]) -> Steps[bool]:
+    def _goes_on(self, following: _Following) -> Steps[bool]:
         """Whether a member that is declared and has not come yet comes next, or the end of the call."""
         tape = self.tape
         offset = tape.look - tape.at
@@ -360,7 +427,7 @@ class _Reader:
             offset = marks.held(tape.data, tape.at + offset) - tape.at
             yield
 
-    def _find_stop(self, following: frozenset[str]) -> Steps[tuple[int, int] | None]:
+    def _find_stop(self, following: _Following) -> Steps[tuple[int, int] | None]:
         """Where a value ends and where its markup does, by their distance from `at`; None where the output ends."""
         tape = self.tape
         offset = tape.look - tape.at
@@ -381,17 +448,19 @@ class _Reader:
     def _tell_value(self, start: int, declared: Declared, kinds: frozenset[str], end: tuple[int, int] | None) -> bool:
         """Tell what stands from `start` on as a value of these kinds."""
         teller, tape = self.teller, self.tape
-        tape.look = tape.before_turn_end() if end is None else tape.at + end[0]
+        tape.look = _whole_text(tape, self.loose) if end is None else tape.at + end[0]
         raw = teller.decode(tape.data[tape.at + start : tape.look], tape.at + start)
         if end is not None:
             tape.look = tape.at + end[1]
+        elif not raw.strip():
+            return False
         told, as_declared = declared.as_json(raw, kinds, self.tags.python)
         if not as_declared:
             teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
         teller.json(told if end is not None or not raw.startswith(("{", "[")) else raw)
         return end is not None
 
-    def _held(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
+    def _held(self, declared: Declared, kinds: frozenset[str], following: _Following) -> Steps[bool]:
         """A value that may be text or JSON: it can be told only when all of it is known."""
         tape = self.tape
         yield from shared_start(tape, self.tags.pad.encode())
@@ -416,14 +485,14 @@ class _Reader:
         closed = bool(size) and bool((yield from look_for(self.tape, self.tags.stops)))
         return self._tell_value(start, declared, kinds, (end, self.tape.look - self.tape.at) if closed else None)
 
-    def _composite(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
+    def _composite(self, declared: Declared, kinds: frozenset[str], following: _Following) -> Steps[bool]:
         """A value in brackets, whatever its strings hold; it may be JSON, or what Python spells for it."""
         start = self.tape.look - self.tape.at
         yield from brackets(self.tape, self.tags.stops)
         end = yield from self._find_stop(following)
         return self._tell_value(start, declared, kinds, end)
 
-    def _json(self, declared: Declared, kinds: frozenset[str], following: frozenset[str]) -> Steps[bool]:
+    def _json(self, declared: Declared, kinds: frozenset[str], following: _Following) -> Steps[bool]:
         teller, tape = self.teller, self.tape
         offset = tape.look - tape.at
         first = yield from peek_behind_space(tape)
@@ -441,6 +510,11 @@ class _Reader:
         yield from look_for(tape, self.tags.stops)
         teller.markup()
         return False
+
+
+def _whole_text(tape: Tape, stops: Stops) -> int:
+    """Where text ends that the output ends in: before the end of the turn, and before half a stop."""
+    return min(tape.before_turn_end(), before_half(tape, stops))
 
 
 def brackets(tape: Tape, stops: Stops) -> Steps[bool]:

@@ -38,7 +38,7 @@ class OpenCall:
                 return ToolCall(self.name, text, _decoded(from_json(text)), self.id)
             except (ValueError, RecursionError):
                 pass
-        return ToolCall(self.name, text, best_effort(text), self.id, complete=False)
+        return ToolCall(self.name, text, best_effort(text) if text else {}, self.id, complete=False)
 
 
 class Teller:
@@ -208,7 +208,8 @@ class Teller:
         told = call.told()
         here = self.tape.base + self.tape.at
         if not told.complete:
-            problem = "are not JSON" if call.whole else "were cut off"
+            missing = "are missing" if told.arguments == "{}" else "are not JSON"
+            problem = missing if call.whole else "were cut off"
             self.diagnose("arguments", f"the arguments of {call.name!r} {problem}", call.start, here)
         self.events.append(Event("close", "tool_call", here, here, "", len(self._calls), told))
         self._calls.append(told)

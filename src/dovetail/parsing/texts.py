@@ -39,7 +39,7 @@ def escaped_text(teller: Teller, stops: Stops, passes: re.Pattern[str]) -> Steps
             teller.escaped()
             tape.look = found.end()
             return True
-        held = len(tape.data) if tape.final else stops.held(tape.data, tape.at)
+        held = before_half(tape, stops) if tape.final else stops.held(tape.data, tape.at)
         tape.look = min(held, tape.before_turn_end())
         teller.escaped()
         if tape.final:
@@ -47,6 +47,12 @@ def escaped_text(teller: Teller, stops: Stops, passes: re.Pattern[str]) -> Steps
         teller.let_pass(passes, "tool_call")
         yield
         teller.passes = None
+
+
+def before_half(tape: Tape, stops: Stops) -> int:
+    """Where text ends that the output ends in: before two characters or more that begin a stop."""
+    held = stops.held(tape.data, tape.at)
+    return held if len(tape.data) - held > 1 else len(tape.data)
 
 
 def look_for(tape: Tape, stops: Stops) -> Steps[int]:

@@ -275,8 +275,8 @@ def _kv_lines(args: Arguments) -> Parse:
     def parse(raw: str, limit: float) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for line in raw.split(line_sep):
-            key, found, value = text(line, limit).partition(kv_sep)
-            if found:
+            key, separator, value = text(line, limit).partition(kv_sep)
+            if separator:
                 value = text(value, limit)
                 out[text(key, limit)] = value if parser is None else parser(value, limit)
         return out

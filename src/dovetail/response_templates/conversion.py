@@ -313,11 +313,11 @@ class _Converter:
         if delimiter.literals is not None:
             return list(delimiter.literals)
         try:
-            found = [shapes.heads(choice) for choice in shapes.read(delimiter.source).choices]
+            by_choice = [shapes.heads(choice) for choice in shapes.read(delimiter.source).choices]
         except Unwritable as error:
             raise _refused(item, key, str(error)) from None
         # A branch that only asks for the end of the output is in no text.
-        heads = list(itertools.chain.from_iterable(found))
+        heads = list(itertools.chain.from_iterable(by_choice))
         if not heads or any(len(head) < _MIN_HEAD for head in heads):
             raise _refused(item, key, f"a delimiter that may be as short as {min(heads, key=len, default='')!r}")
         return heads
@@ -380,8 +380,8 @@ def _reads(tag: Delimiter, text: str, key: str) -> bool:
 
 
 def _tag_names(text: str) -> list[str]:
-    found = [piece.split(">")[0].split("=")[0].split(" ")[0] for piece in text.split("<")[1:]]
-    return [name for name in found if name.isidentifier()]
+    names = [piece.split(">")[0].split("=")[0].split(" ")[0] for piece in text.split("<")[1:]]
+    return [name for name in names if name.isidentifier()]
 
 
 def _is_slack(part: Part) -> bool:

@@ -102,10 +102,10 @@ class Delimiter:
         match elsewhere too.
         """
         if self.literals is not None:
-            found: dict[str, set[str]] = {}
+            by_character: dict[str, set[str]] = {}
             for literal in self.literals:
-                found.setdefault(literal[0], set()).update(literal[1:2] or _ALPHABET)
-            return found
+                by_character.setdefault(literal[0], set()).update(literal[1:2] or _ALPHABET)
+            return by_character
         if self.pattern.patient or self.pattern.looks_behind:
             return None
         probe = regex.compile(self.pattern.edged, regex.DOTALL)
@@ -115,13 +115,13 @@ class Delimiter:
             if len(firsts) == len(_ASCII):
                 return None
             many = len(firsts) > _MAX_FIRSTS
-            found = {
+            by_character = {
                 first: {char for char in _ASCII if many or _may_start(probe, before, first + char)} | {_BEYOND}
                 for first in firsts
             }
         except TimeoutError:
             return None
-        return {**found, _BEYOND: set(_ALPHABET)}
+        return {**by_character, _BEYOND: set(_ALPHABET)}
 
 
 def _may_start(probe: Any, contexts: tuple[str, ...], text: str) -> bool:
@@ -154,10 +154,10 @@ class Watch:
         """
         merged: dict[str, set[str]] = {}
         for delimiter in self.delimiters:
-            found = delimiter.starts()
-            if found is None:
+            firsts = delimiter.starts()
+            if firsts is None:
                 return None
-            for first, seconds in found.items():
+            for first, seconds in firsts.items():
                 merged.setdefault(first, set()).update(seconds)
         if not merged:
             return re.compile("(?!)")
@@ -191,9 +191,9 @@ class Watch:
         if self.starts is None or (self.positional and start == 0):
             return self._plain_anywhere(text, start, timeout)
         deadline = time.monotonic() + limit if timeout else None
-        for count, found in enumerate(self.starts.finditer(text, start)):
-            place = found.start()
-            if found.lastindex or any(
+        for count, match in enumerate(self.starts.finditer(text, start)):
+            place = match.start()
+            if match.lastindex or any(
                 probe.match(text, place, partial=True, timeout=timeout) for probe in self._probes
             ):
                 return place, False
@@ -208,7 +208,7 @@ class Watch:
         if any(probe.match(text, start, partial=True, timeout=timeout) for probe in self._probes):
             return start, False
         undecided = [probe.search(text, start, partial=True, timeout=timeout) for probe in self._probes]
-        found = [finder.search(text, start, timeout=timeout) for finder in self._finders]
+        matches = [finder.search(text, start, timeout=timeout) for finder in self._finders]
         until = min((match.start() for match in undecided if match), default=len(text))
-        first = min((match.start() for match in found if match), default=until)
+        first = min((match.start() for match in matches if match), default=until)
         return min(first, until), first < until

@@ -36,7 +36,7 @@ class Detection:
 def detect(source: TemplateSource | Vocabulary, bos_token: str = "", eos_token: str = "") -> Detection:
     """The dialect of a chat template, a tokenizer, its folder, a GGUF model or a vocabulary, and why it is that one.
 
-    A response template comes first: its author says how outputs are read. Then the chat template is analysed; without
+    A response template comes first: its author says how outputs are read. Then the chat template is analyzed; without
     one, the built-in dialect whose special tokens are all in the vocabulary is taken.
     """
     own = _response_template(source)
@@ -49,7 +49,7 @@ def detect(source: TemplateSource | Vocabulary, bos_token: str = "", eos_token: 
     if analysis is not None:
         same = f", the same as the built-in {analysis.same_as}" if analysis.same_as else ""
         proof = "; ".join(analysis.notes) or "what the template renders is read back equal"
-        why = f"the chat template was analysed{same}: {proof}"
+        why = f"the chat template was analyzed{same}: {proof}"
         if own is not None:
             why = f"the tokenizer has a response template, by which outputs are read; {why}"
         return Detection(analysis.dialect, "response_template" if own else "chat_template", why, own, analysis)

@@ -257,10 +257,10 @@ class ResponseParser:
         place, complete = self._watch.plain_until(buffer, start, self._limit)
         if not complete:
             return None, place
-        found = [delimiter.match(buffer, place, self._limit) for delimiter in delimiters]
-        if any(one and one[1] == size and delimiter.waits for one, delimiter in zip(found, delimiters, strict=True)):
+        matches = [delimiter.match(buffer, place, self._limit) for delimiter in delimiters]
+        if any(one and one[1] == size and delimiter.waits for one, delimiter in zip(matches, delimiters, strict=True)):
             return None, place
-        return self._best(found), place
+        return self._best(matches), place
 
     def _search(self, delimiter: Delimiter, start: int) -> Found | None:
         """The next match, which an earlier search may have found already."""
@@ -271,23 +271,23 @@ class ResponseParser:
             known = self._known[delimiter] = delimiter.search(self._buffer, start, self._limit)
         return known
 
-    def _best(self, found: list[Found | None]) -> Step | None:
+    def _best(self, matches: list[Found | None]) -> Step | None:
         """The first match; of several at one place the longest, then the one that is watched first."""
         best: Step | None = None
         first, last = len(self._buffer), 0  # what matches at the very end takes no part of the output
-        for one, (kind, item) in zip(found, self._watched, strict=True):
+        for one, (kind, item) in zip(matches, self._watched, strict=True):
             if one is not None and (one[0] < first or (one[0] == first and one[1] > last and best)):
                 best = kind, item, one
                 first, last = one[0], one[1]
         return best
 
-    def _step(self, events: list[Event], kind: Kind, item: Field, found: Found) -> None:
+    def _step(self, events: list[Event], kind: Kind, item: Field, match: Found) -> None:
         """Pass one delimiter."""
-        start, end, captures = found
+        start, end, captures = match
         self._advance(events, start)
         if kind == "open":
             problem = self._close(events, start, {})
-            self._open(events, item, found)
+            self._open(events, item, match)
         elif start == end and not self._opened:
             # An empty close of the implicit field, with nothing to close: the message ends here.
             self._ended = True
@@ -344,8 +344,8 @@ class ResponseParser:
         at_start = self._at == 0 and self._watch.positional
         self._starts = self._watch.starts if useful and not at_start else None
 
-    def _open(self, events: list[Event], item: Field, found: Found) -> None:
-        start, end, captures = found
+    def _open(self, events: list[Event], item: Field, match: Found) -> None:
+        start, end, captures = match
         self._enter(item, True)
         self._captures = captures
         self._at = end

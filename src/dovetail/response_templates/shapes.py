@@ -93,23 +93,23 @@ class _Reader:
         """Sequences separated by "|", up to the end of the group."""
         if depth > MAX_DEPTH:
             raise Unwritable(f"groups nested more than {MAX_DEPTH} deep")
-        found: list[list[Node]] = [[]]
+        choices: list[list[Node]] = [[]]
         while self._at < len(self._source) and self._source[self._at] != ")":
             if self._source[self._at] == "|":
                 self._at += 1
-                found.append([])
+                choices.append([])
             else:
-                found[-1].extend(self._counted(self._item(depth)))
-        return tuple(map(tuple, found))
+                choices[-1].extend(self._counted(self._item(depth)))
+        return tuple(map(tuple, choices))
 
     def _item(self, depth: int) -> Node:
         source, at = self._source, self._at
         char = source[at]
         if char == "(":
             return self._group(depth)
-        if found := _CLASS.match(source, at):
-            self._at = found.end()
-            return Chars(_FREE, found[0])
+        if match := _CLASS.match(source, at):
+            self._at = match.end()
+            return Chars(_FREE, match[0])
         self._at += 2 if char == "\\" else 1
         if char == "\\":
             return _escape(source[at + 1 : at + 2])
@@ -136,14 +136,14 @@ class _Reader:
         return Group(choices, named[1] if named else None)
 
     def _counted(self, node: Node) -> Iterator[Node]:
-        found = _COUNT.match(self._source, self._at)
-        if found is None:
+        match = _COUNT.match(self._source, self._at)
+        if match is None:
             yield node
             return
-        self._at = found.end()
-        low = {"*": 0, "?": 0, "+": 1}.get(found[1][0])
+        self._at = match.end()
+        low = {"*": 0, "?": 0, "+": 1}.get(match[1][0])
         if low is None:
-            low = int(found[2] or 0)
+            low = int(match[2] or 0)
         if isinstance(node, Chars):
             yield replace(node, low=low)
         elif low == 0:
@@ -241,7 +241,7 @@ def heads(nodes: Sequence[Node]) -> list[str]:
         elif isinstance(node, Ahead):
             return [node.text]
         elif isinstance(node, Group) and node.low and node.name is None:
-            found = [heads(choice) for choice in node.choices]
-            if all(found):
-                return list(itertools.chain.from_iterable(found))
+            by_choice = [heads(choice) for choice in node.choices]
+            if all(by_choice):
+                return list(itertools.chain.from_iterable(by_choice))
     return [run] if run else []

@@ -96,14 +96,14 @@ class ResponseTemplate:
     def of_tokenizer(tokenizer: object) -> ResponseTemplate:
         """The template of a Transformers tokenizer or processor, or of a folder or `tokenizer_config.json`."""
         if isinstance(tokenizer, str | Path):
-            found = _read_config(_config_path(tokenizer)).get(_KEY)
+            template = _read_config(_config_path(tokenizer)).get(_KEY)
         else:
-            found = getattr(tokenizer, _KEY, None) or getattr(getattr(tokenizer, "tokenizer", None), _KEY, None)
-        if found is None:
+            template = getattr(tokenizer, _KEY, None) or getattr(getattr(tokenizer, "tokenizer", None), _KEY, None)
+        if template is None:
             raise ResponseTemplateError(
                 "the tokenizer has no response template", f"/{_KEY}", "pass template=, or save one with its tokenizer"
             )
-        return ResponseTemplate.load(found)
+        return ResponseTemplate.load(template)
 
     def write_to(self, tokenizer: object) -> None:
         """Set it on a tokenizer, or write it into the `tokenizer_config.json` of a folder."""
@@ -158,16 +158,16 @@ class ResponseTemplate:
     @cached_property
     def outside(self) -> Watched:
         """What to watch for outside of all regions: every opening, by name, and the close of the implicit field."""
-        found: list[tuple[Kind, Field]] = []
+        regions: list[tuple[Kind, Field]] = []
         watched: list[Delimiter] = []
         for _, item in sorted(self.fields.items()):
             if item.open is not None:
-                found.append(("open", item))
+                regions.append(("open", item))
                 watched.append(item.open)
         if self.implicit is not None and self.implicit.close is not None:
-            found.append(("close", self.implicit))
+            regions.append(("close", self.implicit))
             watched.append(self.implicit.close)
-        return Watch(watched), found
+        return Watch(watched), regions
 
     @cached_property
     def inside(self) -> dict[str, Watched]:

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from dovetail.errors import InputError
 from dovetail.extras import install
 
-if find_spec("starlette") is None or find_spec("uvicorn") is None:
-    raise InputError("the server needs Starlette and uvicorn", "", install("serve"))
+if not all(map(find_spec, ("httpx2", "starlette", "uvicorn"))):
+    raise InputError("the server needs httpx2, Starlette and uvicorn", "", install("serve"))
 
 from dovetail.serving.app import Settings, create_app
 from dovetail.serving.generation import Limits

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from dovetail.messages import Wire, to_json
 from dovetail.models import Note
-from dovetail.serving import playground, sse
+from dovetail.serving import playground, replicas, sse
 from dovetail.serving.anthropic import read_messages
 from dovetail.serving.chat import read_chat
 from dovetail.serving.errors import Refusal, RequestError, refusal
@@ -56,7 +56,7 @@ class Server:
     def __init__(self, models: Models, settings: Settings) -> None:
         self.models = models
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = Metrics(lambda: replicas.lines(models.pools))
         self._threads = ThreadPoolExecutor(_PREPARING, "dovetail-prepare")
         self._running = 0
 
@@ -273,6 +273,8 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
         return Json(_model(name))
 
     async def health(_: Request) -> Response:
+        if not replicas.is_well(models.pools):
+            return JSONResponse({"status": "no replica answers"}, 503)
         return JSONResponse({"status": "ok"})
 
     async def metrics(_: Request) -> Response:
@@ -285,7 +287,8 @@ def create_app(models: Models, settings: Settings | None = None) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
-        yield
+        async with replicas.watched(models.pools):
+            yield
         server.close()
 
     routes = [

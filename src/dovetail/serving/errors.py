@@ -7,6 +7,7 @@ from typing import Literal
 
 from dovetail.errors import InputError, LimitError
 from dovetail.messages import Wire
+from dovetail.models.engines.failures import ReplicaError
 
 Interface = Literal["openai", "anthropic"]
 
@@ -59,6 +60,8 @@ def refusal(error: Exception) -> Refusal:
     if isinstance(error, InputError):
         code = "limit_exceeded" if isinstance(error, LimitError) else None
         return Refusal(400, _told(error), error.path or None, code)
+    if isinstance(error, ReplicaError):
+        return Refusal(503, "the engine behind this server did not answer; try again", None, "engine_failed")
     return Refusal(500, "the server failed to answer this request; its log tells why")
 
 

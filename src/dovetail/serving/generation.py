@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dovetail.errors import InputError
-from dovetail.models import LocalTurn, Model, Sampling, Step, plan_turn
-from dovetail.models.model import Finish
+from dovetail.models import LocalTurn, Model, Note, Sampling, Step, plan_turn
+from dovetail.models.model import Finish, RemoteModel
 from dovetail.parsing import StreamParser
 from dovetail.serving.constraints import relocated
 from dovetail.serving.errors import RequestError
@@ -91,6 +91,8 @@ def prepare(ask: Ask, model: Model, limits: Limits) -> Job:
     except InputError as error:
         raise relocated(error, ask.place(error.path)) from None
     notes = tuple(note._replace(path=ask.place(note.path)) for note in local.notes)
+    if ask.soft_limit is not None and isinstance(model, RemoteModel):
+        notes += (Note("not_led", "/soft_limit", "an engine does not lead an answer to its end: it may be cut off"),)
     return Job(ask, replace(local, notes=notes), limits)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _TIMES_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 # From 10 microseconds, each bound 1.25 times the one before it, so that a percentile is read to a quarter of itself.
@@ -58,9 +58,10 @@ class Histogram:
 
 
 class Metrics:
-    """What the server counts; nothing in it tells what anybody said."""
+    """What the server counts; nothing in it tells what anybody said. `more` has lines that others add to a scrape."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Callable[[], Iterable[str]] = tuple) -> None:
+        self._more = more
         self.requests = Counter("dovetail_requests_total", "Requests by route and status.")
         self.running = Counter("dovetail_requests_running", "Answers that are being written.", "gauge")
         self.cancelled = Counter("dovetail_requests_cancelled_total", "Answers whose reader went away.")
@@ -76,7 +77,9 @@ class Metrics:
 
     def text(self) -> str:
         """All of it."""
-        return "".join(f"{line}\n" for metric in vars(self).values() for line in metric.lines())
+        metrics = [metric for metric in vars(self).values() if isinstance(metric, Counter | Histogram)]
+        lines = [line for metric in metrics for line in metric.lines()]
+        return "".join(f"{line}\n" for line in (*lines, *self._more()))
 
 
 def _labels(labels: Labels) -> str:

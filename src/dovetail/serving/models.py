@@ -8,6 +8,8 @@ from pathlib import Path
 
 from dovetail import dialects
 from dovetail.models import Model, Speaker, load
+from dovetail.models.engines.model import EngineModel
+from dovetail.models.engines.pool import Pool
 from dovetail.serving.errors import RequestError
 
 
@@ -40,6 +42,12 @@ class Models:
                 self._made[name] = self._makers[name]()
             return self._made[name]
 
+    @property
+    def pools(self) -> list[Pool]:
+        """The engines behind the models that are made."""
+        with self._lock:
+            return [model.pool for model in self._made.values() if isinstance(model, EngineModel)]
+
     def close(self) -> None:
         """Let go of all models."""
         with self._lock:
@@ -56,6 +64,13 @@ def speakers(dialect: str | None = None, seed: int = 0, pace_s: float = 0.0) -> 
 
     first = dialects.get(dialect or "qwen_3").name
     return Models({"speaker": maker(first)} | {f"speaker/{name}": maker(name) for name in dialects.names()})
+
+
+def engines(model: EngineModel) -> Models:
+    """A model that engines elsewhere serve."""
+    served = Models({model.name: lambda: model})
+    served.get()
+    return served
 
 
 def local(model: str | Path | Model, name: str | None = None, dialect: str | None = None) -> Models:

@@ -51,7 +51,7 @@ class ChatWriter:
     def __init__(self, ask: Ask, model: str, prompt_tokens: int, notes: Sequence[Note] = ()) -> None:
         self._ask = ask
         self._prompt_tokens = prompt_tokens
-        self._head: Wire = {"id": _id("chatcmpl-"), "created": int(time.time()), "model": model}
+        self._head: Wire = {"id": new_id("chatcmpl-"), "created": int(time.time()), "model": model}
         self._deltas = [ChatDeltas(**self._head) for _ in range(ask.choices)]
         self._notes = _notes(notes)
         self._turns: dict[int, Turn] = {}
@@ -140,7 +140,7 @@ class ResponsesWriter:
     def __init__(self, ask: Ask, model: str, prompt_tokens: int, notes: Sequence[Note] = ()) -> None:
         self._ask = ask
         self._prompt_tokens = prompt_tokens
-        self._id = _id("resp_")
+        self._id = new_id("resp_")
         self._events = ResponseEvents(self._id, model, int(time.time()), key=f"{self._id[5:]}_")
         self._notes = _notes(notes)
         self._last: list[Wire] = []
@@ -223,7 +223,7 @@ class AnthropicWriter:
     closing = ""
 
     def __init__(self, ask: Ask, model: str, prompt_tokens: int, notes: Sequence[Note] = ()) -> None:
-        self._events = AnthropicEvents(_id("msg_"), model, prompt_tokens)
+        self._events = AnthropicEvents(new_id("msg_"), model, prompt_tokens)
         self._notes = _notes(notes)
         self._message: Wire = self._events.start()[0]["message"] | self._notes
         self._prompt_tokens = prompt_tokens
@@ -294,7 +294,8 @@ class _Blocks:
                         block[block["type"]] = "".join(self._parts)
 
 
-def _id(prefix: str) -> str:
+def new_id(prefix: str) -> str:
+    """An id that no other answer has."""
     return prefix + secrets.token_hex(12)
 
 

@@ -21,7 +21,7 @@ def analyze(source: TemplateSource, bos_token: str = "", eos_token: str = "") ->
     """The dialect that a chat template shows, by comparing what it renders.
 
     The source is the template itself, a tokenizer, the folder or file where one is kept, or a GGUF model. The same
-    template is analysed once.
+    template is analyzed once.
     """
     return analysis_of(source, bos_token, eos_token).dialect
 
@@ -32,8 +32,8 @@ def analysis_of(source: TemplateSource, bos_token: str = "", eos_token: str = ""
     from dovetail.templates.analysis import analyse_template
     from dovetail.templates.sources import find_template
 
-    found = find_template(source)
-    analysis = analyse_template(found.text, bos_token or found.bos_token, eos_token or found.eos_token)
+    template = find_template(source)
+    analysis = analyse_template(template.text, bos_token or template.bos_token, eos_token or template.eos_token)
     tokens = _special_tokens(source)
     if not tokens or analysis.dialect.special_tokens:
         return analysis
@@ -45,20 +45,20 @@ def analysis_of(source: TemplateSource, bos_token: str = "", eos_token: str = ""
 def marks(dialect: Dialect) -> list[str]:
     """Every literal that a dialect writes."""
     turn, content, reasoning = dialect.turn, dialect.content, dialect.reasoning
-    found = [turn.start, turn.end, turn.between, turn.closing, *turn.other_ends]
-    found += [*content.begins, *content.ends, *content.notes]
-    found += [reasoning.start, reasoning.end] if reasoning else []
+    marks = [turn.start, turn.end, turn.between, turn.closing, *turn.other_ends]
+    marks += [*content.begins, *content.ends, *content.notes]
+    marks += [reasoning.start, reasoning.end] if reasoning else []
     for way in dialect.calls:
-        found += [way.begin, way.call_begin, way.separator, way.call_end, way.end]
-        found += [piece for piece in call_pieces(way.call) if isinstance(piece, str)]
+        marks += [way.begin, way.call_begin, way.separator, way.call_end, way.end]
+        marks += [piece for piece in call_pieces(way.call) if isinstance(piece, str)]
         style = way.call.arguments if isinstance(way.call, TaggedCall) else "json"
         if isinstance(style, Layout):
-            found += [style.begin, *(part for middle in style.middle.values() for part in middle), style.stop]
+            marks += [style.begin, *(part for middle in style.middle.values() for part in middle), style.stop]
         elif isinstance(style, Literals):
-            found += style.quotes
+            marks += style.quotes
         elif isinstance(style, Quoted):
-            found.append(style.quote)
-    return list(dict.fromkeys(text for text in found if text.strip()))
+            marks.append(style.quote)
+    return list(dict.fromkeys(text for text in marks if text.strip()))
 
 
 def _special_tokens(source: TemplateSource) -> list[str]:

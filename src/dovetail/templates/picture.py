@@ -55,15 +55,15 @@ def cut(dialect: Dialect, tools: Any, prompt: str | None, output: str) -> list[R
     """An output in pieces, as the dialect reads it."""
     parser = dialect.parser(tools, prompt)
     data = output.encode()
-    found: list[Region] = []
+    regions: list[Region] = []
     for event in [*parser.feed(data), *parser.close()]:
         text = data[max(event.start, 0) : max(event.end, 0)].decode("utf-8", "replace")
         name = {"tool_call": "arguments", "": "markup"}.get(event.region, event.region)
-        if found and found[-1].name == name:
-            found[-1] = replace(found[-1], text=found[-1].text + text)
+        if regions and regions[-1].name == name:
+            regions[-1] = replace(regions[-1], text=regions[-1].text + text)
         elif text:
-            found.append(Region(name, text))
-    return found
+            regions.append(Region(name, text))
+    return regions
 
 
 def call_grammar(dialect: Dialect) -> Gbnf:

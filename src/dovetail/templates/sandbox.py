@@ -33,16 +33,16 @@ from jinja2.utils import Namespace
 from markupsafe import Markup
 
 from dovetail.errors import LimitError
-from dovetail.templates.meter import METER, Meter
-from dovetail.templates.tolls import (
-    filter_toll,
+from dovetail.templates.budget import BUDGET, Budget
+from dovetail.templates.costs import (
+    budgeted,
+    budgeted_call,
+    filter_cost,
     lipsum,
-    metered,
-    metered_call,
     percent,
     searched,
     spec_width,
-    test_toll,
+    test_cost,
 )
 
 _MAX_TOKENS = 25_000
@@ -107,9 +107,9 @@ def _raise_exception(message: str) -> NoReturn:
 
 
 def _strftime_now(format: str) -> str:
-    meter = METER.get()
-    meter.need(256 * len(format))
-    return meter.clock().strftime(format)
+    budget = BUDGET.get()
+    budget.need(256 * len(format))
+    return budget.clock().strftime(format)
 
 
 def _tojson(
@@ -208,11 +208,11 @@ class _Paying(Formatter):
     """`str.format` that pays for the widths that it is asked for."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        METER.get().need(spec_width(format_spec) + METER.get().weigh(value).size)
-        return METER.get().keep(super().format_field(value, format_spec))
+        BUDGET.get().need(spec_width(format_spec) + BUDGET.get().weigh(value).size)
+        return BUDGET.get().keep(super().format_field(value, format_spec))
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
-        METER.get().need(METER.get().weigh(value).size)
+        BUDGET.get().need(BUDGET.get().weigh(value).size)
         return super().convert_field(value, conversion)
 
 
@@ -233,63 +233,63 @@ class _Environment(ImmutableSandboxedEnvironment):
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
         """The text of a macro or block."""
-        meter, parts = METER.get(), []
+        budget, parts = BUDGET.get(), []
         for piece in pieces:
-            meter.make(len(piece))
+            budget.make(len(piece))
             parts.append(piece)
         return "".join(parts)
 
     def spend(self, steps: int) -> bool:
         """Pay for a block; true, so that it can stand in a condition."""
-        METER.get().spend(steps)
+        BUDGET.get().spend(steps)
         return True
 
     def kept(self, value: Any) -> Any:
         """Pay for what was made."""
-        return METER.get().keep(value)
+        return BUDGET.get().keep(value)
 
     def weighed(self, value: Any) -> Any:
         """Pay for a value that is about to be compared or hashed."""
         if isinstance(value, str):
-            METER.get().scan(len(value))
+            BUDGET.get().scan(len(value))
         else:
-            METER.get().weigh(value)
+            BUDGET.get().weigh(value)
         return value
 
     def joined(self, values: Sequence[Any]) -> str:
         """The operator `~`."""
-        meter = METER.get()
+        budget = BUDGET.get()
         for value in values:
-            meter.make(len(value) if isinstance(value, str) else meter.weigh(value).size)
+            budget.make(len(value) if isinstance(value, str) else budget.weigh(value).size)
         return "".join(map(str, values))
 
     def compared(self, operator: str, left: Any, right: Any) -> Any:
         """A comparison; of long or deep values it is work."""
         if type(left) is str and type(right) is str:
             if operator in ("in", "notin"):
-                searched(METER.get(), right, left)
+                searched(BUDGET.get(), right, left)
             else:
-                METER.get().scan(len(left))
+                BUDGET.get().scan(len(left))
         elif type(left) is str and type(right) is dict:
-            METER.get().scan(len(left))
+            BUDGET.get().scan(len(left))
         else:
-            METER.get().weigh((left, right))
+            BUDGET.get().weigh((left, right))
         return _COMPARISONS[operator](left, right)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        meter = METER.get()
+        budget = BUDGET.get()
         if operator == "+" and type(left) is str and type(right) is str:
-            meter.make(len(left) + len(right))
+            budget.make(len(left) + len(right))
             return left + right
         if operator == "*":
-            _pay_product(meter, left, right)
+            _pay_product(budget, left, right)
         elif operator == "**" and isinstance(left, int) and isinstance(right, int):
-            meter.number(left.bit_length() * max(right, 1))
+            budget.number(left.bit_length() * max(right, 1))
         elif operator == "%" and isinstance(left, str | bytes):
-            percent(meter, left if isinstance(left, str) else left.decode("latin-1"), right)
+            percent(budget, left if isinstance(left, str) else left.decode("latin-1"), right)
         elif operator == "+" and isinstance(left, list | tuple | bytes) and isinstance(right, list | tuple | bytes):
-            meter.need((len(left) + len(right)) * 8)
-        return meter.keep(super().call_binop(context, operator, left, right))
+            budget.need((len(left) + len(right)) * 8)
+        return budget.keep(super().call_binop(context, operator, left, right))
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         # Most attributes are keys of messages and values of namespaces, for which the long way round is five times as
@@ -320,13 +320,13 @@ class _Environment(ImmutableSandboxedEnvironment):
         return run
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-        meter = METER.get()
-        meter.spend(_CALL + len(args) + len(kwargs))
+        budget = BUDGET.get()
+        budget.spend(_CALL + len(args) + len(kwargs))
         if isinstance(__obj, (Macro, LoopContext, BlockReference, type)):
-            meter.spend(_MACRO)
+            budget.spend(_MACRO)
             return super().call(__context, __obj, *args, **kwargs)
-        args = metered_call(meter, __obj, args, kwargs)
-        return meter.keep(super().call(__context, __obj, *args, **kwargs))
+        args = budgeted_call(budget, __obj, args, kwargs)
+        return budget.keep(super().call(__context, __obj, *args, **kwargs))
 
 
 _OF_DICTS = frozenset(dir(dict))
@@ -343,19 +343,19 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _pay_product(meter: Meter, left: Any, right: Any) -> None:
+def _pay_product(budget: Budget, left: Any, right: Any) -> None:
     if isinstance(left, int) and isinstance(right, int):
-        meter.number(left.bit_length() + right.bit_length())
+        budget.number(left.bit_length() + right.bit_length())
     for many, times in ((left, right), (right, left)):
         if isinstance(many, str | bytes | list | tuple) and isinstance(times, int):
-            meter.need(len(many) * max(times, 0) * (1 if isinstance(many, str | bytes) else 8))
+            budget.need(len(many) * max(times, 0) * (1 if isinstance(many, str | bytes) else 8))
 
 
 def _finalized(value: Any) -> Any:
     """What is about to be written; text pays where it is put together."""
     if type(value) is not str:
-        meter = METER.get()
-        meter.need(meter.weigh(value).size)
+        budget = BUDGET.get()
+        budget.need(budget.weigh(value).size)
     return value
 
 
@@ -398,8 +398,8 @@ def _environment(lenient: bool) -> _Environment:
     environment.filters["tojson"] = _lenient_tojson if lenient else _tojson
     filters: dict[str, Any] = environment.filters
     tests: dict[str, Any] = environment.tests
-    environment.filters = {name: metered(run, filter_toll(name)) for name, run in filters.items()}
-    environment.tests = {name: metered(run, test_toll(name)) for name, run in tests.items()}
+    environment.filters = {name: budgeted(run, filter_cost(name)) for name, run in filters.items()}
+    environment.tests = {name: budgeted(run, test_cost(name)) for name, run in tests.items()}
     environment.globals.update(
         raise_exception=_raise_exception, strftime_now=_strftime_now, dict=_Dict(), namespace=_Namespace, lipsum=lipsum
     )
@@ -413,19 +413,19 @@ def syntax_tree(source: str) -> nodes.Template:
 
 def compile_template(source: str, lenient: bool = False) -> jinja2.Template:
     """The template, ready for `render`; constant parts are worked out here, so it has a budget too."""
-    token = METER.set(Meter())
+    token = BUDGET.set(Budget())
     try:
         return _environment(lenient).from_string(source)
     finally:
-        METER.reset(token)
+        BUDGET.reset(token)
 
 
 def render(template: jinja2.Template, values: dict[str, Any], clock: Callable[[], datetime]) -> str:
     """The text that the template makes of `values`."""
-    meter = Meter(clock)
-    meter.allow(values)
-    token = METER.set(meter)
+    budget = Budget(clock)
+    budget.allow(values)
+    token = BUDGET.set(budget)
     try:
         return _Environment.concat(template.root_render_func(template.new_context(values)))
     finally:
-        METER.reset(token)
+        BUDGET.reset(token)

@@ -87,8 +87,8 @@ def _in_gguf(path: Path) -> TemplateSource:
         metadata = read_metadata(path)
     except VocabularyError as error:
         raise TemplateError(error.problem, error.path, error.fix) from error
-    found = {name: metadata.get(f"{_GGUF}.{name}") for name in _NAMES} | {"default": metadata.get(_GGUF)}
-    text = next((found[name] for name in _NAMES if isinstance(found[name], bytes) and found[name]), None)
+    templates = {name: metadata.get(f"{_GGUF}.{name}") for name in _NAMES} | {"default": metadata.get(_GGUF)}
+    text = next((templates[name] for name in _NAMES if isinstance(templates[name], bytes) and templates[name]), None)
     if text is None:
         raise TemplateError("there is no chat template in this model file", str(path), _FIX)
     tokens = metadata.get("tokenizer.ggml.tokens") or []

@@ -230,3 +230,15 @@ def test_a_flag_that_names_nothing_is_no_flag_left_out(bench: Bench, value: str)
         finished = bench.run([], f"--{flag}", value)
         assert (52, []) == (finished.code, bench.received)
         assert f"--{flag} names nothing" in finished.result["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:9", "localhost:9/v1", "ftp://h/v1", "http://", "https:///v1", "http://[::1", "x"]
+)
+def test_an_address_that_is_none_is_not_tried(bench: Bench, address: str) -> None:
+    for flags, variable in ((("--base-url", address), {}), ((), {"OPENAI_BASE_URL": address})):
+        bench.env |= variable
+        finished = bench.command("-p", "x", "--provider", "openai", "--model", "m", "-o", "json", *flags)
+        assert (52, "configuration") == (finished.code, finished.result["termination_reason"])
+        assert "is no address of a server" in finished.stderr
+        assert "attempt 2" not in finished.stderr

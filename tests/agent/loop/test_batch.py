@@ -57,7 +57,7 @@ def most_at_once(log: list[str]) -> int:
     return most
 
 
-def test_neighbours_that_read_run_together_and_everything_else_by_itself() -> None:
+def test_neighbors_that_read_run_together_and_everything_else_by_itself() -> None:
     """Scenario 43."""
     log, tools = probes()
     run = make_run(ScriptedProvider([Reply(*calls("rrwrr")), SO]), make_contract(S1), tools)

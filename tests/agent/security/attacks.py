@@ -292,6 +292,8 @@ cat <<< x > >(cat > "$OUT/file"); wait
 cat > "$OUT/file" << 'END'
 setsid -f sh -c 'sleep 0.3; echo x > .git/commondir'; sleep 0.1
 crontab - <<< '* * * * * x' && echo ESC''APED
+for disk in /sys/class/block/*; do head -c 1 "/dev/${disk##*/}" && echo ESC''APED; done
+for file in /dev/mem /dev/kmsg /dev/port /proc/kcore; do head -c 1 "$file" && echo ESC''APED; done
 """
 
 # What is known about files outside; Landlock without mounts leaves it open.

@@ -7,6 +7,7 @@ a sandbox that was seen to hold, in which the test's own folder can be changed, 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,6 +18,7 @@ from dovetail.agent.permissions import Rules, ToolFlags
 from dovetail.agent.sandbox import open_sandbox
 from dovetail.agent.settings import ContextSettings, Settings
 from tests.agent.security.attacks import ARGUMENTS, ORDINARY, commands
+from tests.agent.security.programs import FED, STARTING, USUAL, WRAPPING
 
 ALLOWED = (
     "Bash(git status)",
@@ -394,6 +396,74 @@ def test_a_star_covers_no_argument_that_starts_a_program_or_names_a_file_to_writ
     assert verdict(workspace, command, WIDE) != "allow"
 
 
+def named(command: str) -> tuple[str, ...]:
+    """A rule with `*` for each program in the command, with what xargs and parallel are told to run."""
+    parts = [part.split() for part in re.split(r"[|;&]+", command)]
+    return tuple(f"Bash({' '.join(words[:-1] if words[0] in FEEDERS else words[:1])} *)" for words in parts)
+
+
+FEEDERS = ("xargs", "parallel")
+
+
+@pytest.mark.parametrize("command", [*commands(WRAPPING), *commands(STARTING)])
+def test_a_rule_for_a_program_does_not_cover_what_its_arguments_start(workspace: Path, command: str) -> None:
+    ran(workspace, command, allowed=named(command))
+    assert not marks(workspace)
+    assert verdict(workspace, command, named(command)) != "allow"
+
+
+@pytest.mark.parametrize("command", commands(FED))
+def test_a_rule_for_a_program_does_not_cover_what_it_reads_from_a_pipe(workspace: Path, command: str) -> None:
+    """The first words of the program that reads are in the rule, so that only its input is not."""
+    before, _, last = command.rpartition("|")
+    rules = (*named(before), *(f"Bash({' '.join(last.split()[:size])} *)" for size in range(1, 5)))
+    ran(workspace, command, allowed=rules)
+    assert not marks(workspace)
+    assert verdict(workspace, command, rules) != "allow"
+
+
+@pytest.mark.parametrize("command", commands(USUAL))
+def test_a_rule_for_a_program_covers_its_usual_arguments(workspace: Path, command: str) -> None:
+    assert "allow" == verdict(workspace, command, named(command))
+
+
+@pytest.mark.parametrize(
+    ("command", "folder", "covered"),
+    [
+        ("git status", None, True),
+        ("git status", ".", True),
+        ("git status", "tools", True),
+        ("cd . && git status", None, True),
+        ("cd tools && git log -1", None, True),
+        ("git status", "nested", False),
+        ("git status", "nested/sub", False),
+        ("cd nested && git status", None, False),
+        ("cd nested; cd sub; git log -1", None, False),
+        ("cd -- nested && git status", None, False),
+        ("cd tools/../nested && git status", None, False),
+        ("cd link && git status", None, False),
+        ("cd .. && git status", None, False),
+        ("cd - && git status", None, False),
+        ("cd && git status", None, False),
+        ("pushd nested && git status", None, False),
+        ("cd nested && ls -la", None, True),
+    ],
+)
+def test_no_rule_names_git_in_another_repository(
+    workspace: Path, command: str, folder: str | None, covered: bool
+) -> None:
+    """Whose settings name programs that any command of git runs."""
+    (workspace / "nested/sub").mkdir(parents=True)
+    (workspace / "link").symlink_to("nested")
+    subprocess.run(["git", "init", "-q", "--template="], cwd=workspace / "nested", check=True)
+    config = ["git", "config", "core.fsmonitor", str(workspace / "pwn")]
+    subprocess.run(config, cwd=workspace / "nested", check=True)
+    rules = ("Bash(cd *)", "Bash(pushd *)", "Bash(git *)", "Bash(ls *)")
+    ran(workspace, command, folder, rules)
+    assert not marks(workspace)
+    assert covered == (verdict(workspace, command, rules, folder) == "allow")
+
+
 @pytest.mark.parametrize("command", commands(ORDINARY))
 def test_a_star_covers_ordinary_arguments(workspace: Path, command: str) -> None:
     assert "allow" == verdict(workspace, command, WIDE)
@@ -417,7 +487,9 @@ SPELLED = [
     ("timeout *", "timeout 60 pytest", False),
     ("sudo env X=1 make *", "sudo env X=1 make test", True),
     ("sudo env X=1 make *", "sudo env X=1 make SHELL=./pwn", False),
-    ("xargs -n 1 git *", "xargs -n 1 git log", True),
+    ("xargs -n 1 git log", "xargs -n 1 git log", True),
+    ("xargs -n 1 git *", "xargs -n 1 git log", False),
+    ("xargs -n 1 cat *", "xargs -n 1 cat a.txt", True),
     ("xargs -n 1 git *", "xargs -n 1 git -c alias.z=!./pwn z", False),
     ("make CC=gcc *", "make CC=gcc test", True),
     ("make CC=gcc *", "make CC=./pwn test", False),
@@ -463,6 +535,10 @@ REAL = [
     "uniq a.txt $HOME/pwned",
     "split --filter=./pwn a.txt",
     "env --split=./pwn",
+    "echo './pwn' | setarch x86_64",
+    "echo '-c alias.z=!./pwn z' | xargs git",
+    "ldd ./pwn; ssh-agent ./pwn",
+    "git -c core.fsmonitor=./pwn status",
 ]
 
 

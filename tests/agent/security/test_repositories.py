@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,61 @@ def test_settings_that_are_no_files_are_passed_over(tmp_path: Path) -> None:
     os.mkfifo(work / ".git/config")
     (tmp_path / ".gitconfig").mkdir()
     assert "allow" == rules_of(work, tmp_path).decide("write_file", {"file_path": "sub/x"}, False).verdict
+
+
+@pytest.mark.parametrize("kind", WORKING)
+@pytest.mark.parametrize(
+    ("link", "target", "place"),
+    [
+        (".githooks", "hooks", ".githooks/pre-commit"),
+        ("tools", "sub", "tools/hooks/pre-commit"),
+        (".githooks", "../elsewhere", ".githooks/pre-commit"),
+        ("conf", "sub", "conf/shared"),
+        ("sub/link", "hooks", "sub/link/pre-commit"),
+        ("sub/link", "../hooks", "sub/link/pre-commit"),
+    ],
+)
+def test_a_link_on_the_way_to_what_git_obeys_is_not_replaced(
+    tmp_path: Path, kind: str, link: str, target: str, place: str
+) -> None:
+    work = repository(tmp_path / "work")
+    for folder in ("hooks", "sub/hooks", "../elsewhere"):
+        (work / folder).mkdir()
+        (work / folder / "pre-commit").write_text("mine\n")
+    (work / "sub/shared").write_text("mine\n")
+    (work / link).symlink_to(target)
+    key = "include.path" if link == "conf" else "core.hooksPath"
+    value = f"../{place}" if link == "conf" else os.path.dirname(place)
+    git("config", key, value, folder=work)
+    (work / "free").mkdir()
+    before = (work / place).read_text()
+    rules = rules_of(work, tmp_path)
+    assert "deny" == rules.decide("write_file", {"file_path": place}, False).verdict
+    sandbox = KINDS[kind](rules, False)
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    for command in (
+        f"echo pwned > {place}",
+        f"rm {link}; mkdir -p {os.path.dirname(place)}; echo pwned > {place}",
+        f"mv {link} free/x; ln -s free {link}; echo pwned > free/pre-commit; cp free/pre-commit {place}",
+        f"ln -sfn free {link}; echo pwned > {place}",
+    ):
+        with suppress(LimitError):
+            world.run(command)
+        assert before == (work / place).read_text()
+    sandbox.close()
+
+
+@pytest.mark.parametrize("kind", WORKING)
+def test_a_program_that_settings_name_by_a_link_is_not_replaced(tmp_path: Path, kind: str) -> None:
+    """As filters of notebooks name the Python of a virtual environment."""
+    work = repository(tmp_path / "work")
+    (work / ".venv/bin").mkdir(parents=True)
+    (work / ".venv/bin/python").symlink_to("/bin/sh")
+    git("config", "filter.x.clean", f'"{work}/.venv/bin/python" -m x', folder=work)
+    sandbox = KINDS[kind](rules_of(work, tmp_path), False)
+    world = World(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, sandbox)
+    for command in ("ln -sf ../../sub/b.txt .venv/bin/python", "mv .venv z; mkdir -p .venv/bin; cp z .venv/bin/python"):
+        world.run(command)
+        assert "/bin/sh" == os.readlink(work / ".venv/bin/python")
+    assert "done" in world.run("echo x > sub/new && echo done")
+    sandbox.close()

@@ -1,3 +1,5 @@
+"""What tests of tools share: a context in a folder, calls in it, and processes that are gone."""
+
 from __future__ import annotations
 
 import asyncio

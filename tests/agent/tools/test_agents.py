@@ -1,3 +1,5 @@
+"""Subagents, background tasks and schedules as the model asks for them."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The built-in tools as a set: their schemas, names and imports."""
+
 from __future__ import annotations
 
 import re

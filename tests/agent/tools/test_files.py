@@ -1,3 +1,5 @@
+"""Tools that read, write and edit files."""
+
 from __future__ import annotations
 
 import os

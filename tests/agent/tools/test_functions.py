@@ -1,3 +1,5 @@
+"""Python functions as tools: schema, arguments, results and failures."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

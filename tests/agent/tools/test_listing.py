@@ -1,3 +1,5 @@
+"""Tools that list folders and find files by globs."""
+
 from __future__ import annotations
 
 import os

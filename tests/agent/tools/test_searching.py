@@ -1,3 +1,5 @@
+"""The search in files, with ripgrep and without."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""The shell tool: output, limits, and processes that a command leaves behind."""
+
 from __future__ import annotations
 
 import asyncio

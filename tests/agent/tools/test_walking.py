@@ -1,3 +1,5 @@
+"""Walks over folders, with the ignore files of git."""
+
 from __future__ import annotations
 
 import shutil

@@ -1,16 +1,20 @@
+"""The tool that fetches pages: what is shown of them, and what is out of reach."""
+
 from __future__ import annotations
 
 import ipaddress
-import threading
+import socket
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dovetail.agent.permissions import Rule, Rules
 from dovetail.agent.tools.web import _is_public, html_text
 from dovetail.agent.types import ToolError, ToolLimits
+from tests.agent.servers.pages import serving
 from tests.agent.tools.conftest import Call, context_in
 
 PAGES = {
@@ -45,12 +49,8 @@ class _Pages(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Pages) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(_Pages) as url:
+        yield url
 
 
 def allowed(workspace: Path, *rules: str, **limits: int) -> object:
@@ -94,6 +94,30 @@ def test_a_redirect_to_another_site_is_told_not_followed(call: Call, tmp_path: P
 def test_the_own_network_is_out_of_reach_unless_a_rule_names_it(call: Call, tmp_path: Path, url: str) -> None:
     with pytest.raises(ToolError, match="inside the own network"):
         call("web_fetch", allowed(tmp_path, "web_fetch"), url=url)
+
+
+@pytest.mark.parametrize("rule", ["WebFetch(*)", "WebFetch(http://*)", "WebFetch(domain:*)", "WebFetch(*://*/*)"])
+def test_a_rule_for_any_site_names_none_in_the_own_network(call: Call, tmp_path: Path, rule: str) -> None:
+    with pytest.raises(ToolError, match="inside the own network"):
+        call("web_fetch", allowed(tmp_path, rule), url="http://localhost:9/x")
+
+
+def test_what_is_fetched_is_the_address_that_was_checked(
+    call: Call, tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever owns a name may let it mean something public first, and then something in the own network."""
+    ask, asked = socket.getaddrinfo, []
+
+    def answer(name: Any, *rest: Any, **more: Any) -> Any:
+        asked.append(name)
+        return ask("127.0.0.1" if asked.count("turning.example") == 1 else "127.0.0.9", *rest, **more)
+
+    monkeypatch.setattr("socket.getaddrinfo", answer)
+    monkeypatch.setattr("dovetail.agent.tools.web._is_public", lambda place: str(place) == "127.0.0.1")
+    monkeypatch.setattr("dovetail.agent.tools.web.getproxies", dict)
+    url = site.replace("127.0.0.1", "turning.example")
+    assert "café" in call("web_fetch", allowed(tmp_path, "web_fetch"), url=f"{url}/plain").content
+    assert 1 == asked.count("turning.example")
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/y", "no address", "http://"])

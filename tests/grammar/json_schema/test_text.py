@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from dovetail.engine import accepts
 from dovetail.grammar import ir
-from dovetail.grammar.json_schema.objects.keys import other_member
 from dovetail.grammar.json_schema.values import characters, strings
 from dovetail.grammar.json_schema.values.characters import JSON_QUOTES, key_end
+from dovetail.grammar.json_schema.values.strings import other_member
 
 SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 

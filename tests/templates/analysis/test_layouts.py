@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dovetail as dt
 from dovetail.templates.analysis import analyse_template
 from dovetail.templates.analysis.probes import Prober
 from dovetail.templates.analysis.verify import PROBES, verifier_of
@@ -23,6 +24,8 @@ def test_a_layout_is_found_and_what_it_renders_is_read_back(name: str) -> None:
     rows = list(verifier_of(analysis, Prober(source)).verify(PROBES))
     assert [(row.feature, row.problem) for row in rows if not row.passed] == []
     assert {"content", "one call"} <= {row.feature for row in rows}
+    report = dt.check(source)
+    assert report.passed, report
 
 
 def test_instructions_behind_a_conversation_are_no_part_of_a_turn() -> None:

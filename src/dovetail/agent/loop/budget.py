@@ -38,8 +38,8 @@ class Limits:
 
 def parse_duration(text: str, name: str = "--max-wall-time") -> float:
     """Seconds from "90", "1.5h", "10m" or "2000ms"; at least one."""
-    found = _DURATION.fullmatch(text.strip())
-    seconds = float(found[1]) * _UNITS[(found[2] or "s").lower()] if found else 0.0
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match[1]) * _UNITS[(match[2] or "s").lower()] if match else 0.0
     if not 1 <= seconds <= MAX_WALL_TIME_S:
         raise InputError(
             f"{name}: {text!r} is not a duration between 1s and {MAX_WALL_TIME_S}s", "", "write 90, 30s, 10m or 1.5h"

@@ -129,26 +129,26 @@ class Conversation:
 
     async def _make_room(self, window: int, tokens: int) -> bool:
         """Put a summary in place of the middle of the history; whether there was anything to sum up."""
-        found = cut(self.history, window)
-        if found is None:
+        divided = cut(self.history, window)
+        if divided is None:
             return False
         state, parts = self._state, self._state.parts
         try:
             state.budget.turn(self._depth)
-            reply = await self._ask_model(summary_request(found.middle, window), lambda _: None)
-            summary = reply.turn.text.strip() or digest(found.middle)
+            reply = await self._ask_model(summary_request(divided.middle, window), lambda _: None)
+            summary = reply.turn.text.strip() or digest(divided.middle)
         except ProviderError:
-            summary = digest(found.middle)
-        self.history = found.joined(summary)
+            summary = digest(divided.middle)
+        self.history = divided.joined(summary)
         self._measured = self._measured_tokens = 0
-        data = {"before_tokens": tokens, "after_tokens": self._tokens("auto"), "turns": len(found.middle)}
+        data = {"before_tokens": tokens, "after_tokens": self._tokens("auto"), "turns": len(divided.middle)}
         parts.warn(f"The history was summed up: about {tokens} tokens became {data['after_tokens']}.")
         parts.output.system("compaction", data, self._parent)
         parts.telemetry.event("chat_compression", data)
         if self._depth == 0:
             first = self.history[0]
             assert isinstance(first, UserTurn)
-            parts.recorder.system("chat_compression", {**data, "text": first.text, "keptTurns": len(found.tail)})
+            parts.recorder.system("chat_compression", {**data, "text": first.text, "keptTurns": len(divided.tail)})
         return True
 
     async def _reply(self, request: Request) -> Reply:

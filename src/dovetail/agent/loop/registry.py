@@ -83,9 +83,9 @@ class Registry:
             text = f"{name} {tool.description}".lower()
             return sum(word in text for word in words) + 2 * sum(word in name.lower() for word in words)
 
-        found = sorted((name for name in self._aside if hits(name)), key=lambda name: (-hits(name), name))[:MAX_FOUND]
-        self._aside -= set(found)
-        return [self._tools[name] for name in found]
+        names = sorted((name for name in self._aside if hits(name)), key=lambda name: (-hits(name), name))[:MAX_FOUND]
+        self._aside -= set(names)
+        return [self._tools[name] for name in names]
 
     def without_terminal(self, permissions: Permissions, without: frozenset[str] = frozenset()) -> Registry:
         """A registry for a subagent: the same tools, but never the one that ends the run."""
@@ -151,10 +151,10 @@ class ToolSearch:
 
     async def run(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         """Load what fits."""
-        found = self._registry.load(str(args["query"]))
-        if not found:
+        loaded = self._registry.load(str(args["query"]))
+        if not loaded:
             return ToolOutput("No further tool fits these words.")
         lines = "\n".join(
-            f"{tool.name}: {tool.description.splitlines()[0] if tool.description else ''}" for tool in found
+            f"{tool.name}: {tool.description.splitlines()[0] if tool.description else ''}" for tool in loaded
         )
         return ToolOutput(f"You can call these tools now:\n{lines}")

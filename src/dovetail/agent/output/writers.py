@@ -35,10 +35,24 @@ class Sink:
     def __init__(self, file: BinaryIO | None, problem: str = "") -> None:
         self._file = file
         self._is_terminal = file is not None and file.isatty()
+        self._turn = threading.Lock()
         self.problem = problem
 
     def write(self, text: str) -> None:
         """Write a line and push it out at once: readers wait for it."""
+        with self._turn:
+            self._write(text)
+
+    def end(self, *lines: str) -> None:
+        """Write the last lines; whatever another thread would write after them is dropped."""
+        is_ours = self._turn.acquire(timeout=_PATIENCE_S)  # not if nobody reads what is just being written
+        for text in lines:
+            self._write(text)
+        self._file = None
+        if is_ours:
+            self._turn.release()
+
+    def _write(self, text: str) -> None:
         if self._file is None:
             return
         try:
@@ -129,13 +143,14 @@ class Output:
             return
         message = result_of(self._envelopes.session_id, ending, figures, with_stats=self.form == "json")
         is_ours = self._changing.acquire(timeout=_PATIENCE_S)
-        if self.form == "text":
-            if not ending.is_error:
-                self._sink.write(message["result"])
-        else:
-            self._write(message)
+        self._listener(message)
         if self.form == "json":
-            self._sink.write(compact(self.messages))
+            self.messages.append(message)
+            self._sink.end(compact(self.messages))
+        elif self.form == "stream-json":
+            self._sink.end(line(message))
+        else:
+            self._sink.end(*([] if ending.is_error else [message["result"]]))
         self._closed = True
         if is_ours:
             self._changing.release()

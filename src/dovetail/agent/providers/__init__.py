@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from dovetail.agent.protocols import Provider
 from dovetail.agent.types import ProviderError, ProviderOptions
@@ -73,7 +74,20 @@ def configured(options: ProviderOptions, environ: Mapping[str, str] = os.environ
         )
         if not options.model:
             raise ProviderError(f"no model of {name} is named: pass --model, or set {model_of}")
+        if options.base_url and not _is_address(options.base_url):
+            raise ProviderError(
+                f"{options.base_url!r} is no address of a server (--base-url, {url_of})\n"
+                "  fix  write it with http:// or https://, such as http://localhost:8000/v1"
+            )
     return replace(options, name=name)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:
+        return False
 
 
 def _check_name(name: str, options: ProviderOptions, environ: Mapping[str, str]) -> None:

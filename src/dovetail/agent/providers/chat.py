@@ -33,7 +33,7 @@ def arguments_of(use: ToolUse) -> dict[str, Any]:
 def alternating(
     turns: Sequence[Turn], assistant: str, key: str, parts_of: Callable[[Turn], list[dict[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """Turns as messages with their parts under `key`, for services whose roles alternate: neighbours become one."""
+    """Turns as messages with their parts under `key`, for services whose roles alternate: neighbors become one."""
     messages: list[dict[str, Any]] = []
     for turn in turns:
         role = assistant if isinstance(turn, AssistantTurn) else "user"

@@ -233,6 +233,6 @@ def _of_status(error: errors.APIError) -> ProviderError:
     told = status_error(f"HTTP {status}: {error.message or error.status or 'no reason given'}", status, headers)
     if told.retryable and retry_after_s(headers) is None:
         # The interface names the pause in the body: {"@type": ".../RetryInfo", "retryDelay": "17s"}.
-        found = _DELAY.search(json.dumps(error.details, default=str))
-        told.retry_after_s = float(found[1]) if found else None
+        delay = _DELAY.search(json.dumps(error.details, default=str))
+        told.retry_after_s = float(delay[1]) if delay else None
     return told

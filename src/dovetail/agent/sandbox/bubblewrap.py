@@ -55,11 +55,11 @@ def _needed(policy: Policy) -> Iterator[Path]:
     """What is read of the folders that are replaced: programs on the path, Python, names of hosts, the neighborhood of
     the workspace.
     """
-    found = {Path(sys.prefix), Path(sys.base_prefix)}
-    found |= {Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")}
+    needed = {Path(sys.prefix), Path(sys.base_prefix)}
+    needed |= {Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")}
     if policy.network:
-        found.add(Path("/etc/resolv.conf").resolve())
-    for path in sorted(found):
+        needed.add(Path("/etc/resolv.conf").resolve())
+    for path in sorted(needed):
         real = path.resolve()
         if _is_private(real) and real.exists() and not any(real.is_relative_to(root) for root in policy.writable):
             # A virtual environment is the folder above its programs.

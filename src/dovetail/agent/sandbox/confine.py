@@ -23,7 +23,8 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _SET_PDEATHSIG, _SET_NO_NEW_PRIVS, _SET_SECCOMP, _FILTER = 1, 38, 22, 2
 _MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
-_NEW_MOUNTS, _NEW_USER = 0x20000, 0x10000000
+_NEW_MOUNTS, _NEW_USER, _NEW_PROCESSES = 0x20000, 0x10000000, 0x20000000
+_PROC_FLAGS = 1 | 2 | 4 | 8  # read-only, no set-user-ID, no devices, no programs
 _READ_ONLY, _NO_DEVICES, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 4, 32, 4096, 16384, 1 << 18
 _DROP_CAPABILITY, _KEPT_CAPABILITIES = 24, (0, 1, 3)  # owners of files, their rights, and their modes
 
@@ -56,6 +57,7 @@ def main() -> None:
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
     if orders["mounts"]:
         _cover(orders)
+        _go_on_among_own_processes()
     _drop_capabilities()
     _prctl(_SET_NO_NEW_PRIVS, 1)
     _restrict_files(orders)
@@ -66,7 +68,7 @@ def main() -> None:
 def _cover(orders: dict[str, Any]) -> None:
     """In mounts of its own, make what is protected read-only and cover what is hidden."""
     user, group = os.geteuid(), os.getegid()
-    _checked(_LIBC.unshare(_NEW_MOUNTS if user == 0 else _NEW_MOUNTS | _NEW_USER))
+    _checked(_LIBC.unshare(_NEW_MOUNTS | _NEW_PROCESSES | (_NEW_USER if user else 0)))
     if user != 0:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             with open(f"/proc/self/{name}", "w") as file:
@@ -90,6 +92,32 @@ def _cover(orders: dict[str, Any]) -> None:
             _mount("/dev/null", path, _BIND)
             _mount("none", path, _BIND | _REMOUNT | _READ_ONLY | _NO_DEVICES | _kept(path))
     os.chdir(os.getcwd())  # into the mount that may lie over the folder now
+
+
+def _go_on_among_own_processes() -> None:
+    """Go on as a child of the first process of a namespace; the two above wait, and end with the code of the command.
+
+    Once that first process ends, or is killed because the run has ended, the kernel ends all others in it.
+    """
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    if first := os.fork():
+        os._exit(_exit_code(os.waitpid(first, 0)[1]))
+    _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    # A container may not allow it; the one that is there shows this process under another number.
+    _LIBC.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(_PROC_FLAGS), None)
+    if command := os.fork():
+        while True:
+            pid, status = os.wait()
+            if pid == command:
+                os._exit(_exit_code(status))
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def _exit_code(status: int) -> int:
+    """The exit code of a process, 128 and more where a signal ended it, as shells count."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def _mount(source: str, target: str, flags: int, kind: bytes | None = None, options: bytes | None = None) -> None:

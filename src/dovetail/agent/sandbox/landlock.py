@@ -19,6 +19,7 @@ _VERSION = 1
 # The first version that keeps files from being cut off.
 _OLDEST_ABI = 3
 _MACHINES = ("x86_64", "aarch64")
+_DEV = Path("/dev")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 
@@ -50,7 +51,8 @@ def landlock_command(policy: Policy, scratch: Path, *, mounts: bool) -> tuple[tu
     command can make anything right in a folder that holds something protected.
     """
     without: set[Path] = set() if mounts else {*policy.hidden, *policy.protected}
-    readable, listed = _trees([Path("/")], without & set(policy.hidden))
+    # Disks and the memory of the machine are files in /dev, which root may read.
+    readable, listed = _trees([Path("/")], {_DEV, *(without & set(policy.hidden))})
     changeable, _ = _trees([*policy.writable, scratch], without)
     orders = {
         "mounts": mounts,
@@ -94,8 +96,8 @@ def _trees(roots: Collection[Path], without: set[Path]) -> tuple[list[Path], lis
 
 def _children(folder: Path) -> Iterator[Path]:
     try:
-        with os.scandir(folder) as found:
-            for entry in found:
+        with os.scandir(folder) as scanned:
+            for entry in scanned:
                 if not entry.is_symlink():
                     yield Path(entry.path)
     except OSError:

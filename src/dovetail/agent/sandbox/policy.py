@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from dovetail.agent.patterns import matches_path, matches_text
+from dovetail.agent.environment import own_folders
+from dovetail.agent.forbidden import covered, credentials, entries, other_names
+from dovetail.agent.patterns import matches_text
 from dovetail.agent.permissions import EDIT_TOOLS, READ_TOOLS, Rules
 from dovetail.agent.repository import Obeyed, obeyed
 from dovetail.agent.settings import dovetail_home
 from dovetail.errors import LimitError
 
-# Where people keep keys and passwords: nothing that a command needs to build or test, unless an allow rule names it.
-CREDENTIALS = (
-    ".ssh .gnupg .aws .azure .kube .docker .netrc .npmrc .pypirc .git-credentials .password-store .vault-token "
-    ".bash_history .zsh_history .config/gcloud .config/gh .config/git/credentials .config/op .config/containers "
-    ".local/share/keyrings .cargo/credentials .cargo/credentials.toml .gem/credentials .terraform.d .pgpass .my.cnf "
-    ".s3cfg .boto .config/rclone .config/hub .config/doctl .fly .mozilla .config/google-chrome .config/chromium "
-    # keys of models, as other programs for them keep them
-    ".cache/huggingface/token .huggingface/token .claude/.credentials.json .claude.json .codex/auth.json "
-    ".gemini/oauth_creds.json .qwen/oauth_creds.json .config/github-copilot .local/share/opencode/auth.json "
-    ".config/io.datasette.llm/keys.json .aider.conf.yml .config/openai .config/anthropic "
-    ".python_history .node_repl_history .psql_history .mysql_history .local/share/fish/fish_history"
-).split()
 # What makes programs of the user, or a later run, do something else: settings, hooks, aliases and pagers of git.
 SETTINGS = ".dovetail"
 _GIT = (".git/hooks", ".git/config", ".git/config.worktree")
@@ -34,9 +23,8 @@ _GIT = (".git/hooks", ".git/config", ".git/config.worktree")
 _GIT_DEEPER = (".git/modules/**/hooks", ".git/modules/**/config", ".git/worktrees/*/config.worktree")
 # Files that git obeys where they are, and that are not there as a rule: they are removed when a command has made them.
 UNWANTED = (".git/commondir", ".git/config.worktree")
-_MAX_ENTRIES = 500_000
 _MAX_PATHS = 2000
-_SPECIAL = frozenset("*?[{\\")
+_MAX_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +45,58 @@ def policy_of(rules: Rules, *, network: bool = False) -> Policy:
     writable = writable_folders(rules)
     own = [(root, name) for root in writable for name in _protected(root)]
     for root, name in (*own, *((root, ".git") for root in writable)):
-        if (root / name).is_symlink():  # nothing can lie over a link and keep it from being replaced
-            raise LimitError(
-                f"{name} is a symbolic link, which the sandbox cannot protect", str(root), "make it a folder"
-            )
+        if (root / name).is_symlink():
+            raise _unprotected(root / name)
     forbidden = [path for path in _credentials(rules) if not _holds_any(path, writable)]
-    forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in _covered(*pattern)]
+    forbidden += [path for pattern in rules.path_patterns(READ_TOOLS) for path in covered(*pattern)]
     hidden = _outermost([*_existing(forbidden), *_programs(rules)])
     kept = [root / name for root, name in own]
-    kept += [path for root in writable for pattern in _GIT_DEEPER for path in _covered(root, pattern)]
-    kept += [each.path for root in writable for each in obeyed(root, rules.home) if each.path.resolve() != root]
-    kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in _covered(*pattern)]
+    kept += [path for root in writable for pattern in _GIT_DEEPER for path in covered(root, pattern)]
+    named = [each.path for root in writable for each in obeyed(root, rules.home) if each.path.resolve() != root]
+    kept += [*named, *(_fixed(link, writable) for path in named for link in _links(path, writable))]
+    kept += [path for pattern in rules.path_patterns(EDIT_TOOLS) for path in covered(*pattern)]
     kept += [dovetail_home()]
-    protected = [path for path in _existing(kept) if any(path.is_relative_to(root) for root in writable)]
+    kept += own_folders()
+    inside = [path for path in _existing(kept) if any(path.is_relative_to(root) for root in writable)]
+    protected = _outermost(inside)
+    files = [path for path in protected if path.is_file()]
+    files += [path for folder in {SETTINGS, ".git/hooks"} for root in writable for path in entries(root / folder)]
     policy = Policy(
-        writable, _outermost(protected), tuple(dict.fromkeys((*hidden, *_other_names(hidden, writable)))), network
+        writable,
+        _outermost([*protected, *other_names(files, writable)]),
+        tuple(dict.fromkeys((*hidden, *other_names(hidden, writable)))),
+        network,
     )
     if len(policy.protected) + len(policy.hidden) > _MAX_PATHS:
         raise LimitError(
             f"the rules forbid more than {_MAX_PATHS} files one by one", "permissions", "forbid whole folders"
         )
     return policy
+
+
+def _links(path: Path, roots: tuple[Path, ...]) -> Iterator[Path]:
+    """The symbolic links on the way to a path that lie where commands can replace them."""
+    for _ in range(_MAX_LINKS):
+        path = Path(os.path.normpath(path))
+        link = next((each for each in (*reversed(path.parents), path) if each.is_symlink()), None)
+        if link is None:
+            return
+        if any(link.is_relative_to(root) for root in roots):
+            yield link
+        path = link.parent / os.readlink(link) / path.relative_to(link)
+
+
+def _fixed(link: Path, roots: tuple[Path, ...]) -> Path:
+    """The folder to protect so that a link stays what it is: nothing can lie over a link itself."""
+    if link.parent in roots:
+        raise _unprotected(link)
+    return link.parent
+
+
+def _unprotected(link: Path) -> LimitError:
+    return LimitError(
+        f"{link.name} is a symbolic link, which the sandbox cannot protect", str(link.parent), "make it a folder"
+    )
 
 
 def writable_folders(rules: Rules) -> tuple[Path, ...]:
@@ -96,12 +115,12 @@ def protecting(policy: Policy) -> list[Path]:
     A folder that is a mount cannot be moved away, neither to make room for another one of its name nor to take what is
     hidden to a place where no rule finds it.
     """
-    found = set(policy.protected)
+    protected = set(policy.protected)
     for path in (*policy.protected, *policy.hidden):
         above = list(takewhile(lambda each: each not in policy.writable, path.parents))
         if len(above) < len(path.parents):  # a folder that can be changed is above it
-            found |= {*above}
-    return sorted(found)
+            protected |= {*above}
+    return sorted(protected)
 
 
 def placeholders(rules: Rules) -> Iterator[Obeyed]:
@@ -123,7 +142,7 @@ def _protected(root: Path) -> tuple[str, ...]:
 
 
 def _credentials(rules: Rules) -> Iterator[Path]:
-    for path in (*(rules.home / name for name in CREDENTIALS), dovetail_home()):
+    for path in (*credentials(rules.home), dovetail_home()):
         if not rules.opens(path):
             yield path
 
@@ -144,66 +163,11 @@ def _existing(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The paths that lie in no other one."""
-    found: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted(set(paths)):
-        if not (found and any(path.is_relative_to(one) for one in found)):
-            found.append(path)
-    return tuple(found)
-
-
-def _covered(anchor: Path, pattern: str) -> Iterator[Path]:
-    """The files and folders that a pattern of a rule covers; what lies in a folder that is covered is not searched."""
-    parts = pattern.split("/")
-    fixed = list(takewhile(lambda part: not _SPECIAL & set(part), parts))
-    if len(fixed) == len(parts):
-        yield anchor / pattern
-        return
-    covered: set[Path] = set()
-    deepest = None if "**" in pattern else len(parts) - len(fixed)
-    for path in _entries(anchor.joinpath(*fixed), covered, deepest):
-        if matches_path(pattern, path.relative_to(anchor).as_posix()):
-            covered.add(path)
-            yield path
-
-
-def _entries(top: Path, closed: Container[Path] = (), deepest: int | None = None) -> Iterator[Path]:
-    """Everything below a folder; links are not followed, nor are folders opened that the caller has put in `closed`."""
-    todo, seen = [(top, 1)], 0
-    while todo:
-        folder, depth = todo.pop()
-        try:
-            with os.scandir(folder) as found:
-                entries = list(found)
-        except OSError:  # what we may not look into, no command may
-            continue
-        seen += len(entries)
-        if seen > _MAX_ENTRIES:
-            raise LimitError(
-                f"there are more than {_MAX_ENTRIES} files below {top}, too many to look for what a rule forbids",
-                "permissions",
-                "name the folder in the rule",
-            )
-        for entry in entries:
-            path = Path(entry.path)
-            yield path
-            if depth != deepest and path not in closed and entry.is_dir(follow_symlinks=False):
-                todo.append((path, depth + 1))
-
-
-def _other_names(hidden: Iterable[Path], roots: Iterable[Path]) -> Iterator[Path]:
-    """Other names, in the folders that may be changed, of hidden files that have several."""
-    wanted: set[tuple[int, int]] = set()
-    for path in hidden:
-        status = path.stat()
-        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-            wanted.add((status.st_dev, status.st_ino))
-    if not wanted:
-        return
-    for root in roots:
-        for path in _entries(root):
-            status = path.lstat()
-            if (status.st_dev, status.st_ino) in wanted:
-                yield path
+        if not (outermost and any(path.is_relative_to(one) for one in outermost)):
+            outermost.append(path)
+    return tuple(outermost)
 
 
 def _programs(rules: Rules) -> Iterator[Path]:
@@ -211,7 +175,7 @@ def _programs(rules: Rules) -> Iterator[Path]:
     patterns = rules.denied_programs()
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep) if patterns else []
     for folder in filter(None, folders):
-        for path in _entries(Path(folder), deepest=1):
+        for path in entries(Path(folder), deepest=1):
             if any(matches_text(pattern, path.name) for pattern in patterns) and path.is_file():
                 real = path.resolve()
                 # A link to a file of another name is one of many programs in it, such as those of busybox.

@@ -38,13 +38,13 @@ def _bound_names() -> Iterator[str]:
 
 
 def _folders() -> Iterable[str]:
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     for process in Path("/proc").glob("[0-9]*/cwd"):
         try:
-            found[os.readlink(process)] = None
+            folders[os.readlink(process)] = None
         except OSError:
             continue
-    return found
+    return folders
 
 
 def _text() -> str:

@@ -16,7 +16,7 @@ Action = Callable[[Mapping[str, Any], ToolContext], Awaitable[ToolOutput]]
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A tool whose behaviour is one coroutine function."""
+    """A tool whose behavior is one coroutine function."""
 
     name: str
     description: str

@@ -139,6 +139,8 @@ def _replace(path: Path, content: str, name: str) -> ToolOutput:
 
 async def _edit(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     path = permitted(context, args["file_path"], write=True)
+    if args["old_string"]:  # what is said about it tells whether the file has it
+        permitted(context, args["file_path"])
     change = (args["old_string"], args["new_string"], bool(args.get("replace_all", False)))
     return await asyncio.to_thread(_change, path, *change, shown(context, path))
 

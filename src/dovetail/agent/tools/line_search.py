@@ -41,8 +41,8 @@ def main(given: BinaryIO, told: BinaryIO) -> None:
     _tell(told, {"error": ""})
     while size := given.read(8):
         text = given.read(int.from_bytes(size, "big")).decode("utf-8", "surrogatepass")
-        found = [] if at_once and not at_once.search(text) else list(_lines(by_line, text, order["limit"]))
-        _tell(told, found)
+        matches = [] if at_once and not at_once.search(text) else list(_lines(by_line, text, order["limit"]))
+        _tell(told, matches)
 
 
 def _lines(compiled: Any, text: str, limit: int) -> Iterator[tuple[int, str]]:

@@ -26,8 +26,8 @@ async def _list(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
 
 def _listing(folder: Path, ignored: tuple[str, ...], name: str) -> ToolOutput:
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: (not _is_folder(entry), entry.name))
+        with os.scandir(folder) as scanned:
+            entries = sorted(scanned, key=lambda entry: (not _is_folder(entry), entry.name))
     except OSError as error:
         raise ToolError(f"{name} cannot be listed: {why(error)}") from error
     lines = [

@@ -146,19 +146,19 @@ def kill_everything() -> None:
 
 def _kill(marks: Collection[str]) -> bool:
     """End the processes that carry one of the marks; whether there were any."""
-    found = _carriers(marks)
-    for pid in found:
+    carriers = _carriers(marks)
+    for pid in carriers:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-    return bool(found)
+    return bool(carriers)
 
 
 def _carriers(marks: Collection[str]) -> list[int]:
     """Processes with one of the marks in their environment; none where the system does not tell."""
     wanted = {f"{MARK}={mark}".encode() for mark in marks}
-    found: list[int] = []
+    carriers: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if not wanted.isdisjoint((folder / "environ").read_bytes().split(b"\0")):
-                found.append(int(folder.name))
-    return found
+                carriers.append(int(folder.name))
+    return carriers

@@ -32,14 +32,14 @@ def main() -> None:
 
 
 def _sweep(mark: bytes) -> bool:
-    found = False
+    killed = False
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
                 if mark in file.read():
                     os.kill(int(name), signal.SIGKILL)
-                    found = True
-    return found
+                    killed = True
+    return killed
 
 
 if __name__ == "__main__":

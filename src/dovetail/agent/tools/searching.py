@@ -47,13 +47,13 @@ async def _grep(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     pattern, ignore_case = args["pattern"], bool(args.get("ignore_case"))
     files = await asyncio.to_thread(_files, place, args.get("glob", ""), context)
     limit = int(args.get("limit", DEFAULT_MATCHES))
-    found = await _ripgrep(pattern, files, ignore_case, limit, context)
-    if found is None:
-        found = await _own(pattern, files, ignore_case, limit, context)
-    lines = [f"{shown(context, Path(file))}:{number}:{line[:MAX_LINE]}" for file, number, line in found[:limit]]
+    matches = await _ripgrep(pattern, files, ignore_case, limit, context)
+    if matches is None:
+        matches = await _own(pattern, files, ignore_case, limit, context)
+    lines = [f"{shown(context, Path(file))}:{number}:{line[:MAX_LINE]}" for file, number, line in matches[:limit]]
     if not lines:
         return ToolOutput(f"No line matches in {len(files)} files.")
-    more = [f"[more than {limit} lines match; narrow the search]"] if len(found) > limit else []
+    more = [f"[more than {limit} lines match; narrow the search]"] if len(matches) > limit else []
     return ToolOutput(clean("\n".join(lines + more)), display=f"{len(lines)} lines match")
 
 
@@ -63,13 +63,13 @@ def _files(place: Path, glob: str, context: ToolContext) -> list[str]:
     if not place.is_dir():
         raise ToolError(f"there is no file or folder {shown(context, place)}")
     wanted = glob if "/" in glob else f"**/{glob}"
-    found: list[str] = []
+    paths: list[str] = []
     check = ticking(context)
     for path, entry in walk(place, context.workspace.resolve()):
         check()
         if not glob or matches_path(wanted, path):
-            found.append(entry.path)
-    return found
+            paths.append(entry.path)
+    return paths
 
 
 def _readable(file: str, context: ToolContext) -> bool:
@@ -87,21 +87,21 @@ async def _ripgrep(
     plain = _PLAIN_BRACE.sub(lambda match: match[1] or r"\{", pattern)
     sizes = ["--max-filesize", str(MAX_FILE_BYTES), "--max-count", str(limit + 1)]
     command = [program, *_RIPGREP, *sizes, *(["--ignore-case"] if ignore_case else []), "-e", plain, "--"]
-    found: list[Match] = []
+    listed: list[Match] = []
     try:
         async with asyncio.timeout(context.limits.timeout_s):
             for batch in _batches(files):
                 matches = await _ripgrep_files([*command, *batch])
                 for file in batch:  # ripgrep searches files side by side and tells of them in any order
                     if file in matches and _readable(file, context):
-                        found += matches[file]
-                if len(found) > limit:
-                    return found
+                        listed += matches[file]
+                if len(listed) > limit:
+                    return listed
     except TimeoutError:
         raise ToolError("the search took too long; narrow it") from None
     except _Refused:
         return None
-    return found
+    return listed
 
 
 class _Refused(Exception):  # noqa: N818 - it is caught a few lines above and no error of ours
@@ -109,7 +109,7 @@ class _Refused(Exception):  # noqa: N818 - it is caught a few lines above and no
 
 
 async def _ripgrep_files(command: Sequence[str]) -> dict[str, list[Match]]:
-    found: dict[str, list[Match]] = {}
+    by_file: dict[str, list[Match]] = {}
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     async with running(*command, limit=MAX_FILE_BYTES * 2, **pipes) as process:
         assert process.stdout is not None
@@ -119,12 +119,12 @@ async def _ripgrep_files(command: Sequence[str]) -> dict[str, list[Match]]:
             if message["type"] == "match":
                 file = _text(data["path"])
                 match = (file, data["line_number"], _text(data["lines"]).rstrip("\r\n"))
-                found.setdefault(file, []).append(match)
+                by_file.setdefault(file, []).append(match)
             elif message["type"] == "end" and data["binary_offset"] is not None:
-                found.pop(_text(data["path"]), None)
+                by_file.pop(_text(data["path"]), None)
         if await process.wait() > 1:
             raise _Refused
-    return found
+    return by_file
 
 
 def _text(value: Mapping[str, str]) -> str:
@@ -164,7 +164,7 @@ async def _asked(
     opening = await _exchange(process, json.dumps(order).encode() + b"\n")
     if opening["error"]:
         raise ToolError(f"the pattern is no regular expression: {opening['error']}")
-    found: list[Match] = []
+    hits: list[Match] = []
     for file in files:
         text = await asyncio.to_thread(_whole, file)
         if text is None:
@@ -172,10 +172,10 @@ async def _asked(
         data = text.encode("utf-8", "surrogatepass")
         lines = await _exchange(process, len(data).to_bytes(8, "big") + data)
         if lines and _readable(file, context):
-            found += [(file, number, line) for number, line in lines]
-        if len(found) > order["limit"]:
+            hits += [(file, number, line) for number, line in lines]
+        if len(hits) > order["limit"]:
             break
-    return found
+    return hits
 
 
 async def _exchange(process: asyncio.subprocess.Process, message: bytes) -> Any:

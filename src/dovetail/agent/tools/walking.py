@@ -63,8 +63,8 @@ def walk(root: Path, top: Path | None = None, *, ignored: bool = False) -> Itera
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return iter(sorted(found, key=lambda entry: entry.name))
+        with os.scandir(folder) as scanned:
+            return iter(sorted(scanned, key=lambda entry: entry.name))
     except OSError:  # a folder that may not be read has nothing to show
         return iter(())
 

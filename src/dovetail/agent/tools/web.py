@@ -7,9 +7,11 @@ import ipaddress
 import re
 import socket
 from collections.abc import Mapping
+from contextlib import aclosing
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies
 
 from dovetail.agent.commands import host
 from dovetail.agent.protocols import ToolContext
@@ -20,6 +22,8 @@ from dovetail.extras import install
 TIMEOUT_S = 30.0
 MAX_BYTES = 4 << 20
 MAX_REDIRECTS = 5
+# A rule that says more of the host than that there is one.
+_SITE = re.compile(r"(?:domain:|://)[^/:]*\w")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _SILENT = frozenset(("script", "style", "noscript", "template", "svg", "head"))
 _BREAKS = frozenset("p div br li tr h1 h2 h3 h4 h5 h6 section article header footer table ul ol pre".split())
@@ -38,10 +42,18 @@ async def _fetch(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
             httpx2.AsyncClient(follow_redirects=False, headers={"User-Agent": "dovetail"}) as client,
         ):
             for _ in range(MAX_REDIRECTS):
-                if httpx2.URL(address).host != host(address):
+                url = httpx2.URL(address)
+                if url.host != host(address):
                     raise ToolError(f"it is not certain which site {address} means")
-                await _check(address, context)
-                async with client.stream("GET", address) as response:
+                place = await _check(address, context)
+                # To the address that was checked: asked once more, the name could mean another one.
+                request = client.build_request(
+                    "GET",
+                    url.copy_with(host=place) if place else url,
+                    headers={"Host": url.netloc.decode()},
+                    extensions={"sni_hostname": url.raw_host.decode()},
+                )
+                async with aclosing(await client.send(request, stream=True)) as response:
                     if not response.is_redirect:
                         return await _page(response, address, limit)
                     target = urljoin(address, response.headers.get("location", ""))
@@ -55,18 +67,20 @@ async def _fetch(args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
     raise ToolError(f"{address} redirects too often")
 
 
-async def _check(address: str, context: ToolContext) -> None:
+async def _check(address: str, context: ToolContext) -> str:
+    """Where to connect to, "" where it does not matter; ToolError if the address may not be fetched."""
     if urlsplit(address).scheme not in ("http", "https") or not host(address):
         raise ToolError("only http and https addresses can be fetched")
     decision = context.permissions.decide("web_fetch", {"url": address}, True)
     if decision.verdict == "deny":
         raise ToolError(f"{address}: {decision.reason}")
-    if decision.verdict == "allow" and "(" in decision.rule:  # a rule that names this host
-        return
+    if decision.verdict == "allow" and _SITE.search(decision.rule):  # a rule that names this host
+        return ""
     loop = asyncio.get_running_loop()
-    for entry in await loop.getaddrinfo(host(address), None, type=socket.SOCK_STREAM):
-        if not _is_public(ipaddress.ip_address(entry[4][0])):
-            raise ToolError(f"{host(address)} is an address inside the own network; allow it by a rule to fetch it")
+    places = [entry[4][0] for entry in await loop.getaddrinfo(host(address), None, type=socket.SOCK_STREAM)]
+    if not all(_is_public(ipaddress.ip_address(place)) for place in places):
+        raise ToolError(f"{host(address)} is an address inside the own network; allow it by a rule to fetch it")
+    return "" if getproxies() else str(places[0])
 
 
 def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

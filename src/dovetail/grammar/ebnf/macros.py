@@ -28,19 +28,19 @@ class Argument:
 def arguments(source: Source, take: Callable[[], Token], peek: Callable[[], Token]) -> list[Argument]:
     """The arguments of a macro, parentheses included."""
     take()
-    found: list[Argument] = []
-    while peek().kind != ")" or found:
+    arguments: list[Argument] = []
+    while peek().kind != ")" or arguments:
         token = peek()
         value = _item(source, take, peek, 0)
         name = ""
         if isinstance(value, Token) and value.kind == "name" and peek().kind == "=":
             take()
             name, value = str(value.value), _item(source, take, peek, 0)
-        found.append(Argument(name, value, token.offset))
+        arguments.append(Argument(name, value, token.offset))
         if not _more(source, take):
-            return found
+            return arguments
     take()
-    return found
+    return arguments
 
 
 def _more(source: Source, take: Callable[[], Token]) -> bool:

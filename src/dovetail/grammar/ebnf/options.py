@@ -40,12 +40,12 @@ def parse(source: Source, head: Token) -> tuple[str, Options]:
     given: dict[str, str | None] = {}
     at = 0
     while not given or at < len(text) or text.endswith(","):
-        found = _OPTION.match(text, at)
-        if found is None or found[1] in given:
+        match = _OPTION.match(text, at)
+        if match is None or match[1] in given:
             source.fail(f"the options of `{name}` are malformed", head.offset, 'as in name[max_chars=9, capture="x"]')
-        given[found[1]] = found[2] if found[2] is not None else found[3]
-        at = found.end()
-        if found[4] == "":
+        given[match[1]] = match[2] if match[2] is not None else match[3]
+        at = match.end()
+        if match[4] == "":
             break
     return name, _options(source, head.offset, name, given)
 

@@ -109,8 +109,8 @@ class _Parser:
 
     def _end_sequence(self, group: _Group) -> None:
         if not group.sequence:
-            found = self._peek()
-            self._source.fail(f"expected an element, found {found}", found.offset, 'write "" to match nothing')
+            mark = self._peek()
+            self._source.fail(f"expected an element, found {mark}", mark.offset, 'write "" to match nothing')
         group.alternatives.append(ir.seq(*group.sequence))
         group.sequence = []
 

@@ -46,7 +46,7 @@ class Source:
     @classmethod
     def of(cls, text: str) -> Source:
         """Any of the three line ends counts as one."""
-        return cls(text, (0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))))
+        return cls(text, (0, *(line.end() for line in re.finditer(r"\r\n|\r|\n", text))))
 
     def path(self, offset: int) -> str:
         """The place of `offset` as people say it."""
@@ -93,8 +93,8 @@ def scan(text: str) -> tuple[Source, list[Token]]:
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def _next(source: Source, at: int, line_start: bool) -> tuple[Token, int]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from dovetail.errors import ExportError
 from dovetail.formats import FormatSource
 from dovetail.grammar import ir
-from dovetail.grammar.export.plain import plain
+from dovetail.grammar.export.begun import behind
+from dovetail.grammar.export.plain import plain, pruned
 from dovetail.grammar.lower import rule_of
 
 # llama.cpp refuses to parse larger counts.
@@ -46,10 +47,11 @@ class _Language:
     count: Callable[[int, int | None], str]
 
 
-def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False) -> Gbnf:
+def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False, prefix: str = "") -> Gbnf:
     """A format for llama.cpp; with `lazy`, free text before the first trigger is left to the model, not written out.
 
-    What that text may not hold, such as the markers of reasoning, is then held by nobody.
+    What that text may not hold, such as the markers of reasoning, is then held by nobody. `prefix` is the part of the
+    output that the prompt holds already: the grammar is of what follows it.
     """
     rule = rule_of(source)
     triggers: tuple[str, ...] = ()
@@ -57,17 +59,21 @@ def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False) -> Gbnf:
         stops = _free_start(rule)
         triggers = tuple(stop.decode() for stop, _ in stops)
         rule = ir.Rule(rule.name, ir.alt(*(ir.seq(ir.Lit(stop, special=True), arm) for stop, arm in stops)))
-    simple = plain(rule)
-    return Gbnf(_printed(simple, _GBNF), lazy, triggers, _preserved(simple))
+    simple = _plain(rule, prefix)
+    # llama.cpp refuses a trigger that is a token of its own and is not preserved.
+    preserved = tuple(dict.fromkeys((*_preserved(simple), *triggers)))
+    return Gbnf(_printed(simple, _GBNF), lazy, triggers, preserved)
 
 
-def ebnf(source: FormatSource | ir.Rule) -> str:
-    """A format in xgrammar's EBNF."""
-    return _printed(plain(rule_of(source)), _EBNF)
+def ebnf(source: FormatSource | ir.Rule, *, prefix: str = "") -> str:
+    """A format in xgrammar's EBNF; of what follows `prefix`, where the prompt holds the beginning of the output."""
+    return _printed(_plain(rule_of(source), prefix), _EBNF)
 
 
-def lark(source: FormatSource | ir.Rule, *, special_tokens: Mapping[str, int] | None = None) -> str:
+def lark(source: FormatSource | ir.Rule, *, special_tokens: Mapping[str, int] | None = None, prefix: str = "") -> str:
     """A format in llguidance's Lark; a special token may stand for its text where its id is given.
+
+    `prefix` is the part of the output that the prompt holds already: the grammar is of what follows it.
 
     llguidance cuts the text into terminals greedily, so every terminal is one character: only then is no text lost.
     """
@@ -77,7 +83,13 @@ def lark(source: FormatSource | ir.Rule, *, special_tokens: Mapping[str, int] | 
         return [part for piece in _pieces(node, known) for part in piece]
 
     language = _Language("{}: {}", "start", _lark_name, literal, _lark_chars, _lark_tokens, _braces)
-    return "%llguidance {}\n" + _printed(plain(rule_of(source)), language)
+    return "%llguidance {}\n" + _printed(_plain(rule_of(source), prefix), language)
+
+
+def _plain(rule: ir.Rule, prefix: str) -> ir.Rule:
+    """The rule in words that all languages know, behind the part that is written already."""
+    simple = plain(rule)
+    return pruned(behind(simple, prefix)) if prefix else simple
 
 
 def _free_start(rule: ir.Rule) -> tuple[tuple[bytes, ir.Node], ...]:
@@ -100,14 +112,14 @@ def _free_start(rule: ir.Rule) -> tuple[tuple[bytes, ir.Node], ...]:
 
 
 def _preserved(rule: ir.Rule) -> tuple[str, ...]:
-    found = {
+    texts = {
         marker: None
         for known in ir.reachable(rule)
         for node in ir.walk(known.body)
         if isinstance(node, ir.Lit) and node.special
         for marker in _MARKERS.findall(node.data.decode())
     }
-    return tuple(found)
+    return tuple(texts)
 
 
 def _printed(root: ir.Rule, language: _Language) -> str:
@@ -247,11 +259,11 @@ def _pieces(node: ir.Lit, special: Mapping[str, int]) -> Iterator[list[str]]:
     known = sorted(special, key=len, reverse=True) if node.special else []
     pattern = "|".join(map(re.escape, filter(None, known)))
     at = 0
-    for found in re.finditer(pattern, text) if pattern else ():
-        yield [json.dumps(char) for char in text[at : found.start()]]
-        spelled = " ".join(json.dumps(char) for char in found.group())
-        yield [f"({spelled} | <[{special[found.group()]}]>)"]
-        at = found.end()
+    for match in re.finditer(pattern, text) if pattern else ():
+        yield [json.dumps(char) for char in text[at : match.start()]]
+        spelled = " ".join(json.dumps(char) for char in match.group())
+        yield [f"({spelled} | <[{special[match.group()]}]>)"]
+        at = match.end()
     yield [json.dumps(char) for char in text[at:]]
 
 

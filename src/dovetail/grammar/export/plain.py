@@ -17,7 +17,7 @@ MAX_HEIGHT = 12
 
 def plain(root: ir.Rule) -> ir.Rule:
     """A copy of `root` without captures, free text and `Without`, and without parts that match nothing."""
-    return _pruned(_Copy().of(root))
+    return pruned(_Copy().of(root))
 
 
 class _Copy:
@@ -129,7 +129,8 @@ def _without_surrogates(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int,
     return tuple(kept)
 
 
-def _pruned(root: ir.Rule) -> ir.Rule:
+def pruned(root: ir.Rule) -> ir.Rule:
+    """A plain grammar without the parts that match nothing; an error where nothing is left."""
     rules = ir.reachable(root)
     alive = productive_rules([ir.Call(root)])
     if id(root) not in alive:
@@ -153,9 +154,9 @@ class _Shallow:
     def _measured(self, node: ir.Node) -> tuple[ir.Node, int]:
         match node:
             case ir.Seq(parts) | ir.Alt(parts):
-                found = [self._measured(part) for part in parts]
-                height = 1 + max((height for _, height in found), default=0)
-                node = type(node)(tuple(part for part, _ in found))
+                measured = [self._measured(part) for part in parts]
+                height = 1 + max((height for _, height in measured), default=0)
+                node = type(node)(tuple(part for part, _ in measured))
             case ir.Repeat(body, low, high):
                 inner, height = self._measured(body)
                 height += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
-from dovetail.grammar.regex.nodes import chars
+from dovetail.grammar.regex.automaton import chars
 from dovetail.grammar.regex.syntax import decoded
 
 MAX_RULES = 10_000

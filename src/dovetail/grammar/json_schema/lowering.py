@@ -7,7 +7,8 @@ recursion in the schema is recursion between rules, and a deeply nested schema n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from dovetail.errors import LimitError, SchemaError
@@ -16,23 +17,31 @@ from dovetail.grammar.ir import EMPTY, NOTHING, Call, Lit, Node, Rule, Seq, alt,
 from dovetail.grammar.json_schema.objects.arrays import Counting, Items, in_sequence, items, more_items
 from dovetail.grammar.json_schema.objects.members import Group, Member, any_order, counted, ordered
 from dovetail.grammar.json_schema.objects.properties import Extra, Properties, properties, variants
-from dovetail.grammar.json_schema.read.constraints import ARRAY, OBJECT, STRING, TYPES, Constraints, Located
+from dovetail.grammar.json_schema.read.constraints import (
+    ARRAY,
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TYPES,
+    Constraints,
+    Located,
+)
 from dovetail.grammar.json_schema.read.equality import all_strings, identity, is_number, is_speakable
 from dovetail.grammar.json_schema.read.pointers import Where, located, render
 from dovetail.grammar.json_schema.read.reader import KEYWORDS, Reader
 from dovetail.grammar.json_schema.spell.json import Frame, Spelling
+from dovetail.grammar.json_schema.values import numbers, strings
 
 from .admission import admits, without_sure
-from .scalars import scalars
 
 _REF = {"$ref"}
 _OBJECT = {"type", "properties", "required", "additionalProperties"}
 _MEMBERS = _OBJECT | {"patternProperties", "propertyNames", "minProperties", "maxProperties"}
 _ARRAY = {"type", "items", "minItems", "maxItems"}
-_MAX_SHARED = 4096
 MAX_WAYS = 30  # to write an object in any order: they are told apart late, and a generation follows them all
 MAX_COMPOSITES = 50_000  # objects and arrays that the schemas of one document come to together
-_COMPOSITE = ("object", "array")
 _MAX_KEYS = 1_000  # that are counted
 _FEW_KEYS = 32  # of which some must be left for members that have to be there
 
@@ -43,19 +52,6 @@ Kinds = list[tuple[int, Parts]]  # objects and arrays, each by the schemas that 
 
 class Lowering:
     """The rules of one schema."""
-
-    __slots__ = (
-        "_composites",
-        "_done",
-        "_pending",
-        "doubtful",
-        "frame",
-        "free_order",
-        "impossible",
-        "pieces",
-        "reader",
-        "strict",
-    )
 
     def __init__(self, reader: Reader, pieces: Spelling, free_order: bool) -> None:
         self.reader = reader
@@ -110,7 +106,7 @@ class Lowering:
             if known.values is not None:
                 ways += self.literals(known)
                 continue
-            ways += scalars(known, self.pieces, self.reader)
+            ways += _scalars(known, self.pieces, self.reader)
             for kind, parts, anything in (
                 (OBJECT, known.objects, self.pieces.by_type["object"]),
                 (ARRAY, known.arrays, self.pieces.by_type["array"]),
@@ -325,3 +321,76 @@ class Lowering:
         if high is None or high > 0:
             inside = in_sequence(prefix[:high] or [rest], tail, low, *between)
         return Seq((frame.first, *self.pieces.ws, inside, frame.last))
+
+
+# Strings, numbers, booleans and null; what is too much to hold is left out and noted.
+
+
+def _scalars(known: Constraints, pieces: Spelling, reader: Reader) -> list[Node]:
+    """The ways to write a scalar that keeps to `constraints`."""
+    ways: list[Node] = []
+    if known.types & STRING:
+        ways.append(_string(known, pieces, reader))
+    if known.types & NUMBER:
+        ways.append(_number(known, reader))
+    if known.types & BOOLEAN:
+        ways += (pieces.true if value else pieces.false for value in (True, False) if not known.bars(identity(value)))
+    if known.types & NULL and not known.bars(identity(None)):
+        ways.append(pieces.null)
+    return ways
+
+
+def _number(known: Constraints, reader: Reader) -> Node:
+    """A number; where multiples between bounds are too many to tell, the bounds remain."""
+    banned = tuple(Decimal(repr(one)) for one in known.banned if is_number(one))
+    divisors = tuple((divisor, holds) for divisor, holds, _ in known.divisors)
+    try:
+        return numbers.number(known.integer, known.minimum, known.maximum, divisors, banned, known.fraction)
+    except LimitError as error:
+        if not (divisors or banned or known.fraction):
+            raise
+        reader.widen(known.divisors[0][2] if divisors else (), "multipleOf", error.problem)
+        return numbers.number(known.integer, known.minimum, known.maximum)
+
+
+def _string(known: Constraints, pieces: Spelling, reader: Reader) -> Node:
+    """A string."""
+    if known.high is not None and known.low > known.high:
+        return NOTHING
+    bounded = bool(known.low) or known.high is not None
+    banned = known.banned_words()
+    if known.patterns or known.barred or (banned and bounded):
+        inside = _language(known, pieces, reader)
+        if inside is not None:
+            return inside
+    elif banned:
+        return pieces.other_than(banned)
+    return pieces.bounded(known.low, known.high) if bounded else pieces.by_type["string"]
+
+
+def _language(known: Constraints, pieces: Spelling, reader: Reader) -> Node | None:
+    """A string with patterns; None where they are too much to hold."""
+    excludes = () if known.patterns and pieces.patterns_overrule else pieces.excludes
+    if known.banned_words() or excludes:
+        found = described(known, excludes, reader)
+        return None if found is None else pieces.denoting(found, excludes)
+    wanted, barred = known.pattern_texts()
+    return _noted(known, reader, pieces.matching, wanted, known.low, known.high, barred)
+
+
+def described(known: Constraints, excludes: tuple[bytes, ...], reader: Reader) -> Node | None:
+    """The decoded strings that `constraints` admit without `excludes`; None where they are too much to hold."""
+    wanted, barred = known.pattern_texts()
+    return _noted(
+        known, reader, strings.language, wanted, known.low, known.high, barred, known.banned_words(), excludes
+    )
+
+
+def _noted(known: Constraints, reader: Reader, make: Callable[..., Node], *args: Any) -> Node | None:
+    """What `make` gives; where that is too much, it is noted at the place of the pattern."""
+    where = known.pattern_place()
+    try:
+        return located(where, make, *args)
+    except LimitError as error:
+        reader.widen(where[0] if where else (), where[1] if where else "pattern", error.problem)
+        return None

@@ -6,6 +6,7 @@ mean in ECMA-262; case is compared by simple case folding. Lookarounds and word 
 nodes then call rules, which call others at their end only.
 """
 
+from dovetail.grammar.regex.automaton import chars
 from dovetail.grammar.regex.charset import limited
 from dovetail.grammar.regex.languages import (
     admits,
@@ -20,12 +21,12 @@ from dovetail.grammar.regex.languages import (
     shortest,
     without,
 )
-from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.spelling import Spelling, closed, mapped, restrict
 
 __all__ = [
     "Spelling",
     "admits",
+    "chars",
     "closed",
     "count",
     "grows",
@@ -39,6 +40,5 @@ __all__ = [
     "restrict",
     "search",
     "shortest",
-    "to_node",
     "without",
 ]

@@ -1,4 +1,4 @@
-"""Automata of patterns, and the smallest one of a language."""
+"""Automata of patterns, the smallest one of a language, and the nodes that they are written as."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
 from dovetail.grammar import ir
-from dovetail.grammar.regex.charset import Ranges
+from dovetail.grammar.regex.charset import Ranges, characters
+from dovetail.grammar.regex.syntax import sequence
 
 MAX_WORK = 300_000
+MAX_DEPTH = 40
+_SMALL = (ir.Lit, ir.Chars, ir.Call)
 
 
 @dataclass(slots=True)
@@ -44,8 +47,8 @@ def explored(
     alphabet: list[Ranges],
     start: State,
     follow: Callable[[State, Automaton], Iterable[tuple[int, State]]],
-    most: int,
-    refuse: Callable[[], NoReturn],
+    most: int = MAX_WORK,
+    refuse: Callable[[], NoReturn] | None = None,
 ) -> Automaton:
     """The automaton of the states that a start leads to; `follow` gives the edges of each, and notes ends and exits."""
     found = Automaton(alphabet, [])
@@ -60,7 +63,7 @@ def explored(
                 pending.append(target)
             edges[number] = edges.get(number, 0) | mask
         found.edges.append(edges)
-        if len(numbers) > most:
+        if refuse and len(numbers) > most:
             refuse()
     return found
 
@@ -128,20 +131,97 @@ def _way(edges: dict[int, int], blocks: dict[int, int]) -> object:
 
 def _joined(automaton: Automaton, blocks: dict[int, int]) -> Automaton:
     """One state per block that the start reaches, in the order of discovery."""
-    numbers = {blocks[0]: 0}
-    small = Automaton(automaton.alphabet, [])
-    pending = [0]
-    for state in pending:
-        edges: dict[int, int] = {}
-        for target, mask in automaton.edges[state].items():
-            if target in blocks:
-                number = numbers.setdefault(blocks[target], len(numbers))
-                if number == len(pending):
-                    pending.append(target)
-                edges[number] = edges.get(number, 0) | mask
+    states = {block: state for state, block in reversed(blocks.items())}
+
+    def follow(block: int, found: Automaton) -> list[tuple[int, int]]:
+        state = states[block]
         if state in automaton.accepting:
-            small.accepting.add(len(small.edges))
+            found.accepting.add(len(found.edges))
         if state in automaton.exits:
-            small.exits[len(small.edges)] = automaton.exits[state]
-        small.edges.append(edges)
-    return small
+            found.exits[len(found.edges)] = automaton.exits[state]
+        return [(mask, blocks[target]) for target, mask in automaton.edges[state].items() if target in blocks]
+
+    return explored(automaton.alphabet, blocks[0], follow)
+
+
+# Automata back to nodes.
+
+
+def to_node(automaton: Automaton) -> ir.Node:
+    """A node for the language of `automaton`, `ir.NOTHING` where it is empty."""
+    live = automaton.live()
+    return _Writer(automaton, live).node() if 0 in live else ir.NOTHING
+
+
+class _Writer:
+    """Writes a state that several others lead to as a rule, any other where it is reached.
+
+    A rule calls others at its end only, which the core does without a stack.
+    """
+
+    def __init__(self, automaton: Automaton, live: dict[int, int]) -> None:
+        self._automaton = automaton
+        self._live = live
+        self._classes: dict[int, ir.Node] = {}
+        self._rests: dict[int, ir.Node] = {}
+        entered: dict[int, int] = {0: 1}
+        for state in live:
+            for target in automaton.edges[state]:
+                if target != state and target in live:
+                    entered[target] = entered.get(target, 0) + 1
+        self._calls = {state: _call() for state, times in entered.items() if times > 1}
+        self._pending = list(self._calls)
+
+    def node(self) -> ir.Node:
+        """The start state, and the bodies of all rules."""
+        start = self._reach(0, 0)
+        for state in self._pending:
+            self._calls[state].rule.body = self._body(state, 0)
+        return start
+
+    def _reach(self, state: int, depth: int) -> ir.Node:
+        call = self._calls.get(state)
+        if call is None:
+            if depth < MAX_DEPTH:
+                return self._body(state, depth)
+            call = self._calls[state] = _call()
+            self._pending.append(state)
+        return call
+
+    def _body(self, state: int, depth: int) -> ir.Node:
+        targets = self._automaton.edges[state]
+        ways: list[ir.Node] = [ir.EMPTY] if state in self._automaton.accepting else []
+        ways += [self._rest(rest) for rest in self._automaton.exits.get(state, ())]
+        for target, mask in targets.items():
+            if target != state and target in self._live:
+                ways.append(_led(self._class(mask), self._reach(target, depth + 1)))
+        rest = ir.optional(ir.alt(*ways[1:])) if len(ways) > 1 and ways[0] == ir.EMPTY else ir.alt(*ways)
+        return sequence((ir.star(self._class(targets[state])), rest)) if state in targets else rest
+
+    def _class(self, mask: int) -> ir.Node:
+        known = self._classes.get(mask)
+        if known is None:
+            known = self._classes[mask] = chars(characters(self._automaton.alphabet, mask))
+        return known
+
+    def _rest(self, rest: ir.Node) -> ir.Node:
+        """What an exit leads to, in a rule where that is larger than a call."""
+        parts = rest.parts if type(rest) is ir.Seq else (rest,)
+        small = len(parts) < 3 and all(isinstance(part, _SMALL) for part in parts)
+        if small or type(rest) is ir.Unlisted or (type(rest) is ir.Repeat and isinstance(rest.body, _SMALL)):
+            return rest
+        return self._rests.setdefault(id(rest), ir.Call(ir.Rule("rest", rest)))
+
+
+def _call() -> ir.Call:
+    return ir.Call(ir.Rule("state", ir.NOTHING))
+
+
+def _led(first: ir.Node, rest: ir.Node) -> ir.Node:
+    """A class or literal and what follows it; as `sequence`, but written once per edge."""
+    return sequence((first, rest)) if type(rest) is ir.Seq or type(rest) is ir.Lit else ir.Seq((first, rest))
+
+
+def chars(ranges: Ranges) -> ir.Node:
+    """A class, or a literal where only one character is in it."""
+    return ir.lit(chr(ranges[0][0])) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else ir.Chars(ranges)

@@ -12,11 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dovetail.grammar import ir
-from dovetail.grammar.regex.automaton import Automaton, explored
+from dovetail.grammar.regex.automaton import Automaton, explored, to_node
 from dovetail.grammar.regex.charset import Budget, Ranges, alphabet, symbol_of, within
-from dovetail.grammar.regex.lengths import Span, narrow
-from dovetail.grammar.regex.nodes import to_node
-from dovetail.grammar.regex.syntax import ANYTHING, Look, but, children, decoded, ranges_of, sequence, somewhere
+from dovetail.grammar.regex.syntax import (
+    ANYTHING,
+    Look,
+    Span,
+    but,
+    children,
+    decoded,
+    narrow,
+    ranges_of,
+    sequence,
+    somewhere,
+)
 
 MAX_STATES = 5_000
 

@@ -8,13 +8,22 @@ from functools import lru_cache
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.anchors import found_in, refuse_outlook, trimmed
-from dovetail.grammar.regex.automaton import Automaton, minimise
+from dovetail.grammar.regex.automaton import Automaton, minimise, to_node
 from dovetail.grammar.regex.charset import Budget, Ranges, bits, characters
 from dovetail.grammar.regex.derivatives import Derivatives, explore
-from dovetail.grammar.regex.lengths import narrow, span
-from dovetail.grammar.regex.nodes import to_node
 from dovetail.grammar.regex.parser import read
-from dovetail.grammar.regex.syntax import ANYTHING, Look, asserts, but, called, children, sequence, somewhere
+from dovetail.grammar.regex.syntax import (
+    ANYTHING,
+    Look,
+    asserts,
+    but,
+    called,
+    children,
+    narrow,
+    sequence,
+    somewhere,
+    span,
+)
 
 MAX_WORK = 200_000
 MAX_MEASURED = 110  # states; the more of them, the less often one is seen again
@@ -174,11 +183,22 @@ def grows(node: ir.Node) -> bool:
     """Whether every beginning of a text is that of infinitely many; False also where that takes long to see."""
     if span(node)[1] is not None:
         return False
+    if _ends_in_loop(node):
+        return True
     try:
         automaton = _automaton(node, most=1_000)
     except LimitError:
         return False
     return all(automaton.edges)  # each state leads to an end, and where none is the last, some way there is endless
+
+
+def _ends_in_loop(node: ir.Node) -> bool:
+    """Whether more of the same may follow each text of `node`: seen at the end of a pattern, without an automaton."""
+    if type(node) is ir.Seq:
+        return bool(node.parts) and _ends_in_loop(node.parts[-1])
+    if type(node) is ir.Alt:
+        return all(map(_ends_in_loop, node.parts))
+    return type(node) is ir.Repeat and node.high is None and type(node.body) is ir.Chars and bool(node.body.ranges)
 
 
 @lru_cache(maxsize=1024)

@@ -8,8 +8,7 @@ from functools import cache
 from itertools import groupby
 
 from dovetail.grammar import ir
-
-Ranges = tuple[tuple[int, int], ...]
+from dovetail.grammar.regex.charset import Ranges
 
 _LONG = {
     "letter": "L", "cased_letter": "LC", "uppercase_letter": "Lu", "lowercase_letter": "Ll", "titlecase_letter": "Lt",
@@ -33,18 +32,11 @@ def property_ranges(name: str) -> Ranges | None:
     """The characters of `\\p{name}`, or None where the standard library cannot say them exactly."""
     key, equals, value = name.partition("=")
     if equals:
-        if key not in ("gc", "General_Category"):
-            return None
-        return _category(value)
-    match name:
-        case "Any":
-            return ((0, ir.MAX_CODE_POINT),)
-        case "ASCII":
-            return ((0, 0x7F),)
-        case "Assigned":
-            return ir.complement(_categories()["Cn"]).ranges
-        case _:
-            return _category(name)
+        return _category(value) if key in ("gc", "General_Category") else None
+    if name == "Assigned":
+        return ir.complement(_categories()["Cn"]).ranges
+    last = {"Any": ir.MAX_CODE_POINT, "ASCII": 0x7F}.get(name)
+    return _category(name) if last is None else ((0, last),)
 
 
 def _category(name: str) -> Ranges | None:

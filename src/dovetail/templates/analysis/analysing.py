@@ -21,14 +21,14 @@ from dovetail.templates.analysis.kinship import adopted, kin
 from dovetail.templates.analysis.probes import CONTENT, NAMES, PLAIN_VIEW, Prober, Shape, View, assistant, user
 from dovetail.templates.analysis.reasoning import FoundReasoning, find_reasoning, is_reasoning_written
 from dovetail.templates.analysis.source import Source, read_source
-from dovetail.templates.analysis.verify import CALLING, Verifier
+from dovetail.templates.analysis.verify import CALLING, ONLY_REASONING, Verifier
 
 _CALLING = re.compile(r"(?i)(tool|function)[ _]?call|call(ing)? (a |the )?(tool|function)|func_name|functools")
 
 
 @lru_cache(maxsize=256)
 def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> Analysis:
-    """What a template says about how its model talks; the same source is analysed once.
+    """What a template says about how its model talks; the same source is analyzed once.
 
     Of the ways to read it, each a bounded number of renders, the first that is proved is taken, or else the best.
     """
@@ -68,7 +68,11 @@ def _part(feature: str) -> str:
 
 def _without_misread_calls(analysis: Analysis) -> Analysis:
     """The analysis without calls where they would be read as something else, with the reason."""
-    rows = [row for row in analysis.verifications if row.misread and row.feature in CALLING[:2]]
+    rows = [
+        row
+        for row in analysis.verifications
+        if row.misread and row.feature in CALLING[:2] and not row.problem.startswith(ONLY_REASONING)
+    ]
     if not rows or not analysis.dialect.calls:
         return analysis
     reason = f"calls are refused, because they would be misread: {rows[0].problem}"
@@ -114,14 +118,14 @@ def _read(prober: Prober, facts: Source, turn: Frame, shape: Shape | None) -> An
     family = kin(dialect)
     dialect = adopted(dialect, family) if family else dialect
     shown = replace(shape or Shape(), reasoning=reasoning.shape, settings=reasoning.settings)
-    found = _Found(turn, reasoning, content, calls)
+    parts = _Parts(turn, reasoning, content, calls)
     dialect, verifications = _proved(Verifier(prober, turn, dialect, shown, bool(calls and calls.with_content)))
     notes = [*_notes(prober, verifications, shape, dialect), *(calls.notes() if calls else ())]
     return Analysis(
         dialect,
-        _modes(found, dialect),
+        _modes(parts, dialect),
         find_capabilities(prober, facts, turn, reasoning, calls, shape or Shape()),
-        (*found.findings(prober), *(_corrected(row) for row in corrections)),
+        (*parts.findings(prober), *(_corrected(row) for row in corrections)),
         verifications,
         tuple(notes),
         turn.start + (turn.prompts[0][1] if turn.prompts else ""),
@@ -141,7 +145,7 @@ def _speaks_of_calls(prober: Prober, facts: Source, shape: Shape | None) -> bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Parts:
     """All that was found by comparison."""
 
     frame: Frame
@@ -175,12 +179,12 @@ def _corrected(row: Correction) -> Finding:
     return Finding("correction", row.name, Evidence("the source of the template", "", ""), row.reason)
 
 
-def _modes(found: _Found, dialect: Dialect) -> Modes:
+def _modes(parts: _Parts, dialect: Dialect) -> Modes:
     modes = Modes(
-        found.reasoning.mode,
-        found.content.mode,
-        found.calls.format if found.calls else "NONE",
-        found.calls.id_position if found.calls else "NONE",
+        parts.reasoning.mode,
+        parts.content.mode,
+        parts.calls.format if parts.calls else "NONE",
+        parts.calls.id_position if parts.calls else "NONE",
     )
     if dialect.reasoning and modes.reasoning == "NONE":
         modes = replace(modes, reasoning="TAG_BASED")

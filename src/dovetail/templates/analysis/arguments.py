@@ -77,9 +77,9 @@ def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments | 
     told = layout.begin.strip() and middle.strip() and ends
     if not told:
         return None
-    found = _tagged(parts[:place], layout, middle, samples, quote)
+    arguments = _tagged(parts[:place], layout, middle, samples, quote)
     markup = "<" + VALUES[0] + ">&\n"
-    return replace(found, cdata=f"<![CDATA[{markup}]]>" in turn(Call(NAMES[0], {KEYS[0]: markup})))
+    return replace(arguments, cdata=f"<![CDATA[{markup}]]>" in turn(Call(NAMES[0], {KEYS[0]: markup})))
 
 
 def _quote(middle: str, number: str, end: str) -> str:
@@ -95,10 +95,10 @@ def _sample(turn: Turn, value: Any) -> _Sample | None:
     seen = text.partition(NAMES[0])[2].partition(KEYS[0])[2].partition(KEYS[1])[0]
     if not seen:
         return None
-    found = find_spelling(seen, value)
-    if not found:
+    spelling = find_spelling(seen, value)
+    if not spelling:
         return _Sample(seen, "", "", False)
-    start, end, kind = found
+    start, end, kind = spelling
     return _Sample(seen[:start], seen[start:end], seen[end:], kind == "python")
 
 
@@ -205,9 +205,9 @@ def _tagged(
     if layout.separator and not layout.separator.strip() and rest.startswith(layout.separator):
         after, rest = layout.separator, rest[len(layout.separator) :]
     opening = (layout.open,) if layout.open else ()
-    found = FoundArguments((*parts, *opening, ARGUMENTS), rest, style, pad, after)
+    arguments = FoundArguments((*parts, *opening, ARGUMENTS), rest, style, pad, after)
     trailing = stop[len(stop.rstrip()) :]
-    return replace(found, after=trailing + found.after) if trailing else found
+    return replace(arguments, after=trailing + arguments.after) if trailing else arguments
 
 
 def _middle(text: str) -> Middle:
@@ -218,7 +218,7 @@ def _middle(text: str) -> Middle:
 def _item(array: _Sample, middle: str, stop: str) -> str:
     """What opens an item of an array that is marked up itself, or nothing."""
     inside = array.middle.removeprefix(middle)
-    head, found, rest = inside.partition(VALUES[2])
-    if not found or not rest.startswith(stop.strip()):
+    head, separator, rest = inside.partition(VALUES[2])
+    if not separator or not rest.startswith(stop.strip()):
         return ""
     return head.removesuffix(middle)

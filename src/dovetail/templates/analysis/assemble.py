@@ -34,37 +34,38 @@ def assemble(
     )
 
 
-def _reasoning(found: FoundReasoning) -> Reasoning | None:
-    if not found.end:
+def _reasoning(reasoning: FoundReasoning) -> Reasoning | None:
+    if not reasoning.end:
         return None
     return Reasoning(
-        found.start,
-        found.end,
-        found.opened_by,
-        pad=found.pad,
-        after=found.after,
-        empty=found.empty,
-        bare_end=found.bare_end,
+        reasoning.start,
+        reasoning.end,
+        reasoning.opened_by,
+        pad=reasoning.pad,
+        after=reasoning.after,
+        empty=reasoning.empty,
+        bare_end=reasoning.bare_end,
         # Models that never write the start themselves, or think for the sake of calls only, forget the end before one.
-        ends_at_calls=found.opened_by == "prompt" or found.mode == "TOOLS_ONLY",
+        ends_at_calls=reasoning.opened_by == "prompt" or reasoning.mode == "TOOLS_ONLY" or reasoning.open_at_calls,
+        open_at_calls=reasoning.open_at_calls,
     )
 
 
-def _content(frame: Frame, reasoning: FoundReasoning, found: FoundContent, calls: FoundCalls | None) -> Content:
-    if found.mode == "PLAIN" and calls and any(calls.block):
+def _content(frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls: FoundCalls | None) -> Content:
+    if content.mode == "PLAIN" and calls and any(calls.block):
         return Content((calls.block[0],), (calls.block[1],), always=True, optional=True)
-    if found.mode == "PLAIN":
+    if content.mode == "PLAIN":
         return Content()
     if reasoning.between:
-        ends = dict.fromkeys((found.end or found.turn_end.strip(), calls.joint if calls else "", reasoning.end))
-        notes = (found.begin,) if calls and calls.with_content else ()
-        return Content((found.begin,), tuple(end for end in ends if end), notes)
-    opened = any(text == found.begin for _, text in frame.prompts)
+        ends = dict.fromkeys((content.end or content.turn_end.strip(), calls.joint if calls else "", reasoning.end))
+        notes = (content.begin,) if calls and calls.with_content else ()
+        return Content((content.begin,), tuple(end for end in ends if end), notes)
+    opened = any(text == content.begin for _, text in frame.prompts)
     return Content(
-        (found.begin,),
-        (found.end,),
+        (content.begin,),
+        (content.end,),
         always=bool(calls and calls.empty_content),
-        optional=found.mode == "WRAPPED_WITH_REASONING",
+        optional=content.mode == "WRAPPED_WITH_REASONING",
         prompt_opens=opened,
     )
 
@@ -78,13 +79,19 @@ def _turn(frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls:
         end, closing = end or content.end, calls.joint if calls else ""
     others = (calls.other_end.strip(),) if calls and calls.other_end else ()
     return Turn(
-        frame.start or frame.user_end.strip(),
+        frame.start or _handover(frame),
         end if end.strip() else "",
         between=reasoning.between,
         closing=closing,
         other_ends=others,
         opened=_opened(frame, reasoning),
     )
+
+
+def _handover(frame: Frame) -> str:
+    """The end of the user's turn, which begins that of the model where it has no header; nothing if both end alike."""
+    end = frame.user_end.strip()
+    return "" if end and end in frame.end else end
 
 
 def _opened(frame: Frame, reasoning: FoundReasoning) -> str:
@@ -94,32 +101,32 @@ def _opened(frame: Frame, reasoning: FoundReasoning) -> str:
     return "" if is_reasoning or not text.strip() else text
 
 
-def _tool_calls(found: FoundCalls, in_blocks: bool) -> tuple[ToolCalls, ...]:
-    way = _way(found, in_blocks)
-    return (way, replace(way, call=found.reordered)) if found.reordered else (way,)
+def _tool_calls(calls: FoundCalls, in_blocks: bool) -> tuple[ToolCalls, ...]:
+    way = _way(calls, in_blocks)
+    return (way, replace(way, call=calls.reordered)) if calls.reordered else (way,)
 
 
-def _way(found: FoundCalls, in_blocks: bool) -> ToolCalls:
-    opener = found.begin or found.call_begin
-    head = call_pieces(found.call)[0]
+def _way(calls: FoundCalls, in_blocks: bool) -> ToolCalls:
+    opener = calls.begin or calls.call_begin
+    head = call_pieces(calls.call)[0]
     trigger = re.sub(r"(?<=[>\])])\s*\[\s*\Z", "", opener.rstrip()) if opener.strip() else ""
     named = bool(trigger) and not re.search(r"\w|>>|<", trigger)
     if not trigger and isinstance(head, str):
         trigger = head
     return ToolCalls(
-        found.call,
-        call_begin=found.call_begin,
-        call_end=found.call_end,
-        begin=found.begin,
-        end=found.end,
-        separator=found.separator,
+        calls.call,
+        call_begin=calls.call_begin,
+        call_end=calls.call_end,
+        begin=calls.begin,
+        end=calls.end,
+        separator=calls.separator,
         trigger=trigger,
         named=named,
-        lead=found.lead,
-        spacing=found.spacing,
-        id_pattern=found.id_pattern,
-        id_template=found.id_template,
-        first_id=found.first_id,
-        runs=found.runs and in_blocks,
-        max_whitespace=_INDENT if found.indented else None,
+        lead=calls.lead,
+        spacing=calls.spacing,
+        id_pattern=calls.id_pattern,
+        id_template=calls.id_template,
+        first_id=calls.first_id,
+        runs=calls.runs and in_blocks,
+        max_whitespace=_INDENT if calls.indented else None,
     )

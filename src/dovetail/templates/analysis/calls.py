@@ -63,35 +63,35 @@ class FoundCalls:
 
     def notes(self) -> list[str]:
         """What the template does to calls that no reader can undo."""
-        found = []
+        notes = []
         if self.end.strip() and self.end.strip() not in self.evidence[1]:
-            found.append(f"one call alone is not closed by {self.end.strip()}")
+            notes.append(f"one call alone is not closed by {self.end.strip()}")
         style = self.call.arguments if isinstance(self.call, TaggedCall) else "json"
         if isinstance(style, Literals) and "\n" in style.raw:
-            found.append("strings are written without escapes, so that a quote or a backslash in one is misread")
-        return found
+            notes.append("strings are written without escapes, so that a quote or a backslash in one is misread")
+        return notes
 
     def rows(self) -> list[tuple[str, str, tuple[str, str, str]]]:
         """The parts of the layout that are there, by name, with what showed them."""
-        found = [
+        rows = [
             ("calls.begin", self.begin),
             ("calls.call_begin", self.call_begin),
             ("calls.call_end", self.call_end),
             ("calls.separator", self.separator),
             ("calls.end", self.end),
         ]
-        found += [("calls.part", part) for part in call_pieces(self.call) if isinstance(part, str)]
+        rows += [("calls.part", part) for part in call_pieces(self.call) if isinstance(part, str)]
         style = self.call.arguments if isinstance(self.call, TaggedCall) else "json"
         if isinstance(style, Layout):
-            found += [("arguments.begin", style.begin), ("arguments.middle", "".join(style.middle["string"]))]
-            found += [("arguments.stop", style.stop)]
+            rows += [("arguments.begin", style.begin), ("arguments.middle", "".join(style.middle["string"]))]
+            rows += [("arguments.stop", style.stop)]
         elif isinstance(style, Literals):
-            found += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
-            found += [("arguments.quote", style.quotes[0])]
+            rows += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
+            rows += [("arguments.quote", style.quotes[0])]
         elif isinstance(style, Quoted):
-            found += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
-            found += [("arguments.quote", style.quote)]
-        return [(what, value, self.evidence) for what, value in found]
+            rows += [("arguments.begin", style.begin), ("arguments.assign", style.assign)]
+            rows += [("arguments.quote", style.quote)]
+        return [(what, value, self.evidence) for what, value in rows]
 
 
 def find_calls(
@@ -159,11 +159,11 @@ class _Calls:
             style: ArgumentStyle = PYTHON_DICT if spelled[2] == "python" else "json"
             call, begin, end = _call(TaggedCall(cores.parts, style), layout.begin, layout.end)
         else:
-            found = find_arguments(self._turn, cores.parts, layout.end)
-            if found is None:
+            arguments = find_arguments(self._turn, cores.parts, layout.end)
+            if arguments is None:
                 return None
-            tagged = TaggedCall(found.parts, found.style, found.pad, found.after, cdata=found.cdata)
-            call, begin, end = _call(tagged, layout.begin, found.rest)
+            tagged = TaggedCall(arguments.parts, arguments.style, arguments.pad, arguments.after, cdata=arguments.cdata)
+            call, begin, end = _call(tagged, layout.begin, arguments.rest)
         ids = self._ids(call, begin, cores.first_index)
         return self._assembled(call, begin, end, layout, ids)
 
@@ -265,8 +265,8 @@ class _Calls:
         )
 
     def _indented(self) -> bool:
-        found = find_spelling(self.one, dict(FIRST.arguments))
-        return found is not None and "\n" in self.one[found[0] : found[1]]
+        spelling = find_spelling(self.one, dict(FIRST.arguments))
+        return spelling is not None and "\n" in self.one[spelling[0] : spelling[1]]
 
 
 def _trailing(text: str) -> str:
@@ -279,8 +279,8 @@ def _call(call: TaggedCall, begin: str, end: str) -> tuple[CallLayout, str, str]
     if INDEX in begin:
         begin, _, tail = begin.partition(INDEX)
         call = replace(call, parts=(ID, *((tail,) if tail else ()), *call.parts))
-    found = find_json_call(call.parts, begin, end) if call.arguments == "json" else None
-    return found or (call, begin, end)
+    json_call = find_json_call(call.parts, begin, end) if call.arguments == "json" else None
+    return json_call or (call, begin, end)
 
 
 def _id_template(call: CallLayout, call_begin: str) -> str:

@@ -68,9 +68,9 @@ def _arguments(prober: Prober, shape: Shape) -> Literal["object", "string", "eit
     if shape.arguments == "string":
         return "string"
     turn = prober.turn(assistant(calls=(FIRST,), shape=replace(shape, arguments="string"))) or ""
-    found = find_spelling(turn, dict(FIRST.arguments))
+    spelling = find_spelling(turn, dict(FIRST.arguments))
     escaped = json.dumps(json.dumps(dict(FIRST.arguments)))
-    return "either" if found and escaped not in turn else "object"
+    return "either" if spelling and escaped not in turn else "object"
 
 
 def _in_history(prober: Prober, reasoning: FoundReasoning, shape: Shape, settings: Settings = ()) -> bool:

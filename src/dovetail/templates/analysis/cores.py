@@ -41,9 +41,9 @@ class Cores:
 def marked(text: str) -> str:
     """A text with the arguments of its calls replaced by a mark, where they are spelled as one value."""
     for call in (FIRST, SECOND):
-        found = find_spelling(text, dict(call.arguments))
-        if found:
-            text = text[: found[0]] + ARGS + text[found[1] :]
+        spelling = find_spelling(text, dict(call.arguments))
+        if spelling:
+            text = text[: spelling[0]] + ARGS + text[spelling[1] :]
     return text
 
 
@@ -62,8 +62,8 @@ def cut(text: str) -> Cores:
 def _span(text: str, call: Call, floor: int, ceiling: int) -> tuple[int, int]:
     """Where the things that a call says begin and end."""
     words = "|".join(map(re.escape, (call.name, call.id, *call.arguments.values())))
-    inside = [found.span() for found in re.finditer(words, text) if floor <= found.start() < ceiling]
-    marks = [found.span() for found in re.finditer(ARGS, text) if floor <= found.start()]
+    inside = [match.span() for match in re.finditer(words, text) if floor <= match.start() < ceiling]
+    marks = [match.span() for match in re.finditer(ARGS, text) if floor <= match.start()]
     inside += marks[:1]
     return min(start for start, _ in inside), max(end for _, end in inside)
 
@@ -103,5 +103,5 @@ def with_index(text: str, begin: str) -> str:
     """A text that ends with the beginning of a first call, with the mark that `begin` has for its number."""
     if INDEX not in begin:
         return text
-    found = re.search(re.escape(begin).replace(INDEX, r"\d+") + r"\Z", text)
-    return text[: found.start()] + begin if found else text
+    match = re.search(re.escape(begin).replace(INDEX, r"\d+") + r"\Z", text)
+    return text[: match.start()] + begin if match else text

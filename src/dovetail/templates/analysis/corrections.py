@@ -43,20 +43,20 @@ def _told_to_think(source: Source, dialect: Dialect) -> Dialect | None:
 
 
 def _told_to_list(source: Source, dialect: Dialect) -> Dialect | None:
-    found = _JSON_LIST.search(source.texts)
-    if not found or dialect.calls:
+    match = _JSON_LIST.search(source.texts)
+    if not match or dialect.calls:
         return None
-    way = ToolCalls(JsonCall(), begin=found[1] + "[", end="]", separator=", ", trigger=found[1])
+    way = ToolCalls(JsonCall(), begin=match[1] + "[", end="]", separator=", ", trigger=match[1])
     return replace(dialect, calls=(way,))
 
 
 def _told_by_example(source: Source, dialect: Dialect) -> Dialect | None:
-    found = _EXAMPLE.search(source.texts)
-    if not found or dialect.calls:
+    match = _EXAMPLE.search(source.texts)
+    if not match or dialect.calls:
         return None
-    call = JsonCall((("name", NAME), (found["key"], ARGUMENTS)))
-    begin, end = found["begin"] + found["lead"], found["trail"] + found["end"]
-    return replace(dialect, calls=(ToolCalls(call, begin, end, separator=found["lead"], trigger=found["begin"]),))
+    call = JsonCall((("name", NAME), (match["key"], ARGUMENTS)))
+    begin, end = match["begin"] + match["lead"], match["trail"] + match["end"]
+    return replace(dialect, calls=(ToolCalls(call, begin, end, separator=match["lead"], trigger=match["begin"]),))
 
 
 def _tool_tags(source: Source, dialect: Dialect) -> Dialect | None:

@@ -13,12 +13,26 @@ _SEGMENT = re.compile(rf"{_MARKER.pattern}|\s+|{_WORD.pattern}|[^\w\s]")
 
 def markers(text: str) -> list[str]:
     """The markers in a text, in order."""
-    return [found[0] for found in _MARKER.finditer(text)]
+    return [match[0] for match in _MARKER.finditer(text)]
+
+
+def closers(marker: str) -> list[str]:
+    """The markers that would close what this one opens, as their like are written."""
+    signs = (
+        ("<|", "<|/"),
+        ("<", "</"),
+        ("[", "[/"),
+        ("START", "END"),
+        ("start", "end"),
+        ("BEGIN", "END"),
+        ("begin", "end"),
+    )
+    return [marker.replace(sign, other, 1) for sign, other in signs if sign in marker]
 
 
 def segments(text: str) -> list[str]:
     """A text as markers, words, white space and single signs."""
-    return [found[0] for found in _SEGMENT.finditer(text)]
+    return [match[0] for match in _SEGMENT.finditer(text)]
 
 
 def shared_start(*texts: str) -> str:
@@ -38,7 +52,7 @@ def shared_start(*texts: str) -> str:
 def common_header(*texts: str) -> str:
     """The longest start that all texts have, as the first one spells it; white space may differ."""
     exact = shared_start(*texts)
-    ends = [[found.end() for found in _SEGMENT.finditer(text) if found[0].strip()] for text in texts]
+    ends = [[match.end() for match in _SEGMENT.finditer(text) if match[0].strip()] for text in texts]
     parts = [[part for part in segments(text) if part.strip()] for text in texts]
     size = min(map(len, parts))
     size = next((i for i in range(size) if any(part[i] != parts[0][i] for part in parts)), size)
@@ -51,8 +65,8 @@ def common_header(*texts: str) -> str:
 def behind_header(header: str, otherwise: str, text: str) -> str:
     """A text without its header, whatever white space it has there; `otherwise` where it does not begin with it."""
     words = [re.escape(part) for part in segments(header) if part.strip()]
-    found = re.match(r"\s*" + r"\s*".join(words), text) if words else None
-    return text[found.end() :] if found else otherwise
+    match = re.match(r"\s*" + r"\s*".join(words), text) if words else None
+    return text[match.end() :] if match else otherwise
 
 
 def shared_end(*texts: str) -> str:
@@ -72,7 +86,7 @@ def shared_end(*texts: str) -> str:
 def user_header(text: str) -> str:
     """The header of a user's turn at the end of a text, without the end of the turn before it; the text if none is."""
     word = text.lower().rfind("user")
-    openers = [found for found in _MARKER.finditer(text) if found.start() <= word]
+    openers = [marker for marker in _MARKER.finditer(text) if marker.start() <= word]
     if openers and not text[openers[-1].end() : word].strip():
         return text[openers[-1].start() :]
     return text[max(word, 0) :]
@@ -81,10 +95,10 @@ def user_header(text: str) -> str:
 def _floor(text: str, cut: int) -> int:
     """The last place up to `cut` that tears nothing."""
     for pattern in (_MARKER, _WORD):
-        for found in pattern.finditer(text):
-            if found.start() < cut < found.end():
-                return found.start()
-            if found.start() >= cut:
+        for match in pattern.finditer(text):
+            if match.start() < cut < match.end():
+                return match.start()
+            if match.start() >= cut:
                 break
     return cut
 
@@ -92,10 +106,10 @@ def _floor(text: str, cut: int) -> int:
 def _ceil(text: str, cut: int) -> int:
     """The first place from `cut` on that tears nothing."""
     for pattern in (_MARKER, _WORD):
-        for found in pattern.finditer(text):
-            if found.start() < cut < found.end():
-                return found.end()
-            if found.start() >= cut:
+        for match in pattern.finditer(text):
+            if match.start() < cut < match.end():
+                return match.end()
+            if match.start() >= cut:
                 break
     return cut
 

@@ -108,5 +108,10 @@ class Analysis:
 
     @property
     def faults(self) -> int:
-        """How much of the proof failed; calls that are rendered and not found count like calls that are misread."""
-        return faults(self.verifications) + 8 * (self.capabilities.tool_calls and not self.dialect.calls)
+        """How much of the proof failed; calls that are rendered and not found count like calls that are misread.
+
+        Content that no probe shows was not proved either: the turn is cut at the wrong place.
+        """
+        unseen = all(row.feature != "content" for row in self.verifications)
+        missing = self.capabilities.tool_calls and not self.dialect.calls
+        return faults(self.verifications) + 8 * missing + 4 * unseen

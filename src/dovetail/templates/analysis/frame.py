@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dovetail.templates.analysis.diff import behind_header, common_header, markers, segments, shared_end, shared_start
+from dovetail.templates.analysis.diff import (
+    behind_header,
+    closers,
+    common_header,
+    markers,
+    segments,
+    shared_end,
+    shared_start,
+)
 from dovetail.templates.analysis.probes import (
     CONTENT,
     KEYS,
@@ -88,30 +96,30 @@ def _rendered_shapes(prober: Prober) -> list[Shape]:
 
 def _shape(prober: Prober, shape: Shape) -> Shape | None:
     """The shape with what stands for no content in the shortest turn that has it all."""
-    found: list[tuple[int, int, Shape]] = []
+    fitting: list[tuple[int, int, Shape]] = []
     for place, no_content in enumerate(("empty", "none", "absent")):
         own = replace(shape, no_content=no_content)
         turn = prober.turn(assistant(calls=ONE_CALL, shape=own))
         if turn and NAMES[0] in turn and VALUES[0] in turn and not _SPOILED.search(turn):
-            found.append((len(turn), place, own))
-    return min(found, key=lambda row: row[:2])[2] if found else None
+            fitting.append((len(turn), place, own))
+    return min(fitting, key=lambda row: row[:2])[2] if fitting else None
 
 
 def switches(prober: Prober, source: Source) -> tuple[Settings, ...]:
     """The settings that change how a turn begins or whether reasoning is shown; the default comes first."""
     seen = {_looks(prober, ())}
-    found: list[Settings] = [()]
+    settings: list[Settings] = [()]
     probes = 0
     for name, words in source.variables:
         for value in (True, False, *words[:4]):
             probes += 1
             if probes > _MAX_PROBES:
-                return tuple(found)
+                return tuple(settings)
             look = _looks(prober, ((name, value),))
             if look not in seen and look[0] is not None and not _printed(value, look[0]):
                 seen.add(look)
-                found.append(((name, value),))
-    return tuple(found)
+                settings.append(((name, value),))
+    return tuple(settings)
 
 
 def _printed(value: Any, prompt: str) -> bool:
@@ -172,8 +180,8 @@ def _start(prober: Prober, prompts: list[str], bodies: list[str]) -> str:
 
 def _split_header(user_ends: dict[Settings, str]) -> tuple[dict[Settings, str], str]:
     """The end of the user's turn without the header of the next turn, where no prompt tells one from the other."""
-    found = markers(user_ends[()])
-    start = user_ends[()][user_ends[()].rfind(found[-1]) :] if len(found) > 1 else ""
+    marks = markers(user_ends[()])
+    start = user_ends[()][user_ends[()].rfind(marks[-1]) :] if len(marks) > 1 else ""
     return {setting: end.removesuffix(start) for setting, end in user_ends.items()}, start
 
 
@@ -227,8 +235,7 @@ def _without_open_marker(start: str, turns: list[str]) -> str:
     last = markers(start)[-1:]
     if not last or not start.rstrip().endswith(last[0]):
         return start
-    closing = last[0][0] + "/" + last[0][1:]
-    closed = any(behind_header(start, "", turn).lstrip().startswith(closing) for turn in turns)
+    closed = any(behind_header(start, "", turn).lstrip().startswith(tuple(closers(last[0]))) for turn in turns)
     return start[: start.rfind(last[0])] if closed else start
 
 

@@ -19,18 +19,18 @@ _WRITTEN = {NAME: NAMES[0], ID: IDS[0], ARGUMENTS: json.dumps({ARGS: 0})}
 def find_json_call(parts: Parts, begin: str, end: str) -> tuple[JsonCall | KeyedCall, str, str] | None:
     """The call with what stands before and behind it, if it is one JSON object."""
     text = begin + _text(parts) + end
-    for found in re.finditer(r"\{", begin):
+    for brace in re.finditer(r"\{", begin):
         try:
-            value, size = json.JSONDecoder().raw_decode(text[found.start() :])
+            value, size = json.JSONDecoder().raw_decode(text[brace.start() :])
         except ValueError:
             continue
         call = _shape(value)
         if call is None:
             continue
-        whole = text[found.start() : found.start() + size]
+        whole = text[brace.start() : brace.start() + size]
         call = _spelled(call, whole)
         if call is not None:
-            return call, begin[: found.start()], text[found.start() + size :]
+            return call, begin[: brace.start()], text[brace.start() + size :]
     return None
 
 

@@ -1,4 +1,4 @@
-"""Whether an analysed dialect is one of the built-in ones, and what it then knows beyond its template.
+"""Whether an analyzed dialect is one of the built-in ones, and what it then knows beyond its template.
 
 Two dialects are the same where they write the same: markers, fields and styles, white space aside. A built-in dialect
 also knows what models of its family write that no template shows; all of that is read from then on.

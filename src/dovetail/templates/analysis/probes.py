@@ -198,5 +198,5 @@ class Prober:
         """A turn behind which another user speaks, up to the header of that user."""
         text = self.render([user(), message, user(OTHER_USER)], tools, False, settings) or ""
         before, _, behind = text.partition(USER)
-        turn, found, _ = behind.partition(OTHER_USER)
-        return turn[: len(turn) - len(user_header(shared_end(before, turn)))] if found else None
+        turn, separator, _ = behind.partition(OTHER_USER)
+        return turn[: len(turn) - len(user_header(shared_end(before, turn)))] if separator else None

@@ -6,10 +6,19 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dovetail.templates.analysis.diff import markers, segments, shared_end
+from dovetail.templates.analysis.diff import closers, markers, segments, shared_end, shared_start
 from dovetail.templates.analysis.evidence import ReasoningMode
 from dovetail.templates.analysis.frame import ONE_CALL, Frame, Settings
-from dovetail.templates.analysis.probes import CONTENT, NAMES, REASONING, REASONING_FIELDS, Prober, Shape, assistant
+from dovetail.templates.analysis.probes import (
+    CONTENT,
+    NAMES,
+    REASONING,
+    REASONING_FIELDS,
+    Prober,
+    Shape,
+    Wire,
+    assistant,
+)
 from dovetail.templates.analysis.source import Source
 
 _LISTED = re.compile(r"""['"]thinking['"]: ['"]\Z""")  # parts of content written out as they are
@@ -36,6 +45,7 @@ class FoundReasoning:
     evidence: tuple[str, str, str] = ("", "", "")  # what was varied, and the two renders
     content_begin: str = ""
     content_end: str = ""  # where it closes content only beside reasoning
+    open_at_calls: bool = False  # nothing closes it before calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +61,49 @@ class _Shown:
     plain: str  # the same without reasoning
     plain_before: str  # what stands before what follows, without reasoning
     extra: str  # what closes content only where there is reasoning
+    before_calls: str = ""  # what stands between it and calls, where that is shown too
 
 
 def find_reasoning(prober: Prober, source: Source, frame: Frame, shape: Shape | None) -> FoundReasoning:
     """The layout of reasoning, from a render that shows it or else from prompts and what the template cuts off."""
     shown = _shown(prober, frame, shape, ("reasoning_content", *source.reasoning, "parts"))
-    found = _from_render(frame, shown) if shown else _from_prompts(prober, source, frame)
-    if not found.end:
-        return found
-    found = _empty_forms(prober, frame, found)
-    return replace(found, opened_by=_opened_by(frame, found), mode=_mode(frame, found, shown is not None))
+    reasoning = _from_render(frame, shown) if shown else _from_prompts(prober, source, frame)
+    if not reasoning.end:
+        return reasoning
+    reasoning = _empty_forms(prober, frame, reasoning)
+    return replace(reasoning, opened_by=_opened_by(frame, reasoning), mode=_mode(frame, reasoning, shown is not None))
 
 
 def _shown(prober: Prober, frame: Frame, shape: Shape | None, ways: tuple[str, ...]) -> _Shown | None:
     for way in dict.fromkeys(ways):
         for settings in frame.switches:
             own = replace(shape or Shape(), reasoning=way)
-            forms = [(assistant(CONTENT, REASONING, (), own), assistant(CONTENT), CONTENT)]
+            messages = [(assistant(CONTENT, REASONING, (), own), assistant(CONTENT), CONTENT)]
             if shape:
                 calls = assistant("", "", ONE_CALL, shape)
-                forms.append((assistant("", REASONING, ONE_CALL, own), calls, NAMES[0]))
-            for message, without, target in forms:
-                turn, plain = prober.turn(message, settings=settings), prober.turn(without, settings=settings)
-                if not turn or not plain or REASONING not in turn or target not in turn.partition(REASONING)[2]:
-                    continue
-                before, _, rest = frame.body(turn, settings).partition(REASONING)
-                if _LISTED.search(before):
-                    continue
-                plain_before = frame.body(plain, settings).partition(target)[0]
-                behind, _, last = rest.partition(target)
-                extra = last.removesuffix(frame.end) if target == CONTENT and last.endswith(frame.end) else ""
-                return _Shown(before, behind, target == CONTENT, way, settings, turn, plain, plain_before, extra)
+                messages.append((assistant("", REASONING, ONE_CALL, own), calls, NAMES[0]))
+            found = [_shown_before(prober, frame, way, settings, *row) for row in messages]
+            first = next((shown for shown in found if shown), None)
+            if first:
+                last = found[-1]
+                return replace(first, before_calls=last.behind if last and last is not first else "")
     return None
+
+
+def _shown_before(
+    prober: Prober, frame: Frame, way: str, settings: Settings, message: Wire, without: Wire, target: str
+) -> _Shown | None:
+    """Reasoning in a message, before the target; `without` is the same message without it."""
+    turn, plain = prober.turn(message, settings=settings), prober.turn(without, settings=settings)
+    if not turn or not plain or REASONING not in turn or target not in turn.partition(REASONING)[2]:
+        return None
+    before, _, rest = frame.body(turn, settings).partition(REASONING)
+    if _LISTED.search(before):
+        return None
+    plain_before = frame.body(plain, settings).partition(target)[0]
+    behind, _, last = rest.partition(target)
+    extra = last.removesuffix(frame.end) if target == CONTENT and last.endswith(frame.end) else ""
+    return _Shown(before, behind, target == CONTENT, way, settings, turn, plain, plain_before, extra)
 
 
 def is_reasoning_written(prober: Prober, source: Source) -> bool:
@@ -114,6 +135,7 @@ def _from_render(frame: Frame, shown: _Shown) -> FoundReasoning:
         evidence=("reasoning", shown.plain, shown.turn),
         content_begin=begin if shown.with_content else "",
         content_end=shown.extra,
+        open_at_calls=bool(shown.before_calls) and not between and end not in shown.before_calls,
     )
 
 
@@ -129,7 +151,7 @@ def _without_begin(frame: Frame, shown: _Shown) -> tuple[str, str]:
         return behind[: -len(plain)], plain
     closing = [part for part in segments(shown.extra or content_end(frame)) if part.strip()]
     if not closing or not (plain.strip() or shown.extra):
-        return behind, ""
+        return _without_what_calls_lack(behind, shown.before_calls)
     parts = segments(behind)
     size = 0
     while closing and parts:
@@ -137,6 +159,13 @@ def _without_begin(frame: Frame, shown: _Shown) -> tuple[str, str]:
         size += len(part)
         closing = closing[: len(closing) - bool(part.strip())]
     return behind[: len(behind) - size], behind[len(behind) - size :]
+
+
+def _without_what_calls_lack(behind: str, before_calls: str) -> tuple[str, str]:
+    """What stands behind reasoning, split behind the markers that calls have there too."""
+    common = shared_start(behind, before_calls)
+    rest = behind[len(common) :]
+    return (common, rest) if markers(common) and markers(rest) else (behind, "")
 
 
 def content_end(frame: Frame) -> str:
@@ -213,16 +242,8 @@ def _opening(source: Source, end: str) -> str:
 
 def _closing(source: Source, start: str) -> str:
     """The marker that closes what this one opens, as its like is written: where the template has it, or it is known."""
-    for sign, other in (
-        ("<", "</"),
-        ("[", "[/"),
-        ("START", "END"),
-        ("start", "end"),
-        ("BEGIN", "END"),
-        ("begin", "end"),
-    ):
-        end = start.replace(sign, other, 1)
-        if end != start and (end in source.markers or (len(sign) == 1 and _THOUGHT.search(start))):
+    for end in closers(start):
+        if end in source.markers or ("/" in end and "/" not in start and _THOUGHT.search(start)):
             return end
     return ""
 
@@ -230,45 +251,45 @@ def _closing(source: Source, start: str) -> str:
 # What the prompt and an empty block say.
 
 
-def _empty_forms(prober: Prober, frame: Frame, found: FoundReasoning) -> FoundReasoning:
+def _empty_forms(prober: Prober, frame: Frame, reasoning: FoundReasoning) -> FoundReasoning:
     """How turns without reasoning say so."""
     for settings in frame.switches:
         turn = prober.turn(assistant(CONTENT), settings=settings)
         before = frame.body(turn, settings).partition(CONTENT)[0] if turn and CONTENT in turn else ""
-        before = before.removesuffix(found.content_begin) if found.content_begin else before
-        if found.end not in before or found.between:
+        before = before.removesuffix(reasoning.content_begin) if reasoning.content_begin else before
+        if reasoning.end not in before or reasoning.between:
             continue
-        head, _, tail = before.partition(found.end)
-        start = found.start.strip()
+        head, _, tail = before.partition(reasoning.end)
+        start = reasoning.start.strip()
         if not head.strip():
-            found = replace(found, bare_end=True)
-            if tail != found.after or head:
-                found = replace(found, empty=before)
-        elif head.strip() == start and (tail != found.after or not head.startswith(found.start)):
-            found = replace(found, empty=before)
-        if not found.shape and head.strip() == start:
-            found = replace(found, after=tail)
-    return found
+            reasoning = replace(reasoning, bare_end=True)
+            if tail != reasoning.after or head:
+                reasoning = replace(reasoning, empty=before)
+        elif head.strip() == start and (tail != reasoning.after or not head.startswith(reasoning.start)):
+            reasoning = replace(reasoning, empty=before)
+        if not reasoning.shape and head.strip() == start:
+            reasoning = replace(reasoning, after=tail)
+    return reasoning
 
 
-def _opened_by(frame: Frame, found: FoundReasoning) -> Literal["prompt", "model", "either"]:
-    rests = [text for _, text in frame.prompts if found.end not in text]
-    if not found.start:
+def _opened_by(frame: Frame, reasoning: FoundReasoning) -> Literal["prompt", "model", "either"]:
+    rests = [text for _, text in frame.prompts if reasoning.end not in text]
+    if not reasoning.start:
         return "prompt"
-    opened = [text for text in rests if text.strip().endswith(found.start.strip())]
+    opened = [text for text in rests if text.strip().endswith(reasoning.start.strip())]
     if not opened:
         return "model"
     return "prompt" if len(opened) == len(rests) else "either"
 
 
-def _mode(frame: Frame, found: FoundReasoning, shown: bool) -> ReasoningMode:
-    if not found.start:
+def _mode(frame: Frame, reasoning: FoundReasoning, shown: bool) -> ReasoningMode:
+    if not reasoning.start:
         return "DELIMITER"
-    if shown and not found.with_content:
+    if shown and not reasoning.with_content:
         return "TOOLS_ONLY"
     texts = [text.strip() for _, text in frame.prompts]
-    opens = any(text.endswith(found.start.strip()) for text in texts)
-    closes = any(text.endswith(found.end) and found.start.strip() in text for text in texts)
+    opens = any(text.endswith(reasoning.start.strip()) for text in texts)
+    closes = any(text.endswith(reasoning.end) and reasoning.start.strip() in text for text in texts)
     if opens:
         return "FORCED_CLOSED" if closes else "FORCED_OPEN"
     return "TAG_BASED"

@@ -39,10 +39,10 @@ def read_source(source: str) -> Source:
     walk.over(syntax_tree(source))
     # A variable that is assigned somewhere is still the caller's where the template asks whether it is defined.
     names = [name for name in walk.read if name not in _STANDARD and (name not in walk.assigned or name in walk.tested)]
-    found = dict.fromkeys(marker for text in walk.texts for marker in markers(text))
+    marks = dict.fromkeys(marker for text in walk.texts for marker in markers(text))
     return Source(
         tuple((name, tuple(walk.compared.get(name, ()))) for name in names),
-        tuple(found)[:_MAX_CONSTANTS],
+        tuple(marks)[:_MAX_CONSTANTS],
         "\n".join(walk.texts),
         tuple(name for name in walk.fields if _REASONING.search(name)),
         frozenset((*walk.read, *walk.fields)),

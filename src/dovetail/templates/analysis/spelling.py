@@ -15,9 +15,9 @@ _MAX_TRIES = 200  # brackets in one text
 def find_spelling(text: str, value: Any) -> tuple[int, int, Spelling] | None:
     """Where a value is spelled in a text for the last time, and how; JSON in any white space, or else Python's way."""
     if isinstance(value, dict | list) and value:
-        found = _find_json(text, value)
-        if found:
-            return *found, "json"
+        span = _find_json(text, value)
+        if span:
+            return *span, "json"
     kind: Spelling
     for spelled, kind in ((json.dumps(value, ensure_ascii=False), "json"), (repr(value), "python")):
         at = text.rfind(spelled)
@@ -28,11 +28,11 @@ def find_spelling(text: str, value: Any) -> tuple[int, int, Spelling] | None:
 
 def _find_json(text: str, value: Any) -> tuple[int, int] | None:
     decoder = json.JSONDecoder()
-    for found in list(_OPENING.finditer(text))[-_MAX_TRIES:]:
+    for opening in list(_OPENING.finditer(text))[-_MAX_TRIES:]:
         try:
-            read, end = decoder.raw_decode(text, found.start())
+            read, end = decoder.raw_decode(text, opening.start())
         except ValueError:
             continue
         if read == value:
-            return found.start(), end
+            return opening.start(), end
     return None

@@ -43,6 +43,7 @@ _SECOND = Call("find_places", {"city": "Kyōto\nEast", "filter": {"tags": ["a b"
 _CONTENT = 'Well, 5 is more than 4.\nLet me see: "naïve" is it?'
 _REASONING = "They ask about two places.\n\nFirst the one, then the other."
 _REMARK = "diagnostic: "
+ONLY_REASONING = "the reasoning is read as"  # calls and content are read as they are meant
 _BROKEN_LINE = re.compile(r"[^>\]}\n]\s*\Z")  # a header that ends within a line, with no marker
 
 
@@ -267,13 +268,13 @@ def _carried(turn: str, probe: Probe) -> bool:
 
 
 def _difference(probe: Probe, message: Message) -> str:
-    if message.content.strip() != probe.content.strip():
-        return f"the content is read as {message.content!r}"
-    if message.reasoning.strip() != probe.reasoning.strip():
-        return f"the reasoning is read as {message.reasoning!r}"
     expected = [(call.name, dict(call.arguments)) for call in probe.calls]
     if [(call.name, call.value) for call in message.tool_calls] != expected:
         return f"the calls are read as {[(call.name, call.value) for call in message.tool_calls]!r}"
+    if message.content.strip() != probe.content.strip():
+        return f"the content is read as {message.content!r}"
+    if message.reasoning.strip() != probe.reasoning.strip():
+        return f"{ONLY_REASONING} {message.reasoning!r}"
     if not all(call.complete for call in message.tool_calls):
         return "a call is read as incomplete"
     if message.diagnostics:

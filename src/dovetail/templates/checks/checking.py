@@ -201,11 +201,11 @@ class _Checker:
     def _ids(self, sample: _Sample) -> str:
         got = self.analysis.dialect.parse(sample.turn.output, sample.tools, sample.turn.prompt)
         wanted = [call.id for call in sample.message.tool_calls]
-        found = [call.id for call in got.tool_calls]
+        ids = [call.id for call in got.tool_calls]
         if any(id in sample.turn.output for id in wanted):
-            return "" if wanted == found else f"the ids {wanted} are read as {found}"
+            return "" if wanted == ids else f"the ids {wanted} are read as {ids}"
         # The template numbers the calls itself.
-        return "" if all(found) and len(set(found)) == len(found) else f"the ids are read as {found}"
+        return "" if all(ids) and len(set(ids)) == len(ids) else f"the ids are read as {ids}"
 
     def _streaming(self) -> Check:
         for sample in self.samples:

@@ -1,4 +1,4 @@
-"""The messages by which each feature is tried; none of them was used to analyse the template."""
+"""The messages by which each feature is tried; none of them was used to analyze the template."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ _FRAGMENTS = 8  # places at which an output is cut short or damaged
 def read_back(dialect: Dialect, tools: Any, turn: Rendered, message: Message) -> str:
     """Law 7 (agreement): the parser reads what the template wrote, and remarks on nothing."""
     got = dialect.parse(turn.output, tools, turn.prompt)
-    for what, wanted, found in (
+    for what, wanted, read in (
         ("reasoning", message.reasoning.strip(), got.reasoning.strip()),
         ("content", message.content.strip(), got.content.strip()),
         ("calls", [(call.name, call.value) for call in message.tool_calls], _calls(got)),
     ):
-        if wanted != found:
-            return f"the {what} {wanted!r} is read as {found!r}"
+        if wanted != read:
+            return f"the {what} {wanted!r} is read as {read!r}"
     return f"the reader remarks: {got.diagnostics[0].problem}" if got.diagnostics else ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import Alt, AnyOrder, Node, Repeat, Seq, alt, optional
+from dovetail.grammar.ir import Alt, AnyOrder, Node, Repeat, Seq, alt, optional, unfolded
 from dovetail.grammar.json_schema.values.states import States, Steps
 
 MAX_ANY_ORDER = 4096
@@ -109,7 +109,7 @@ def any_order(group: Group, comma: Parts, close: Node) -> Node:
     members += ((Seq(parts), True) for parts in group.witnesses)
     extra = Seq(group.extra) if group.extra else None
     if group.low == 1 and group.high is None and count <= MAX_FIRST:
-        return _some(members, extra, Seq(comma), close)
+        return _some(tuple(members), extra, Seq(comma), close)
     most = MAX_COUNTED if group.low or group.high is not None else MAX_ANY_ORDER
     if count > most:
         what = "with minProperties or maxProperties " if most == MAX_COUNTED else ""
@@ -122,14 +122,9 @@ def any_order(group: Group, comma: Parts, close: Node) -> Node:
     return AnyOrder(tuple(members), extra, Seq(comma), close)
 
 
-def _some(members: Sequence[tuple[Node, bool]], extra: Node | None, comma: Node, close: Node) -> Node:
+def _some(members: tuple[tuple[Node, bool], ...], extra: Node | None, comma: Node, close: Node) -> Node:
     """At least one member, none of which is required: a first one and then any others."""
-    ways: list[Node] = []
-    for index, (first, _) in enumerate(members):
-        others = (*members[:index], *members[index + 1 :])
-        ways.append(Seq((first, AnyOrder(others, extra, comma, close, started=True))))
-    if extra is not None:
-        ways.append(Seq((extra, AnyOrder(tuple(members), extra, comma, close, started=True))))
+    _, *ways = unfolded(AnyOrder(members, extra, comma, close)).parts  # all but the end
     return alt(*ways)
 
 

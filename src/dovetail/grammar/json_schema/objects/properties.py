@@ -221,9 +221,9 @@ class _Members:
 
     def _matched(self, name: str) -> frozenset[str] | None:
         """The patterns that a key matches; None where it cannot be there."""
-        if not all(regex.admits(language, name) for language in self._allowed):
+        if self._allowed and not all(regex.admits(language, name) for language in self._allowed):
             return None
-        return frozenset(p for p, language in self._languages.items() if regex.admits(language, name))
+        return frozenset([p for p, language in self._languages.items() if regex.admits(language, name)])
 
     def _nodes(self, name: str, matched: frozenset[str] | None) -> list[Located]:
         """The schemas of the value of a key; False where it cannot be there."""

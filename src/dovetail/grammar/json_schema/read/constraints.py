@@ -310,16 +310,13 @@ def _fraction(known: Constraints, _value: Any, _where: Where) -> None:
     known.fraction = True
 
 
-def _reach(maximum: Bound) -> tuple[Decimal, bool]:
-    return maximum[0], not maximum[1]
-
-
 def _limit(keyword: str, lower: bool, exclusive: bool) -> Callable[[Constraints, Any, Where], None]:
     def handle(known: Constraints, value: Any, where: Where) -> None:
         bound = number(value, keyword, where), exclusive
         if lower and (known.minimum is None or bound > known.minimum):
             known.minimum = bound
-        elif not lower and (known.maximum is None or _reach(bound) < _reach(known.maximum)):
+        highest = known.maximum
+        if not lower and (highest is None or (bound[0], not exclusive) < (highest[0], not highest[1])):
             known.maximum = bound
 
     return handle

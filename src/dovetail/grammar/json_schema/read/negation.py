@@ -77,21 +77,13 @@ def _const(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
         yield {NOT_VALUES: [value]}
 
 
-def _below(keyword: str, kind: str) -> Callable[[Any, Schema, Where], Iterator[Schema]]:
-    """Of a lower bound that counts: one less is the upper bound."""
-    lower = "min" + keyword
+def _past(kind: str, keyword: str, step: int, other: str) -> Callable[[Any, Schema, Where], Iterator[Schema]]:
+    """Beyond a bound that counts: the other bound, a step further."""
 
     def handle(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
-        fewest = count(value, lower, where)
-        if fewest:
-            yield {"type": kind, "max" + keyword: fewest - 1}
-
-    return handle
-
-
-def _above(keyword: str, kind: str) -> Callable[[Any, Schema, Where], Iterator[Schema]]:
-    def handle(value: Any, schema: Schema, where: Where) -> Iterator[Schema]:
-        yield {"type": kind, "min" + keyword: count(value, "max" + keyword, where) + 1}
+        beyond = count(value, keyword, where) + step
+        if beyond >= 0:
+            yield {"type": kind, other: beyond}
 
     return handle
 
@@ -199,8 +191,8 @@ _FAILING: dict[Any, Callable[[Any, Schema, Where], Iterator[Schema]]] = {
     "type": _type,
     "enum": _enum,
     "const": _const,
-    "minLength": _below("Length", "string"),
-    "maxLength": _above("Length", "string"),
+    "minLength": _past("string", "minLength", -1, "maxLength"),
+    "maxLength": _past("string", "maxLength", 1, "minLength"),
     "pattern": _as("string", NOT_PATTERN),
     "format": _as("string", NOT_FORMAT),
     "minimum": _as("number", "exclusiveMaximum"),
@@ -213,13 +205,13 @@ _FAILING: dict[Any, Callable[[Any, Schema, Where], Iterator[Schema]]] = {
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional,
     "propertyNames": _property_names,
-    "minProperties": _below("Properties", "object"),
-    "maxProperties": _above("Properties", "object"),
+    "minProperties": _past("object", "minProperties", -1, "maxProperties"),
+    "maxProperties": _past("object", "maxProperties", 1, "minProperties"),
     "items": _items,
     "prefixItems": _prefix,
     "contains": _contains,
-    "minItems": _below("Items", "array"),
-    "maxItems": _above("Items", "array"),
+    "minItems": _past("array", "minItems", -1, "maxItems"),
+    "maxItems": _past("array", "maxItems", 1, "minItems"),
     "allOf": _all_of,
     "anyOf": _any_of,
     "oneOf": _one_of,

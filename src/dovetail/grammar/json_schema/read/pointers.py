@@ -39,17 +39,6 @@ def follow(root: Any, base: Where, fragment: str, reference: str, where: Where) 
     return target, place
 
 
-def resolve(root: Any, reference: Any, where: Where) -> tuple[Any, Where]:
-    """The schema that a reference by JSON Pointer names, and its place."""
-    if not isinstance(reference, str):
-        raise SchemaError(f"$ref must be a string, not {reference!r}", render(where), "write one such as #/$defs/name")
-    if reference not in ("", "#") and not reference.startswith("#/"):
-        problem = f"$ref {reference!r} is not a JSON Pointer into this schema"
-        fix = "copy what it names into $defs and refer to it as #/$defs/name"
-        raise SchemaError(problem, render(where), fix)
-    return follow(root, (), reference[1:], reference, where)
-
-
 def located(where: Where, call: Callable[..., Result], *arguments: Any) -> Result:
     """The result of `call`, whose complaints get the place in the schema."""
     try:

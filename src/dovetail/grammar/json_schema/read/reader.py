@@ -77,6 +77,7 @@ KEYWORDS = frozenset((*HANDLERS, *_KINDS, *_OLD, "then", "else", "unevaluatedPro
 }
 _ONE_WAY = {"uniqueItems": "array", "unevaluatedProperties": "object", "unevaluatedItems": "array"}
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+_MOVED = _OLD | {"$ref", "items", "exclusiveMinimum", "exclusiveMaximum"}  # what drafts write in different ways
 
 
 @dataclass(slots=True)
@@ -433,11 +434,13 @@ def _tails(known: Constraints) -> Iterator[Located]:
 
 def _modern(schema: dict[Any, Any], draft: int, where: Where) -> dict[Any, Any]:
     """The schema as draft 2020-12 would write it; the same object where nothing is to be done."""
+    if _MOVED.isdisjoint(schema):
+        return schema
     if draft <= 7 and "$ref" in schema:
         return {"$ref": schema["$ref"]} if len(schema) > 1 else schema
     listed = isinstance(schema.get("items"), list)
     flags = [(word, limit) for word, limit in _EXCLUSIVE if isinstance(schema.get(word), bool)]
-    if not listed and not flags and schema.keys().isdisjoint(_OLD):
+    if not listed and not flags and _OLD.isdisjoint(schema):
         return schema
     new = {word: value for word, value in schema.items() if word not in _OLD}
     if listed:

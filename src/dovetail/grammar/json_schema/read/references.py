@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -50,19 +51,16 @@ class References:
         self._registry = dict(registry or {})
         self.draft = draft_of(root)
         self._known: dict[str, tuple[Any, Where]] = {}
-        self._simple: bool | None = None
         self._home: dict[int, Resource] = {}
         self._resources: dict[str, Resource] = {}
         self._copies: dict[tuple[str, tuple[str, ...]], dict[int, Any]] = {}
         self._kept: list[Any] = []  # copies live as long as their identities are used as keys
         self._is_dynamic = False
 
-    @property
+    @cached_property
     def is_simple(self) -> bool:
         """Whether a reference means the same wherever it stands: nothing but the document has a name of its own."""
-        if self._simple is None:
-            self._simple = not _has_names(self._root)
-        return self._simple
+        return not _has_names(self._root)
 
     def draft_of(self, schema: Any) -> int:
         """The year or number of the draft that a schema is written in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -23,7 +24,6 @@ from dovetail.grammar.ir import (
     seq,
     star,
 )
-from dovetail.grammar.json_schema.objects.keys import other_member, quoted_member
 from dovetail.grammar.json_schema.read.constraints import Located
 from dovetail.grammar.json_schema.values import characters, strings
 from dovetail.grammar.json_schema.values.characters import JSON_QUOTES, AnyQuotes, KeyEnd
@@ -32,7 +32,7 @@ from dovetail.layouts.styles import E
 DEFAULT_WHITESPACE = 20
 
 
-class Frame:
+class Frame(ABC):
     """How the members of an object and the items of an array are written, and what stands around and between them.
 
     A value is a node, unless a frame writes values in its own way; then it is whatever `value` and `literal` give.
@@ -62,16 +62,16 @@ class Frame:
         node: Node = value
         return node
 
+    @abstractmethod
     def declared(self, name: str, value: Any) -> Parts:
         """A declared key with its value; no parts where the two cannot be written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def other(self, names: Sequence[str], keys: Node | None, value: Any) -> Node:
         """A member whose key is none of `names`, and one of `keys` where these are given."""
-        raise NotImplementedError
 
 
-class Spelling:
+class Spelling(ABC):
     """How one syntax writes strings, words and values of which nothing is said.
 
     A string stands in any one of its quotes, a word in any of its spellings.
@@ -112,9 +112,9 @@ class Spelling:
         """Any number of items or members."""
         return Seq((begin, *self.ws, optional(Seq((one, star(Seq((*self.comma, one)))))), end))
 
+    @abstractmethod
     def frame(self) -> Frame:
         """The objects and arrays of one schema."""
-        raise NotImplementedError
 
     def bounded(self, low: int, high: int | None) -> Node:
         """A string of low to high characters."""
@@ -206,7 +206,7 @@ class _JsonFrame(Frame):
         if keys is None and spelling.excludes:
             return seq(spelling.other_than(names), characters.NEW_KEY, spelling.colon, value, *spelling.ws)
         end = spelling.key_ends.get(id(value)) or self._end(value)
-        return other_member(names, end) if keys is None else quoted_member(keys, end)
+        return strings.other_member(names, end) if keys is None else strings.quoted_member(keys, end)
 
     def _end(self, value: Node) -> KeyEnd:
         found = self._ends.get(id(value))

@@ -13,8 +13,7 @@ from typing import Any
 from dovetail.errors import SchemaError
 from dovetail.grammar.ir import EMPTY, NOTHING, Alt, Lit, Node, Parts, Seq, alt, seq
 from dovetail.grammar.json_schema.admission import type_of
-from dovetail.grammar.json_schema.lowering import ANY_PARTS, Lowering
-from dovetail.grammar.json_schema.objects.keys import marked_key
+from dovetail.grammar.json_schema.lowering import ANY_PARTS, Lowering, described
 from dovetail.grammar.json_schema.read.constraints import (
     ANY_TYPE,
     ARRAY,
@@ -26,7 +25,6 @@ from dovetail.grammar.json_schema.read.constraints import (
     Constraints,
     Located,
 )
-from dovetail.grammar.json_schema.scalars import described
 from dovetail.grammar.json_schema.values import characters, strings
 from dovetail.layouts.styles import PYTHON_DICT, Layout, Middle
 
@@ -93,7 +91,7 @@ class Tagged(Frame):
             )
         if not value:
             return NOTHING
-        key = marked_key(names, keys, layout.other_keys == "names", layout.escapes)
+        key = strings.marked_key(names, keys, layout.other_keys == "names", layout.escapes)
         return seq(Lit(layout.begin.encode()), key, self._value(layout.after_key, value, ""), *self._ws)
 
     def item(self, value: list[Kind]) -> Node:

@@ -17,7 +17,6 @@ from dovetail.grammar.ir import (
     MAX_CODE_POINT,
     Alt,
     Call,
-    Chars,
     Lit,
     NewKey,
     Node,
@@ -29,9 +28,8 @@ from dovetail.grammar.ir import (
     seq,
     star,
 )
+from dovetail.grammar.regex.charset import Ranges
 from dovetail.layouts.styles import escapes
-
-Ranges = tuple[tuple[int, int], ...]
 
 ALL: Ranges = ((0, MAX_CODE_POINT),)
 
@@ -50,13 +48,6 @@ def intersect(left: Ranges, right: Ranges) -> Ranges:
             if high >= first:
                 found.append((first if first > low else low, last if last < high else high))
     return tuple(found)
-
-
-def one(ranges: Ranges) -> Node:
-    """One character of `ranges` as it is."""
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return Lit(chr(ranges[0][0]).encode())
-    return Chars(ranges)
 
 
 @lru_cache(maxsize=1024)
@@ -87,7 +78,7 @@ class Quotes:
 
     def spelled(self, text: str) -> bytes:
         """The canonical spelling of a text between the quotes; raises where a surrogate stands alone."""
-        return text.translate(self._escapes).encode()
+        return (text if text.isidentifier() else text.translate(self._escapes)).encode()  # most keys are
 
     def around(self, inside: bytes) -> Node:
         """What is spelled, between the quotes."""
@@ -117,7 +108,7 @@ AnyQuotes = Quotes | RawQuotes
 def canonical(ranges: Ranges, quotes: Quotes) -> Node:
     """One character of `ranges` inside a string, in its one canonical spelling."""
     plain, escape = intersect(ranges, quotes.unescaped.ranges), quotes.escape_of(ranges)
-    ways = [one(plain)] if plain else []
+    ways = [regex.chars(plain)] if plain else []
     return alt(*ways, *([] if escape is None else [escape]))
 
 

@@ -14,12 +14,10 @@ from math import gcd, lcm
 from typing import Any, NoReturn
 
 from dovetail.errors import LimitError
-from dovetail.grammar.ir import NOTHING, Call, Node, Rule, is_nothing
-from dovetail.grammar.regex import to_node
-from dovetail.grammar.regex.automaton import Automaton, explored
+from dovetail.grammar.ir import EMPTY, NOTHING, Call, Chars, Node, Repeat, Rule, alt, is_nothing, lit, seq
+from dovetail.grammar.regex.automaton import Automaton, explored, to_node
 
 from .characters import INTEGER, NUMBER
-from .integers import integers
 
 MAX_STATES = 20_000
 MAX_REMAINDERS = 5_000
@@ -202,7 +200,7 @@ def _tracked(
 ) -> Node:
     bounds = [bound for bound in (minimum, maximum) if bound is not None]
     if integer and not divisors and not banned and all(_digits(bound[0]) <= MAX_WRITTEN for bound in bounds):
-        return integers(_least(minimum), _greatest(maximum))
+        return _integers(_within(minimum, 1), _within(maximum, -1))
     demands: list[Demand] = [_Multiple(divisors)] if divisors else []
     if minimum is not None:
         demands.append(_Compared(minimum[0], (1,) if minimum[1] else (0, 1)))
@@ -213,20 +211,65 @@ def _tracked(
     return node if is_nothing(node) else Call(Rule("number", node))
 
 
-def _least(bound: Bound | None) -> int | None:
-    """The least integer above a bound."""
+def _within(bound: Bound | None, step: int) -> int | None:
+    """The first integer from a bound on, upwards or downwards."""
     if bound is None:
         return None
-    whole = int(bound[0].to_integral_value(ROUND_CEILING))
-    return whole + (bound[1] and whole == bound[0])
+    whole = int(bound[0].to_integral_value(ROUND_CEILING if step > 0 else ROUND_FLOOR))
+    return whole + step * (bound[1] and whole == bound[0])
 
 
-def _greatest(bound: Bound | None) -> int | None:
-    """The greatest integer below a bound."""
-    if bound is None:
-        return None
-    whole = int(bound[0].to_integral_value(ROUND_FLOOR))
-    return whole - (bound[1] and whole == bound[0])
+def _integers(low: int | None, high: int | None) -> Node:
+    """The integers from `low` to `high`, written digit by digit; None is no bound."""
+    if low is not None and high is not None and low > high:
+        return NOTHING
+    arms = []
+    if high is None or high >= 0:
+        arms.append(_natural(max(low or 0, 0), high))
+    if low is None or low < 0:
+        least = 1 if high is None else max(-high, 1)
+        arms.append(seq(lit("-"), _natural(least, None if low is None else -low)))
+    return Call(Rule("number", alt(*arms)))
+
+
+def _natural(low: int, high: int | None) -> Node:
+    """The integers from `low`, which is not negative, to `high`."""
+    first, last = str(low), None if high is None else str(high)
+    if last is not None and len(first) == len(last):
+        return _alike(first, last)
+    arms = [_alike(first, "9" * len(first))]
+    # The numbers with more digits than the least one and fewer than the greatest.
+    if last is None or len(last) - len(first) > 1:
+        arms.append(seq(_digit(1, 9), Repeat(_digit(0, 9), len(first), None if last is None else len(last) - 2)))
+    if last is not None:
+        arms.append(_alike("1" + "0" * (len(last) - 1), last))
+    return alt(*arms)
+
+
+@lru_cache(maxsize=4096)
+def _alike(low: str, high: str) -> Node:
+    """The numbers between two that have as many digits."""
+    if not low:
+        return EMPTY
+    first, last = int(low[0]), int(high[0])
+    if first == last:
+        return seq(lit(low[0]), _alike(low[1:], high[1:]))
+    rest = len(low) - 1
+    arms = []
+    if low[1:].strip("0"):
+        arms.append(seq(lit(low[0]), _alike(low[1:], "9" * rest)))
+        first += 1
+    if high[1:].strip("9"):
+        arms.append(seq(lit(high[0]), _alike("0" * rest, high[1:])))
+        last -= 1
+    if first <= last:
+        arms.append(seq(_digit(first, last), Repeat(_digit(0, 9), rest, rest) if rest else EMPTY))
+    return alt(*arms)
+
+
+@cache
+def _digit(low: int, high: int) -> Node:
+    return Chars(((48 + low, 48 + high),))
 
 
 class _Tracker:

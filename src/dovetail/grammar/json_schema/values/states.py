@@ -35,13 +35,11 @@ class States(Generic[S]):
     def _graph(self, state: S) -> dict[S, tuple[bool, Steps[S]]]:
         graph: dict[S, tuple[bool, Steps[S]]] = {}
         pending = [state]
-        while pending:
-            one = pending.pop()
-            if one in graph:
-                continue
+        for one in pending:
             if len(graph) > self._most:
                 problem, fix = self._error
                 raise LimitError(f"{problem} takes more than {self._most} states", "", fix)
-            found = graph[one] = self._following(one)
-            pending += [reached for _, reached in found[1] if reached not in graph]
+            if one not in graph:
+                graph[one] = self._following(one)
+                pending += [reached for _, reached in graph[one][1]]
         return graph

@@ -25,17 +25,36 @@ from dovetail.grammar.ir import (
     Text,
     Unlisted,
     Without,
+    alt,
     chars,
+    complement,
     seq,
     walk,
 )
+from dovetail.grammar.regex.charset import Ranges
 
-from .characters import BACKSLASH, JSON_QUOTES, AnyQuotes, Quotes, RawQuotes, canonical
+from .characters import (
+    BACKSLASH,
+    JSON_QUOTES,
+    NEW_KEY,
+    NEW_KEY_OF_FEW,
+    QUOTE,
+    AnyQuotes,
+    KeyEnd,
+    Quotes,
+    RawQuotes,
+    canonical,
+    intersect,
+)
 
 MAX_PATTERNS = 100
 MAX_ESCAPED = 1_000  # characters of an excluded text: its escapes are nested
 ANYTHING: Node = Repeat(ANY_CHAR, 0, None)
 _ESCAPE_BYTES = b"\\u0123456789abcdefnrt"
+_NAME = "^[A-Za-z_][A-Za-z_0-9]*$"
+_TEXT = r"^[^\0]+$"
+
+Entities = tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=1024)
@@ -158,3 +177,36 @@ def _counts_up(close: bytes, excludes: tuple[bytes, ...]) -> bool:
     """Whether free text can have a lower bound: its stop does not overlap itself, and some character always goes on."""
     overlaps = any(close.startswith(close[at:]) for at in range(1, len(close)))
     return not overlaps and len({byte for word in (close, *excludes) for byte in word if byte < 128}) < 128
+
+
+# Keys of an object that are not declared: those that match a pattern, and all others; each in its one spelling.
+
+
+def other_member(names: Sequence[str], end: KeyEnd) -> Node:
+    """A JSON string that denotes none of `names`, with what follows it."""
+    if not names:
+        return Seq((QUOTE, end.inside))
+    found = unlisted(names, JSON_QUOTES, end.inside, end.quote)
+    return quoted_member(language((), words=frozenset(names)), end) if found is None else Seq((QUOTE, found))
+
+
+def quoted_member(keys: Node, end: KeyEnd) -> Node:
+    """A JSON string that denotes a text of `keys`, with what follows it; the string is the same for all members."""
+    if keys == ANYTHING:
+        return other_member((), end)
+    new = NEW_KEY if regex.grows(keys) else NEW_KEY_OF_FEW
+    return Seq((as_string(keys, JSON_QUOTES), new, end.after))
+
+
+def marked_key(names: Sequence[str], keys: Node | None, identifiers: bool, entities: Entities) -> Node:
+    """A key that is none of `names`, and one of `keys` where these are given, with some characters as entities."""
+    if keys is None:
+        keys = language((_NAME if identifiers else _TEXT,), words=frozenset(names))
+    return regex.mapped(keys, regex.Spelling.of(partial(_entity, entities))) if entities else keys
+
+
+@lru_cache(maxsize=4096)
+def _entity(entities: Entities, ranges: Ranges) -> Node:
+    plain = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
+    written = (Lit(name.encode()) for char, name in entities if intersect(ranges, ((ord(char), ord(char)),)))
+    return alt(*([regex.chars(plain)] if plain else []), *written)

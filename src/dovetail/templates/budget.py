@@ -33,7 +33,7 @@ class Weight(NamedTuple):
         return self.nodes * 4 + self.characters
 
 
-class Meter:
+class Budget:
     """The budget of one render, or of one compilation; nothing is ever given back."""
 
     __slots__ = ("clock", "room", "steps")
@@ -113,7 +113,7 @@ def _parts(value: Any) -> Collection[Any] | None:
     if isinstance(value, _CONTAINERS):
         return cast("Collection[Any]", value)
     if isinstance(value, Namespace):
-        METER.get().spend(20)
+        BUDGET.get().spend(20)
         # A namespace answers for what it holds, so its own attribute is asked for behind its back.
         return [object.__getattribute__(value, "_Namespace__attrs")]
     return None
@@ -123,4 +123,4 @@ def _parts(value: Any) -> Collection[Any] | None:
 _TEXTS = (str, bytes)
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _CONTAINERS = (list, tuple, dict, set, frozenset, *_VIEWS)
-METER: ContextVar[Meter] = ContextVar("meter")
+BUDGET: ContextVar[Budget] = ContextVar("budget")

@@ -1,0 +1,44 @@
+"""What has no place inside a call or between calls: it is left out, up to the marker behind which reading goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from dovetail.parsing.signs import PLAIN, either
+from dovetail.parsing.stops import Stops, marker_size
+from dovetail.parsing.tape import Steps, Tape
+
+MAX_NOISE = 1024  # bytes that are looked at for the marker behind them
+
+
+@lru_cache(maxsize=1024)
+def markers(words: frozenset[bytes]) -> Stops:
+    """A search for these markers, spelled or as special tokens."""
+    return Stops([("", word) for word in sorted(words)], either)
+
+
+def telling(words: Iterable[bytes]) -> frozenset[bytes]:
+    """The words that are markup wherever they stand; brackets alone are not."""
+    return frozenset(word for word in words if re.search(rb"\w\w", word))
+
+
+def marker_ahead(tape: Tape, stops: Stops) -> Steps[bytes]:
+    """Look at what stands before the next of these markers: the marker; nothing, and no look, where none is near."""
+    start = tape.look - tape.at
+    offset = start
+    while True:
+        found = stops.find.search(tape.data, tape.at + offset)
+        # A marker may still become a longer one that begins in the same way.
+        offset = stops.held(tape.data, found.start() if found else tape.at + offset) - tape.at
+        if found and offset <= found.start() - tape.at and not tape.over:
+            yield
+            continue
+        if found and found.start() - tape.at - start <= MAX_NOISE:
+            tape.look = found.end() - marker_size(found)
+            return bytes(tape.data[tape.look : found.end()].translate(PLAIN))
+        if found or tape.over or offset - start > MAX_NOISE:
+            tape.look = tape.at + start
+            return b""
+        yield
