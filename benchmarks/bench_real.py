@@ -2,7 +2,7 @@
 
     python benchmarks/bench_real.py                  all tasks, every way
     python benchmarks/bench_real.py --quick          ten tasks
-    python benchmarks/bench_real.py --json OUT       each answer of each way, too
+    python benchmarks/bench_real.py --json OUT       each answer of each way, too; --results OUT for the figures alone
     python benchmarks/bench_real.py --ways llama     those whose names hold one of these words
 
 The same prompts go to the model alone and under each engine's masks, through llama.cpp and through Transformers: within
@@ -24,7 +24,7 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -321,8 +321,11 @@ def dovetail(model: Any) -> Way:
     return lambda task: engine.answer(question(task), task.schema)
 
 
-def ways(wanted: Sequence[str]) -> Iterable[tuple[str, Way]]:
-    """The ways by name, each made when its turn comes."""
+Ways = dict[str, Way]
+
+
+def backends(wanted: Sequence[str]) -> Iterator[Ways]:
+    """The ways by name, backend by backend, each of which is loaded when its turn comes."""
     engines = ["alone", "Dovetail", f"XGrammar {version('xgrammar')}", f"llguidance {version('llguidance')}"]
     for backend, kinds in {"llama.cpp": [*engines, "its own grammar"], "Transformers": engines}.items():
         chosen = [k for k in kinds if not wanted or any(one.lower() in f"{backend}: {k}".lower() for one in wanted)]
@@ -331,8 +334,7 @@ def ways(wanted: Sequence[str]) -> Iterable[tuple[str, Way]]:
         file = locate("smollm2").path
         model: Any = LlamaModel(file, threads=1) if backend == "llama.cpp" else TransformersModel(as_transformers())
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-        for kind in chosen:
-            yield f"{backend}: {kind}", _way(kind, model, tokenizer)
+        yield {f"{backend}: {kind}": _way(kind, model, tokenizer) for kind in chosen}
         model.close()
 
 
@@ -349,18 +351,37 @@ def _way(kind: str, model: Any, tokenizer: Any) -> Way:
     return looped(Loop(model), LlamaGrammar(model))
 
 
-HEAD = "| | valid | ended | odd spellings | tokens | right | tokens/s | first choice taken away |"
+HEAD = ["", "valid", "ended", "odd spellings", "tokens", "right", "tokens/s", "first choice taken away"]
 
 
-def row(name: str, answers: Sequence[Answer]) -> str:
-    """One way as a line of the table."""
+def figures(answers: Sequence[Answer]) -> dict[str, float]:
+    """What the table says of one way: shares from 0 to 1, and figures for an answer."""
     count = len(answers)
-    share = lambda field: f"{100 * sum(getattr(one, field) for one in answers) / count:.0f} %"  # noqa: E731
     tokens, seconds = sum(one.tokens for one in answers), sum(one.seconds for one in answers)
-    taken = f"{100 * sum(one.taken for one in answers) / tokens:.1f} %"
-    odd = sum(one.odd for one in answers)
-    cells = [share("valid"), share("ended"), odd, f"{tokens / count:.1f}", share("right"), f"{tokens / seconds:.1f}"]
-    return "| " + " | ".join(map(str, [name, *cells, "-" if name.endswith("alone") else taken])) + " |"
+    return {
+        "valid": sum(one.valid for one in answers) / count,
+        "ended": sum(one.ended for one in answers) / count,
+        "odd": sum(one.odd for one in answers),
+        "tokens": tokens / count,
+        "right": sum(one.right for one in answers) / count,
+        "tokens_per_s": tokens / seconds,
+        "taken": sum(one.taken for one in answers) / tokens,
+    }
+
+
+def row(name: str, found: dict[str, float]) -> list[str]:
+    """One way as a line of the table."""
+    taken = "-" if name.endswith("alone") else f"{found['taken']:.1%}"
+    shares = [f"{found[key]:.0%}" for key in ("valid", "ended", "right")]
+    return [
+        name,
+        *shares[:2],
+        f"{found['odd']:.0f}",
+        f"{found['tokens']:.1f}",
+        shares[2],
+        f"{found['tokens_per_s']:.1f}",
+        taken,
+    ]
 
 
 def main() -> None:
@@ -369,22 +390,31 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} tasks")
     parser.add_argument("--ways", nargs="*", default=[], metavar="WORD", help="only ways whose names hold such a word")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every answer there")
+    parser.add_argument("--results", type=Path, metavar="OUT", help="write the figures of these ways there")
     options = parser.parse_args()
     torch.set_num_threads(1)
     tasks = TASKS[:: len(TASKS) // QUICK] if options.quick else TASKS
     results: dict[str, list[Answer]] = {}
-    for name, way in ways(options.ways):
-        results[name] = answers = []
-        for task in tasks:
-            answers.append(judge(task, way(task)))
-            print(f"\r{name}: {len(answers)} of {len(tasks)}", end="", file=sys.stderr, flush=True)
-        print(f"\r{name}: {row(name, answers)}", file=sys.stderr)
+    for ways in backends(options.ways):
+        results |= {name: [] for name in ways}
+        for count, task in enumerate(tasks, 1):
+            for name, way in ways.items():  # by turns, so that all of them meet what else the machine does
+                results[name].append(judge(task, way(task)))
+            print(f"\r{', '.join(ways)}: {count} of {len(tasks)}", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
         if options.json:
             options.json.write_text(json.dumps({n: [asdict(one) for one in a] for n, a in results.items()}, indent=1))
-    print(f"SmolLM2-135M-Instruct, {len(tasks)} tasks, {platform.processor() or platform.machine()}, one core")
-    print(HEAD + "\n|---|" + "--:|" * 7)
-    for name, answers in results.items():
-        print(row(name, answers))
+    report: dict[str, Any] = {
+        "machine": f"{platform.processor() or platform.machine()}, one core",
+        "tasks": len(tasks),
+        "ways": {name: figures(answers) for name, answers in results.items()},
+    }
+    if options.results:
+        known = json.loads(options.results.read_text())["ways"] if options.results.is_file() else {}
+        options.results.write_text(json.dumps({**report, "ways": {**known, **report["ways"]}}, indent=2) + "\n")
+    print(f"SmolLM2-135M-Instruct, {len(tasks)} tasks, {report['machine']}")
+    for line in (HEAD, ["---"] + ["--:"] * 7, *(row(name, figures(answers)) for name, answers in results.items())):
+        print(f"| {' | '.join(line)} |")
 
 
 if __name__ == "__main__":

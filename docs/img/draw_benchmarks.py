@@ -3,6 +3,7 @@
 python benchmarks/bench_tools.py --json benchmarks/results/tools.json        minutes, on a quiet machine
 python benchmarks/bench_formats.py --json benchmarks/results/formats.json
 python benchmarks/bench_parse.py --json benchmarks/results/parse.json
+python benchmarks/bench_real.py --results benchmarks/results/real.json
 python docs/img/draw_benchmarks.py        writes docs/img/bench-*.svg and the tables of docs/benchmarks.md
 """
 
@@ -122,6 +123,28 @@ def parse_table() -> str:
     )
 
 
+def real_table() -> str:
+    """What masks do to the answers of a real model, as columns of text."""
+    header = ["", "valid", "ended", "odd", "tokens", "right", "tokens/s", "first choice refused"]
+    rows = []
+    for name, one in result("real")["ways"].items():
+        valid, ended, right = (f"{one[key]:.0%}" for key in ("valid", "ended", "right"))
+        taken = "-" if "alone" in name else f"{one['taken']:.1%}"
+        rows.append(
+            [
+                name,
+                valid,
+                ended,
+                f"{one['odd']:.0f}",
+                f"{one['tokens']:.1f}",
+                right,
+                f"{one['tokens_per_s']:.0f}",
+                taken,
+            ]
+        )
+    return columns([header, *rows])
+
+
 def cell(value: float | None) -> str:
     """A figure, or a dash where there is none."""
     return "-" if value is None else shortened(value)
@@ -141,7 +164,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 def page() -> str:
     """The page with its tables as they were measured: the blocks of text below the comments that name them."""
-    made = {"machine": machine(), "studies": table(), "parse": parse_table()}
+    made = {"machine": machine(), "studies": table(), "parse": parse_table(), "real": real_table()}
     return re.sub(
         r"(<!-- figures: (\w+) -->\n\n```text\n).*?(```)",
         lambda block: block[1] + made[block[2]] + block[3],

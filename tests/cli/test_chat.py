@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import dovetail as dt
 from dovetail.cli import main
+
+verb = importlib.import_module("dovetail.cli.chat")
 
 FLAG = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
 TOOLS = '''
@@ -67,3 +72,24 @@ def test_a_file_without_functions_is_refused(tmp_path: Path) -> None:
     assert "no public function" in chat("?", "--tools", str(file))[2]
     file.write_text("1 / 0\n")
     assert "ZeroDivisionError" in chat("?", "--tools", str(file))[2]
+
+
+@pytest.mark.parametrize("broken", [KeyboardInterrupt(), dt.ModelError("too long", "/messages", "shorten it")])
+@pytest.mark.parametrize("typed", [True, False])
+def test_an_answer_that_breaks_off_ends_no_chat_of_a_person(
+    monkeypatch: pytest.MonkeyPatch, broken: BaseException, typed: bool
+) -> None:
+    asked: list[str] = []
+
+    async def reply(_console: Any, _talk: Any, said: list[dict[str, Any]], _choice: str) -> None:
+        asked.append(said[-1]["content"])
+        if len(asked) == 1:
+            raise broken
+
+    monkeypatch.setattr(verb, "_reply", reply)
+    monkeypatch.setattr(verb, "_lines", lambda _: iter(["one", "two"]))
+    monkeypatch.setattr(verb, "_is_typed", lambda: typed)
+    code, _, told = chat()
+    assert (["one", "two"] if typed else ["one"]) == asked
+    assert typed is (code == 0)
+    assert not typed or "forgotten" in told or "too long" in told

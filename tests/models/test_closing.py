@@ -29,6 +29,21 @@ PLACES = {
     "two addresses": record(a=pattern("^[a-z]+@[a-z]+$"), b=pattern("^[a-z]+@[a-z]+$")),
     "formats": record(mail={"type": "string", "format": "email"}, at={"type": "string", "format": "date-time"}),
     "numbers": record(x={"type": "integer"}, y={"type": "number"}, z={"type": "integer", "minimum": 1000}),
+    "tree": {
+        "type": "json_schema",
+        "json_schema": {
+            "$ref": "#/$defs/node",
+            "$defs": {
+                "node": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}, "children": {"items": {"$ref": "#/$defs/node"}}},
+                    "required": ["name", "children"],
+                    "additionalProperties": False,
+                }
+            },
+        },
+        "tidy": True,
+    },
     "expression": {"type": "regex", "pattern": "[a-z]+( [a-z]+)*: [0-9]+-[0-9]+;"},
     "grammar": {"type": "grammar", "grammar": 'root ::= [a-z]+ "=" value\nvalue ::= [0-9]+ ";" | [a-z]+ "!" value'},
 }
@@ -40,19 +55,42 @@ def test_the_way_to_the_end_is_known_from_the_beginning(name: str) -> None:
     assert Talker(VOICE, (), np.random.default_rng(0)).way_length(matcher, 300) < 130
 
 
+def lead(talker: Talker, matcher: dt.Matcher, room: int, random: np.random.Generator) -> bool:
+    """Say anything that leads to the end; whether it was reached."""
+    while not matcher.is_finished and room:
+        token = int(random.choice(talker.ways_out(matcher, VOICE.allowed(matcher), room)))
+        assert matcher.accept(token)
+        talker.say(token, VOICE.tokens[token])
+        room -= 1
+    return matcher.is_finished
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", PLACES)
 def test_a_model_that_says_anything_comes_to_the_end(name: str, seed: int) -> None:
-    matcher = dt.compile(PLACES[name], SPEAKER.vocabulary).matcher()
-    random = np.random.default_rng(seed)
-    talker, room, said = Talker(VOICE, (), random), 250, b""
-    while not matcher.is_finished and room:
-        left = talker.ways_out(matcher, VOICE.allowed(matcher), room)
-        token = int(random.choice(left))
+    matcher, random = dt.compile(PLACES[name], SPEAKER.vocabulary).matcher(), np.random.default_rng(seed)
+    assert lead(Talker(VOICE, (), random), matcher, 250, random)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", ["tree", "numbers", "address"])
+def test_the_room_that_is_kept_is_enough_from_everywhere(name: str, seed: int) -> None:
+    matcher, random = dt.compile(PLACES[name], SPEAKER.vocabulary).matcher(), np.random.default_rng(seed)
+    talker = Talker(VOICE, (), random)
+    for _ in range(40):
+        allowed = VOICE.allowed(matcher)
+        token = int(random.choice(allowed, p=talker.chances(matcher, allowed, False)))
+        if token in SPEAKER.vocabulary.stop_token_ids:
+            return
         assert matcher.accept(token)
         talker.say(token, VOICE.tokens[token])
-        said, room = said + VOICE.tokens[token], room - 1
-    assert matcher.is_finished, said
+    assert lead(talker, matcher, talker.way_length(matcher, 300) * 3 // 2 + 4, random)
+
+
+def test_forced_text_is_spelled_in_the_longest_tokens() -> None:
+    matcher = dt.compile({"type": "const_string", "value": "question"}, SPEAKER.vocabulary).matcher()
+    left = Talker(VOICE, (), np.random.default_rng(0)).ways_out(matcher, VOICE.allowed(matcher), 9)
+    assert [VOICE.by_bytes[b"question"]] == left.tolist()
 
 
 def test_a_short_loop_is_left_to_the_model() -> None:

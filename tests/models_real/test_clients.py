@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import os
+import re
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import anthropic
@@ -157,3 +162,83 @@ def test_sixteen_at_once_keep_apart_and_half_of_them_may_leave(url: str, client:
         assert f"r{one}s: ".startswith(text[: len(f"r{one}s: ")])
         assert one % 2 == 0 or len(text) == len(f"r{one}s: ") + 12
     assert client.models.list().data[0].id == "smollm2"
+
+
+SECONDS = float(os.environ.get("DOVETAIL_SECONDS", "4"))
+
+
+def resident_kb() -> int:
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1])
+
+
+def test_sixteen_clients_ask_on_and_on_while_half_of_them_leave(url: str) -> None:
+    """Of both kinds, in turn for text, schemas and calls; half of the readers leave in the middle of their answers."""
+    answers: list[str] = []
+    sizes: list[int] = []
+
+    async def text(many: openai.AsyncOpenAI, name: str, leaves: bool) -> None:
+        asked: Any = [{"role": "user", "content": f"Who are you? {name}"}]
+        stream = await many.chat.completions.create(
+            model="smollm2", messages=asked, stream=True, max_tokens=40, extra_body={"regex": f"{name}: [a-z]{{6}}"}
+        )
+        said = ""
+        async for chunk in stream:
+            said += chunk.choices[0].delta.content or ""
+            if leaves and said:
+                await stream.close()
+                return
+        assert re.fullmatch(f"{name}: [a-z]{{6}}", said)
+
+    async def schema(many: anthropic.AsyncAnthropic, name: str, leaves: bool) -> None:
+        shape = {"type": "object", "properties": {name: {"type": "boolean"}}, "required": [name]}
+        wanted: Any = {"format": {"type": "json_schema", "schema": shape | {"additionalProperties": False}}}
+        async with many.messages.stream(model="smollm2", max_tokens=40, messages=MARIA, output_config=wanted) as stream:
+            if leaves:
+                await anext(aiter(stream))
+                return
+            assert [name] == list(json.loads(await stream.get_final_text()))
+
+    async def tool(many: openai.AsyncOpenAI, name: str, leaves: bool) -> None:
+        tools: Any = [{"type": "function", "function": {"name": name, "parameters": CITY}}]
+        stream = await many.chat.completions.create(
+            model="smollm2", messages=ROME, tools=tools, tool_choice="required", stream=True, max_tokens=60
+        )
+        called = ""
+        async for chunk in stream:
+            for call in chunk.choices[0].delta.tool_calls or ():
+                called += (call.function and call.function.name) or ""
+            if leaves and called:
+                await stream.close()
+                return
+        assert called
+        assert "" == called.replace(name, "")
+
+    async def client(number: int, until: float) -> None:
+        openai_way = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        anthropic_way = anthropic.AsyncAnthropic(base_url=url, api_key="none", max_retries=0)
+        async with openai_way as one, anthropic_way as other:
+            for turn in itertools.count(number):
+                name, leaves = f"r{number}s{turn}", number % 2 == 0
+                match turn % 3:
+                    case 0:
+                        await text(one, name, leaves)
+                    case 1:
+                        await schema(other, name, leaves)
+                    case _:
+                        await tool(one, name, leaves)
+                answers.append(name)
+                sizes.append(resident_kb())
+                if time.monotonic() > until:
+                    return
+
+    async def all_of_them() -> None:
+        until = time.monotonic() + SECONDS
+        await asyncio.gather(*(client(number, until) for number in range(16)))
+
+    asyncio.run(all_of_them())
+    assert len(answers) >= 16
+    if SECONDS >= 30:
+        quarter = len(sizes) // 4
+        early, late = sum(sizes[quarter : 2 * quarter]) / quarter, sum(sizes[-quarter:]) / quarter
+        assert late < 1.03 * early, (early, late)

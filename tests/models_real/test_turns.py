@@ -88,6 +88,8 @@ def test_answers_to_everyday_schemas_fit_and_end(either: Model) -> None:
         assert "stop" == steps[-1].finish, (name, text)
         jsonschema_rs.validator_for(schema, validate_formats=True).validate(json.loads(text))
         assert not ODD.search(outside_strings(text)), (name, text)
+        for spelled in re.findall(r'"(?:[^"\\]|\\.)*"', text):
+            assert json.dumps(json.loads(spelled), ensure_ascii=False) == spelled, (name, text)
 
 
 def described(schema: dict[str, Any]) -> dict[str, Any]:

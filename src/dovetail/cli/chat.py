@@ -46,7 +46,8 @@ def chat(
 ) -> None:
     """Talk with a local model; what it says is shown while it comes, in the colors of its regions.
 
-    With QUESTION one answer is given; otherwise lines are read until the end of the input. The functions of a --tools
+    With QUESTION one answer is given; otherwise lines are read until the end of the input, and Ctrl-C stops an answer,
+    or the chat where none is being written. The functions of a --tools
     file are called with arguments that fit their signatures, and their results go back to the model. Where the chat
     template of the model has no place for tools, they are told in the system prompt.
 
@@ -69,7 +70,12 @@ def chat(
         asked: Iterable[str] = [" ".join(question)] if question else _lines(console)
         for line in asked:
             said = messages_of(line, "" if talk.messages else system)
-            asyncio.run(_reply(console, talk, said, tool_choice if functions else "auto"))
+            try:
+                asyncio.run(_reply(console, talk, said, tool_choice if functions else "auto"))
+            except (KeyboardInterrupt, InputError) as error:
+                if question or not _is_typed():
+                    raise
+                _tell_break(error)
     finally:
         loaded.close()
 
@@ -107,14 +113,19 @@ def _schema(given: str) -> Any:
         raise InputError(f"this is not JSON: {error}", "--json-schema", "give a JSON Schema, or @FILE") from error
 
 
+def _is_typed() -> bool:
+    """Whether a person types the lines."""
+    return sys.stdin.isatty()
+
+
 def _lines(console: Console) -> Iterator[str]:
     """What a person types, or a pipe brings."""
     while True:
         try:
-            line = console.input("[bold]> [/bold]") if sys.stdin.isatty() else sys.stdin.readline()
+            line = console.input("[bold]> [/bold]") if _is_typed() else sys.stdin.readline()
         except EOFError:
             return
-        if not line and not sys.stdin.isatty():
+        if not line and not _is_typed():
             return
         if line.strip():
             yield line.strip()
@@ -155,6 +166,12 @@ def _tell_end(end: Any) -> None:
     notes = "".join(f"; {note.text}" for note in end.notes)
     text = f"{end.prompt_tokens} + {end.tokens} tokens, {rate:.1f} tokens/s{led}{notes}"
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(text, "bright_black"))
+
+
+def _tell_break(error: BaseException) -> None:
+    """Why an answer broke off; the chat goes on as if it had not been asked for."""
+    text = "stopped, and forgotten; Ctrl-D ends the chat" if isinstance(error, KeyboardInterrupt) else str(error)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"\n{text}", "bright_black"))
 
 
 def _clean(text: str) -> str:

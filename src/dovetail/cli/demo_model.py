@@ -47,8 +47,8 @@ _WEATHER = {
 _NOTE = "The project Otter was begun in 2019. Its leader is Mia Lund.\n"
 _FACTS = {
     "type": "object",
-    "properties": {"project": {"type": "string"}, "year": {"type": "integer"}},
-    "required": ["project", "year"],
+    "properties": {"leader": {"type": "string"}, "year": {"type": "integer"}},
+    "required": ["leader", "year"],
 }
 
 
@@ -67,9 +67,12 @@ def tour(console: Console, name: str) -> bool:
 
 
 def _side_by_side(console: Console, model: Model, question: str, schema: dict[str, Any]) -> bool:
-    free, _ = asyncio.run(_said(model, question))
-    held, message = asyncio.run(_said(model, question, response_format={"type": "json_schema", "json_schema": schema}))
     _heading(console, question)
+    with console.status("it answers without a mask"):
+        free, _ = asyncio.run(_said(model, question))
+    with console.status("it answers with a mask"):
+        answer = {"type": "json_schema", "json_schema": schema}
+        held, message = asyncio.run(_said(model, question, response_format=answer))
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(ratio=1)
     table.add_column(ratio=1)
@@ -85,7 +88,8 @@ def _call(console: Console, model: Model) -> bool:
     question = "What is the weather in Rome?"
     _heading(console, f"{question}  (with a tool)")
     asked = {"tools": [_WEATHER], "tool_choice": "required", "parallel_tool_calls": False}
-    text, message = asyncio.run(_said(model, question, **asked))
+    with console.status("it calls"):
+        text, message = asyncio.run(_said(model, question, **asked))
     console.print(Panel(painted("content", text), title="output", title_align="left"))
     for call in message.tool_calls:
         console.print(Text(f"  call  {call.name} ", "bold") + painted("arguments", call.arguments))
@@ -97,16 +101,17 @@ def _run(console: Console, name: str) -> bool:
     """A headless run in a folder with a note; standard output has the value and nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "note.txt").write_text(_NOTE)
-        prompt = "Name the project in this note, and the year: @note.txt"
+        prompt = "Extract leader and year from this note: @note.txt"
         command = ["run", prompt, "--model", name, "--json-schema", json.dumps(_FACTS), "--max-tokens", "200", "-q"]
         _heading(console, f"dovetail run {prompt!r} --model {name} --json-schema ...")
-        done = subprocess.run(
-            [sys.executable, "-m", "dovetail", *command, "--bare"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        with console.status("it runs"):
+            done = subprocess.run(
+                [sys.executable, "-m", "dovetail", *command, "--bare"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
     console.print(painted("content", done.stdout.strip() or done.stderr.strip()), soft_wrap=True)
     console.print()
     return done.returncode == 0 and _fits(done.stdout, _FACTS)

@@ -132,6 +132,9 @@ class Talker:
 
     def ways_out(self, matcher: Matcher, allowed: Ids, room: int) -> Ids:
         """The tokens that lead to the end about equally fast, among which a model may choose; `room` are left."""
+        # Where there is no choice, a model that was led here would spell "children" in six tokens.
+        if (place := self._voice.spelling(matcher.forced(), allowed)) is not None:
+            return allowed[place : place + 1]
         self._script = self._script or self._narrowest_exit(matcher, len(allowed))
         chances = self._chances(allowed, closing=True)
         left: Ids = allowed[chances >= chances.max() / 10]
@@ -140,6 +143,9 @@ class Talker:
         for wanted in (self._voice.closes, ~self._voice.opens, ~self._voice.is_spaced):
             if wanted[left].any():
                 left = left[wanted[left]]
+        brackets = left[self._voice.classes[left] == _CLOSER]
+        if len(brackets):
+            left = brackets[self._voice.lengths[brackets] == self._voice.lengths[brackets].max()]
         return self._leaving(matcher, allowed, left, min(_PATIENCE, room // 4))
 
     def _leaving(self, matcher: Matcher, allowed: Ids, left: Ids, patience: int) -> Ids:

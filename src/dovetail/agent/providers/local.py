@@ -151,7 +151,7 @@ class LocalProvider:
     def _sampling(self, request: Request, attempt: int) -> Sampling:
         limit = request.max_output_tokens or self._options.max_output_tokens or _MAX_OUTPUT_TOKENS
         wanted = self._options.temperature if request.temperature is None else request.temperature
-        temperature = 1.0 if wanted is None else wanted
+        temperature = 0.0 if wanted is None else wanted  # at 1 small models talk nonsense
         # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
         seed = None if self._seed is None else self._seed + len(request.turns) + attempt * _NEXT_SEED
         # Text that goes on and on is ended, too: a reply that is cut off would end the run, and a word may help here.
