@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +14,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-import jsonschema
 import openai
 import pytest
 
@@ -25,8 +21,8 @@ from dovetail.models.engines import PoolLimits, connect
 from dovetail.serving.models import engines
 from tests.engines.cases import MORE, TOUR, Case
 from tests.engines.conftest import Server
-from tests.serving.asking import ANSWER, INTERFACES, WEATHER, Question, http_client, serving
-from tests.serving.engine_storm import storm
+from tests.serving.asking import INTERFACES, check_answers, http_client, serving
+from tests.serving.engine_storm import disturbed_storm
 
 TESTS = Path(__file__).parent.parent
 AT_ONCE, STREAMS, SECONDS = 16, 60, 20
@@ -108,14 +104,7 @@ def test_many_requests_at_once_are_answered_as_asked(client: openai.OpenAI) -> N
 def test_clients_get_what_they_ask_for(vllm: str, llama: Llama, dialect: str, interface: str) -> None:
     for engine in (vllm, llama.engine):
         with gateway(engine, dialect=dialect) as url:
-            for ask in INTERFACES[interface]:
-                reply = ask(url, "m", Question(schema=ANSWER, reasoning=False, max_tokens=300))
-                jsonschema.validate(json.loads(reply.message.content), ANSWER)
-                tools = Question(tools={"get_weather": WEATHER}, choice="required", parallel=False, reasoning=False)
-                reply = ask(url, "m", tools)
-                [call] = reply.message.tool_calls
-                jsonschema.validate(json.loads(call.arguments), WEATHER)
-                assert (call.name, reply.finish) == ("get_weather", "tool_calls")
+            check_answers(url, interface, max_tokens=300)
 
 
 def test_streams_never_mix_and_none_is_lost_that_has_not_begun(vllm: str, llama: Llama) -> None:
@@ -126,10 +115,7 @@ def test_streams_never_mix_and_none_is_lost_that_has_not_begun(vllm: str, llama:
         llama.start()
 
     with gateway(vllm, llama.engine) as url:
-        trouble = threading.Thread(target=disturb)
-        trouble.start()
-        outcomes = asyncio.run(storm(url, STREAMS, SECONDS))
-        trouble.join()
+        outcomes = disturbed_storm(url, STREAMS, SECONDS, disturb)
         told = http_client(url).get("/metrics").text
     assert set(outcomes) <= {"done", "broken"}, outcomes
     assert outcomes["done"] >= STREAMS / 2

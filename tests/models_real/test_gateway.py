@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import jsonschema
 import openai
 import pytest
 
@@ -21,10 +19,9 @@ from dovetail.grammar import export
 from dovetail.models.engines import connect
 from dovetail.serving.models import engines
 from tests.engines.cases import MORE, TOUR, Case
-from tests.serving.asking import ANSWER, INTERFACES, WEATHER, Question, serving
+from tests.serving.asking import INTERFACES, check_answers, serving
 
 pytestmark = pytest.mark.real_model
-pytest.importorskip("xllamacpp")
 
 HERE = Path(__file__).parent
 TEMPLATE = HERE.parent / "engines" / "smollm2_tools.jinja"
@@ -66,14 +63,7 @@ def test_a_request_is_answered_as_asked(client: openai.OpenAI, case: Case) -> No
 @pytest.mark.parametrize(("dialect", "interface"), [*zip(("qwen_3", "llama", "hermes"), INTERFACES, strict=True)])
 def test_clients_get_what_they_ask_for_in_any_dialect(llama: str, dialect: str, interface: str) -> None:
     with gateway(llama, dialect=dialect) as url:
-        for ask in INTERFACES[interface]:
-            reply = ask(url, "m", Question(schema=ANSWER, reasoning=False, max_tokens=300))
-            jsonschema.validate(json.loads(reply.message.content), ANSWER)
-            tools = Question(tools={"get_weather": WEATHER}, choice="required", parallel=False, reasoning=False)
-            reply = ask(url, "m", tools)
-            [call] = reply.message.tool_calls
-            jsonschema.validate(json.loads(call.arguments), WEATHER)
-            assert (call.name, reply.finish) == ("get_weather", "tool_calls")
+        check_answers(url, interface, max_tokens=300)
 
 
 def fields(count: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import anthropic
 import httpx2
+import jsonschema
 import openai
 
 from dovetail import dialects
@@ -215,6 +217,18 @@ def messages_stream(url: str, model: str, question: Question) -> Reply:
 def _messages_reply(done: Any) -> Reply:
     finish = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
     return Reply(Message.from_anthropic(done.to_dict()), finish[done.stop_reason], done.usage.output_tokens)
+
+
+def check_answers(url: str, interface: str, **limits: int) -> None:
+    """Ask the model `m` for an answer under a schema and for a call, whole and as a stream, and hold both to it."""
+    for ask in INTERFACES[interface]:
+        reply = ask(url, "m", Question(schema=ANSWER, reasoning=False, **limits))
+        jsonschema.validate(json.loads(reply.message.content), ANSWER)
+        tools = Question(tools={"get_weather": WEATHER}, choice="required", parallel=False, reasoning=False)
+        reply = ask(url, "m", tools)
+        [call] = reply.message.tool_calls
+        jsonschema.validate(json.loads(call.arguments), WEATHER)
+        assert (call.name, reply.finish) == ("get_weather", "tool_calls")
 
 
 def interface_for(dialect: str) -> str:

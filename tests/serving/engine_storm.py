@@ -9,8 +9,10 @@ import argparse
 import asyncio
 import json
 import re
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -31,6 +33,15 @@ async def storm(url: str, streams: int, seconds: float) -> Counter[str]:
                 number += streams
 
         await asyncio.gather(*map(go_on, range(streams)))
+    return outcomes
+
+
+def disturbed_storm(url: str, streams: int, seconds: float, disturb: Callable[[], None]) -> Counter[str]:
+    """What came of a storm during which `disturb` runs in a thread."""
+    trouble = threading.Thread(target=disturb)
+    trouble.start()
+    outcomes = asyncio.run(storm(url, streams, seconds))
+    trouble.join()
     return outcomes
 
 

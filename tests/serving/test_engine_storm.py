@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 
@@ -15,7 +13,7 @@ import pytest
 from dovetail.models.engines import PoolLimits, connect
 from dovetail.serving.models import engines
 from tests.serving.asking import http_client, serving
-from tests.serving.engine_storm import storm
+from tests.serving.engine_storm import disturbed_storm
 
 STREAMS, SECONDS = 200, 60
 
@@ -57,10 +55,7 @@ def test_streams_never_mix_and_none_is_lost_that_has_not_begun(replicas: list[Re
     addresses = [f"{replica.kind}=http://127.0.0.1:{replica.port}" for replica in replicas]
     model = connect(addresses, dialect="qwen_3", name="m", limits=PoolLimits(check_every_s=0.5))
     with serving(engines(model)) as url:
-        trouble = threading.Thread(target=disturb)
-        trouble.start()
-        outcomes = asyncio.run(storm(url, STREAMS, SECONDS))
-        trouble.join()
+        outcomes = disturbed_storm(url, STREAMS, SECONDS, disturb)
         told = http_client(url).get("/metrics").text
     assert set(outcomes) <= {"done", "broken"}, outcomes
     assert outcomes["done"] > STREAMS
