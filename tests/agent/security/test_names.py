@@ -107,11 +107,12 @@ def test_places_of_keys_are_closed_where_the_home_folder_is_the_workspace(tmp_pa
     assert (inside.workspace == tmp_path) or SECRET == says(inside, "read_file", file_path=str(tmp_path / name))
 
 
-PROCESS = ["/proc/self/environ", "/proc/thread-self/environ", f"/proc/{os.getpid()}/cmdline", "/proc/1/environ"]
+PROCESS = ["/proc/self/environ", "/proc/thread-self/environ", "/proc/{own}/cmdline", "/proc/1/environ"]
 
 
 @pytest.mark.parametrize("name", PROCESS)
 def test_file_tools_do_not_look_into_processes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = name.format(own=os.getpid())
     (tmp_path / "link").symlink_to(name)
     wide = [
         rules_of(tmp_path, tmp_path, outside=(Path("/"),)),
