@@ -495,13 +495,6 @@ FAMILIES = (
         turn=Turn("]~b]ai\n", "[e~["),
         special_tokens=("<think>", "</think>", "<minimax:tool_call>", "</minimax:tool_call>"),
     ),
-    # Thoughts stay in the content, behind the marker that the prompt has written.
-    Dialect(
-        "minimax_append_think",
-        (_MINIMAX_CALLS,),
-        turn=Turn("]~b]ai\n", "[e~[", opened="<think>"),
-        special_tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
-    ),
     Dialect(
         "minimax_m3",
         (
