@@ -142,12 +142,12 @@ def vllm(dialect: Dialect, text: str) -> Reader | None:
     """The parsers of vLLM, where it is installed."""
     if importlib.util.find_spec("vllm") is None:
         return None
-    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-    from vllm.parser.parser_manager import ParserManager
-
+    # By name, because it is measured where it is there, and nothing lacks where it is not.
+    protocol = importlib.import_module("vllm.entrypoints.openai.chat_completion.protocol")
+    manager = importlib.import_module("vllm.parser.parser_manager").ParserManager
     pieces, known = tokenized(dialect, text)
-    parsers = ParserManager.get_parser(*VLLM_PARSERS[dialect.name], enable_auto_tools=True)
-    request = ChatCompletionRequest(model="", messages=[{"role": "user", "content": ""}], tools=TOOLS)
+    parsers = manager.get_parser(*VLLM_PARSERS[dialect.name], enable_auto_tools=True)
+    request = protocol.ChatCompletionRequest(model="", messages=[{"role": "user", "content": ""}], tools=TOOLS)
 
     def read() -> int:
         parser, called = parsers(Tokenizer(known), request.tools), False

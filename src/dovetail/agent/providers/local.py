@@ -50,6 +50,7 @@ class LocalProvider:
     """A local model; what it calls is valid by construction, wherever the schema can be held exactly."""
 
     forces_tools = True
+    _temperature = 0.0  # unless one is asked for: at 1 small models talk nonsense
 
     def __init__(self, model: Model, options: ProviderOptions, name: str = "local") -> None:
         self.name = name
@@ -151,7 +152,7 @@ class LocalProvider:
     def _sampling(self, request: Request, attempt: int) -> Sampling:
         limit = request.max_output_tokens or self._options.max_output_tokens or _MAX_OUTPUT_TOKENS
         wanted = self._options.temperature if request.temperature is None else request.temperature
-        temperature = 0.0 if wanted is None else wanted  # at 1 small models talk nonsense
+        temperature = self._temperature if wanted is None else wanted
         # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
         seed = None if self._seed is None else self._seed + len(request.turns) + attempt * _NEXT_SEED
         # Text that goes on and on is ended, too: a reply that is cut off would end the run, and a word may help here.
@@ -160,6 +161,8 @@ class LocalProvider:
 
 class SpeakerProvider(LocalProvider):
     """The embedded speaker: it gives the answer that is asked for, and calls no other tool unless it must."""
+
+    _temperature = 1.0  # thinking again has to give something else
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The reply: a call of the terminal tool where there is one, or else a few words."""
