@@ -30,8 +30,8 @@ DOUBTFUL = {
     "axolotl--falcon_h1",  # calls are told to the model in words, and never rendered
     "hfjs--MadeAgents_Hammer2.1",
     "vllm--tool_chat_template_glm4",
-    "hf-chat---command-r-v01-rag",  # instructions stand behind every conversation
-    "hfjs--CohereForAI_c4ai-command-r-v01_JSON_Schema_",
+    "ov--TheBloke_CodeLlama-70B-Instruct-AWQ",  # the prompt of the next turn stands behind every conversation
+    "mistral.rs--mistral_small_tool_call",  # the last question is marked as instructions, and in history as a question
     "ov--UnicomLLM_Unichat-llama3-Chinese-8B-28K",  # the first turn of the assistant has the header of the user
 }
 

@@ -35,6 +35,7 @@ _LEAVE = 0.1
 _MANY_LETTERS = 20  # where so many may come next, somebody is writing text
 _SELDOM = 0.02  # an exponent behind a number, which soon makes it too large for most readers
 _MANY_DIGITS = 6  # a number that is longer means nothing to people, and is no longer exact to machines
+_BLANKS = 4  # tokens of white space that are looked behind
 _PATIENCE = 6  # steps in one place while closing, as in the user of an address, before it is led on
 
 Ids = NDArray[np.intp]
@@ -57,7 +58,7 @@ class Voice:
         self.opens = np.array([data.lstrip()[:1] in (b"{", b"[", b"(") for data in self.tokens])
         self.is_spaced = np.array([data[:1].isspace() for data in self.tokens])
         self.lengths = np.array([len(data) for data in self.tokens])
-        self.heads = np.array([data[0] if data.strip() else -1 for data in self.tokens], dtype=np.int16)
+        self.heads = np.array([data[0] if data else -1 for data in self.tokens], dtype=np.int16)
         self.is_exponent = np.array([data in (b"e", b"E") for data in self.tokens])
         self.by_bytes = {data: token for token, data in enumerate(self.tokens) if data}
 
@@ -146,7 +147,20 @@ class Talker:
         brackets = left[self._voice.classes[left] == _CLOSER]
         if len(brackets):
             left = brackets[self._voice.lengths[brackets] == self._voice.lengths[brackets].max()]
+        elif (blank := self._led_to_bracket(matcher, allowed)) is not None:
+            return blank
         return self._leaving(matcher, allowed, left, min(_PATIENCE, room // 4))
+
+    def _led_to_bracket(self, matcher: Matcher, allowed: Ids) -> Ids | None:
+        """White space behind which a bracket must close, as some families write the end of a list of calls."""
+        blanks = allowed[self._voice.classes[allowed] == _BLANK]
+        for place in np.argsort(self._voice.lengths[blanks], kind="stable")[:_BLANKS]:
+            ahead = matcher.fork()
+            ahead.accept(int(blanks[place]))
+            if ahead.forced().lstrip()[:1] in (b"}", b"]", b")"):
+                blank: Ids = blanks[place : place + 1]
+                return blank
+        return None
 
     def _leaving(self, matcher: Matcher, allowed: Ids, left: Ids, patience: int) -> Ids:
         """Those of the tokens that lead on from a place that was met too often: no bracket ends [a-z.]+@[a-z]+."""
