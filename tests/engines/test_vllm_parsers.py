@@ -17,14 +17,12 @@ import dovetail as dt
 SIZES = (1, 7, 10_000)
 
 # Where reading in two steps says something else: a second end of reasoning, which only one who has seen the first can
-# tell from text; a call that begins and is cut off, in a test without tools; tokens dropped in the middle of markup.
+# tell from text; a call that begins and is cut off, in a test without tools.
 DIFFER = {
     "TestNonStreaming::test_duplicate_think_end_absorbed",
     "TestStreaming::test_streaming_duplicate_think_end_absorbed",
     "TestReasoningParser::test_kimik2_tool_interruption",
-    "TestDropTokenNonStreaming::test_drop_tokens_removed_from_output[deepseek_v4]",
 }
-DIFFER_IN_STREAMS = DIFFER | {"TestDropTokenNonStreaming::test_drop_tokens_removed_from_output[deepseek_v32]"}
 
 
 class Said(NamedTuple):
@@ -134,7 +132,7 @@ def test_streams_are_read_as_directly(cases: list[dict[str, Any]]) -> None:
         differ = {
             case["test"].partition("::")[2] for case in cases if told(streamed(case, size)) != told(directly(case))
         }
-        assert (size, differ) == (size, DIFFER_IN_STREAMS)
+        assert (size, differ) == (size, DIFFER)
 
 
 def test_a_prompt_says_whether_reasoning_has_ended() -> None:

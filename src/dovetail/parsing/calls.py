@@ -398,7 +398,13 @@ class CallReader:
 
     def bars(self) -> frozenset[bytes]:
         """The words behind which nothing belongs to an open call: other calls, and the end of the turn."""
-        return telling((*self.way.begin, *self.way.call_begin[:1], *(words[0] for words in self.plan.turn_ends)))
+        return telling((*self.way.begin, *self._opening(), *(words[0] for words in self.plan.turn_ends)))
+
+    def _opening(self) -> Phrase:
+        """The word with which a call begins; none where that is the name."""
+        call = self.way.call
+        first = call.parts[0] if isinstance(call, Head) and call.parts else ()
+        return (*self.way.call_begin, *(() if isinstance(first, Field) else first))[:1]
 
     def none(self, is_cut: bool = False) -> None:
         """The open call has no arguments, or the output ends before them."""
@@ -479,7 +485,8 @@ class CallReader:
                 teller.diagnose("style", "the arguments are JSON, not marked up")
                 whole = yield from self._json(after)
             case tagged.Tags():
-                bars = (*self.bars(), *self.way.end)
+                # Where calls begin with their names, text behind an argument may be the next one.
+                bars = (*self.bars(), *self.way.end) if self._opening() else None
                 whole = yield from tagged.arguments(
                     teller, style, declared, after, self._ends(), bars, self.way.checked
                 )

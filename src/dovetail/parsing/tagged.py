@@ -130,13 +130,13 @@ def arguments(
     declared: Declared,
     after: Phrase,
     ends: tuple[Phrase, ...],
-    bars: Phrase = (),
+    bars: Phrase | None = None,
     only_declared: bool = False,
 ) -> Steps[bool]:
     """Tell arguments up to one of `ends`, or to the words `after` them; False where they are cut off or malformed.
 
-    Text between them is left out, unless one of the words `bars` stands in it. Where `only_declared`, so are arguments
-    that the tool does not declare.
+    Text between them is left out, unless one of the words `bars` stands in it, or these are None. So are arguments that
+    the tool does not declare, where `only_declared`.
     """
     own = tuple((word,) for word in after)
     reader = _Reader(teller, tags, after, bars)
@@ -145,13 +145,14 @@ def arguments(
 
 
 class _Reader:
-    def __init__(self, teller: Teller, tags: Tags, after: Phrase, bars: Phrase) -> None:
+    def __init__(self, teller: Teller, tags: Tags, after: Phrase, bars: Phrase | None) -> None:
         self.teller = teller
         self.tape = teller.tape
         self.tags = tags
         self.after = after
-        self.around = telling((tags.begin[0], *after))  # what may come behind text that has no place here
-        self.noise = markers(self.around | telling(bars))
+        # What may come behind text that has no place here.
+        self.around = frozenset[bytes]() if bars is None else telling((tags.begin[0], *after))
+        self.noise = markers(self.around | telling(bars or ()))
         self.is_noisy = False  # such text has been left out
         self.known: frozenset[str] = frozenset()  # the only keys that count; any where there are none
         self.loose = tags.stops if tags.layout.tail or tags.item else _loose_stops(tags, after[:1])
@@ -190,6 +191,8 @@ class _Reader:
     def _noise(self) -> Steps[bool]:
         """Leave out text that is no member, before the next one or what closes the call."""
         tape = self.tape
+        if not self.around:
+            return False
         tape.look = tape.at
         found = yield from marker_ahead(tape, self.noise)
         if found and found == self.tags.begin[0] and tape.look == tape.at:
