@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, NamedTuple
 
 import anthropic
@@ -65,19 +64,36 @@ class Reply(NamedTuple):
 Ask = Callable[[str, str, Question], Reply]
 
 
-@cache
+_CLIENTS: dict[tuple[str, str], Any] = {}  # by their kind and the URL that they ask
+
+
+def _client(kind: str, url: str, make: Callable[[], Any]) -> Any:
+    if (kind, url) not in _CLIENTS:
+        _CLIENTS[kind, url] = make()
+    return _CLIENTS[kind, url]
+
+
 def openai_client(url: str) -> openai.OpenAI:
-    return openai.OpenAI(api_key="none", base_url=f"{url}/v1", max_retries=0, timeout=60)
+    options: dict[str, Any] = {"api_key": "none", "base_url": f"{url}/v1", "max_retries": 0, "timeout": 60}
+    made: openai.OpenAI = _client("openai", url, lambda: openai.OpenAI(**options))
+    return made
 
 
-@cache
 def anthropic_client(url: str) -> anthropic.Anthropic:
-    return anthropic.Anthropic(api_key="none", base_url=url, max_retries=0, timeout=60)
+    options: dict[str, Any] = {"api_key": "none", "base_url": url, "max_retries": 0, "timeout": 60}
+    made: anthropic.Anthropic = _client("anthropic", url, lambda: anthropic.Anthropic(**options))
+    return made
 
 
-@cache
 def http_client(url: str) -> httpx2.Client:
-    return httpx2.Client(base_url=url, timeout=30)
+    made: httpx2.Client = _client("http", url, lambda: httpx2.Client(base_url=url, timeout=30))
+    return made
+
+
+def close_clients(url: str) -> None:
+    """Close the clients of a server; another one may get its port."""
+    for key in [key for key in _CLIENTS if key[1] == url]:
+        _CLIENTS.pop(key).close()
 
 
 @contextmanager
@@ -85,8 +101,7 @@ def serving(models: Models, settings: Settings | None = None) -> Iterator[str]:
     """The URL of a server; the clients that asked it are closed before it is."""
     with in_background(create_app(models, settings)) as url:
         yield url
-        for client in (openai_client(url), anthropic_client(url), http_client(url)):
-            client.close()
+        close_clients(url)
 
 
 def chat_request(model: str, question: Question) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from tests.serving.asking import (
     Question,
     anthropic_client,
     chat_request,
+    close_clients,
     http_client,
     interface_for,
     messages_request,
@@ -292,7 +293,7 @@ def test_an_answer_that_is_being_written_outlives_the_call_to_stop() -> None:
         wait_until(lambda: bool(read))
     reader.join()
     response.__exit__(None, None, None)
-    http_client(url).close()
+    close_clients(url)
     assert "data: [DONE]" in read
 
 
