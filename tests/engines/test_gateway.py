@@ -21,7 +21,7 @@ from dovetail.models.engines import PoolLimits, connect
 from dovetail.serving.models import engines
 from tests.engines.cases import MORE, TOUR, Case
 from tests.engines.conftest import Server
-from tests.serving.asking import INTERFACES, check_answers, http_client, serving
+from tests.serving.asking import INTERFACES, check_answers, http_client, serving, wait_until
 from tests.serving.engine_storm import disturbed_storm
 
 TESTS = Path(__file__).parent.parent
@@ -116,7 +116,7 @@ def test_streams_never_mix_and_none_is_lost_that_has_not_begun(vllm: str, llama:
 
     with gateway(vllm, llama.engine) as url:
         outcomes = disturbed_storm(url, STREAMS, SECONDS, disturb)
-        told = http_client(url).get("/metrics").text
+        up = f'dovetail_replica_up{{replica="http://127.0.0.1:{llama.port}",engine="llama"}} 1'
+        wait_until(lambda: up in http_client(url).get("/metrics").text)
     assert set(outcomes) <= {"done", "broken"}, outcomes
     assert outcomes["done"] >= STREAMS / 2
-    assert f'dovetail_replica_up{{replica="http://127.0.0.1:{llama.port}",engine="llama"}} 1' in told

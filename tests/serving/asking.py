@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -94,6 +95,14 @@ def close_clients(url: str) -> None:
     """Close the clients of a server; another one may get its port."""
     for key in [key for key in _CLIENTS if key[1] == url]:
         _CLIENTS.pop(key).close()
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    """Return when something has become true; a minute is long enough on any machine."""
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, "it does not come true"
+        time.sleep(0.01)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import json
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +29,7 @@ from tests.serving.asking import (
     openai_client,
     responses_request,
     serving,
+    wait_until,
 )
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
@@ -49,12 +49,6 @@ def count(url: str, name: str) -> float:
     """A number out of /metrics, summed over its labels."""
     lines = http_client(url).get("/metrics").text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    """Return when something has become true; a test that waits for ever is ended from outside."""
-    while not true():
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.models.engines import PoolLimits, connect
 from dovetail.serving.models import engines
-from tests.serving.asking import http_client, serving
+from tests.serving.asking import http_client, serving, wait_until
 from tests.serving.engine_storm import disturbed_storm
 
 STREAMS, SECONDS = 200, 60
@@ -56,9 +56,10 @@ def test_streams_never_mix_and_none_is_lost_that_has_not_begun(replicas: list[Re
     model = connect(addresses, dialect="qwen_3", name="m", limits=PoolLimits(check_every_s=0.5))
     with serving(engines(model)) as url:
         outcomes = disturbed_storm(url, STREAMS, SECONDS, disturb)
+        up = f'dovetail_replica_up{{replica="http://127.0.0.1:{replicas[0].port}",engine="vllm"}} 1'
+        wait_until(lambda: up in http_client(url).get("/metrics").text)
         told = http_client(url).get("/metrics").text
     assert set(outcomes) <= {"done", "broken"}, outcomes
     assert outcomes["done"] > STREAMS
     assert 0 < outcomes["broken"] <= STREAMS
-    assert f'dovetail_replica_up{{replica="http://127.0.0.1:{replicas[0].port}",engine="vllm"}} 1' in told
     assert "dovetail_replica_retries_total 0" not in told

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from dovetail.models.engines import PoolLimits, connect
 from dovetail.serving import Settings
 from dovetail.serving.models import engines
 from tests.models.engines.fake import Fake
-from tests.serving.asking import ANSWER, INTERFACES, WEATHER, Question, check_answers, http_client, serving
+from tests.serving.asking import ANSWER, INTERFACES, WEATHER, Question, check_answers, http_client, serving, wait_until
 
 HELLO = {"messages": [{"role": "user", "content": "Hello?"}], "max_tokens": 60}
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": ANSWER, "strict": True}}
@@ -52,13 +51,6 @@ def metric(url: str, name: str, *labels: str) -> float:
     lines = http_client(url).get("/metrics").text.splitlines()
     found = [line for line in lines if line.startswith(name) and all(label in line for label in labels)]
     return sum(float(line.rpartition(" ")[2]) for line in found)
-
-
-def until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < deadline, "it does not come true"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "llama"])
@@ -111,7 +103,7 @@ def test_a_request_goes_on_to_another_replica_until_one_has_begun() -> None:
         bad.script = [] if fault == "endless" else None
         with gateway(bad, good) as url:
             assert {said(chat(url)) for _ in range(6)} == {"fine"}, fault
-            until(lambda: metric(url, "dovetail_replica_retries_total") == len(bad.bodies))  # noqa: B023
+            wait_until(lambda: metric(url, "dovetail_replica_retries_total") == len(bad.bodies))  # noqa: B023
             assert good.ended == 6
 
 
@@ -132,7 +124,7 @@ def test_without_a_replica_that_answers_requests_end_at_once() -> None:
     with sick.up():
         pass  # it is gone now
     with gateway(sick) as url:
-        until(lambda: http_client(url).get("/health").status_code == 503)
+        wait_until(lambda: http_client(url).get("/health").status_code == 503)
         refused = chat(url)
         assert refused.status_code == 503
         assert refused.headers["retry-after"]
@@ -145,11 +137,11 @@ def test_a_replica_that_is_well_again_is_asked_again() -> None:
     one.script, other.script = ["one"], ["other"]
     one.fault = "sick"
     with gateway(one, other) as url:
-        until(lambda: metric(url, "dovetail_replica_up") == 1)
+        wait_until(lambda: metric(url, "dovetail_replica_up") == 1)
         assert {said(chat(url)) for _ in range(8)} == {"other"}
         one.fault = ""
-        until(lambda: metric(url, "dovetail_replica_up") == 2)
-        until(lambda: said(chat(url)) == "one")
+        wait_until(lambda: metric(url, "dovetail_replica_up") == 2)
+        wait_until(lambda: said(chat(url)) == "one")
         assert http_client(url).get("/health").status_code == 200
 
 
@@ -160,9 +152,9 @@ def test_a_client_that_goes_away_ends_the_answer_in_the_engine(kind: str) -> Non
     with gateway(fake) as url:
         with http_client(url).stream("POST", "/v1/chat/completions", json=HELLO | {"stream": True}) as response:
             next(response.iter_lines())
-        until(lambda: fake.left == 1)
+        wait_until(lambda: fake.left == 1)
         assert fake.running == 0
-        until(lambda: metric(url, "dovetail_replica_answers_total", "left") == 1)
+        wait_until(lambda: metric(url, "dovetail_replica_answers_total", "left") == 1)
         assert metric(url, "dovetail_replica_running") == 0
 
 
@@ -174,12 +166,12 @@ def test_requests_wait_for_a_place_and_beyond_a_number_of_them_are_refused() -> 
         threads = [threading.Thread(target=_leave, args=(url,)) for _ in range(3)]
         for thread in threads:
             thread.start()
-        until(lambda: metric(url, "dovetail_replicas_waiting") == 2)
+        wait_until(lambda: metric(url, "dovetail_replicas_waiting") == 2)
         assert fake.running == 1
         assert chat(url).status_code == 429
         for thread in threads:
             thread.join()
-        until(lambda: metric(url, "dovetail_requests_running") == 0)
+        wait_until(lambda: metric(url, "dovetail_requests_running") == 0)
         assert metric(url, "dovetail_replicas_waiting") == 0
         fake.fault, fake.script = "", ["at last"]
         assert said(chat(url)) == "at last"
