@@ -262,7 +262,8 @@ class Reader:
         plan, tape = self.plan, self.tape
         if plan.calls_are_text:
             return False
-        for word in sorted({way.opener for way in plan.called_by if way.trusted}):
+        # Where it takes more than that word to begin a call, the word alone is text.
+        for word in sorted({way.opener for way in plan.called_by if way.trusted and len(way.trigger) < 2}):
             if not (yield from self._at(offset, (word,))):
                 continue
             size = tape.look - tape.at
