@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dovetail.errors import SchemaError
-from dovetail.grammar.json_schema.read.references import References
+from dovetail.grammar.json_schema.read.pointers import follow
 from dovetail.messages import from_json, to_json
 
 KINDS = frozenset(("string", "number", "boolean", "null", "object", "array"))
@@ -165,8 +165,11 @@ def _list(value: Any) -> list[Any]:
 
 
 def _resolved(root: Any, ref: str) -> list[Any]:
+    """What a JSON Pointer into the schema leads to: it is asked for each value, so names are not looked for."""
+    if ref not in ("", "#") and not ref.startswith("#/"):
+        return []
     try:
-        return [References(root).target({"$ref": ref}, "$ref", ())[0]]
+        return [follow(root, (), ref[1:], ref, ())[0]]
     except SchemaError:
         return []
 
