@@ -11,7 +11,7 @@ from dovetail.messages import from_json
 from dovetail.parsing import json_arguments, json_text, literals, quoted, tagged
 from dovetail.parsing.json_calls import JsonObject
 from dovetail.parsing.layouts import ID, NAME, Field, JsonCall, KeyedCall
-from dovetail.parsing.noise import marker_ahead, markers, telling
+from dovetail.parsing.noise import marker_ahead, marker_behind, markers, telling
 from dovetail.parsing.plan import Head, Phrase, Plan, Way
 from dovetail.parsing.signs import PLAIN, SIGN_CLASS
 from dovetail.parsing.tape import Steps, Tape, closing, literal, one_of, peek, peek_behind_space, phrase, run, space
@@ -68,12 +68,7 @@ def _noise_in_section(kin: Sequence[CallReader]) -> Steps[bool]:
         return False
     wanted = telling((*(one.way.call_begin[0] for one in kin if one.way.call_begin), *way.end))
     was_cut = tape.starved
-    tape.look = tape.at
-    stops = markers(wanted | reader.bars())
-    found = yield from marker_ahead(tape, stops)
-    if found in wanted and tape.look == tape.at:
-        tape.look += 1  # what begins here is no call
-        found = yield from marker_ahead(tape, stops)
+    found = yield from marker_behind(tape, markers(wanted | reader.bars()), wanted)
     tape.starved = was_cut
     if found not in wanted:
         return False

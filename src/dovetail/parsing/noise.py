@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import lru_cache
 
 from dovetail.parsing.signs import PLAIN, either
@@ -22,6 +22,16 @@ def markers(words: frozenset[bytes]) -> Stops:
 def telling(words: Iterable[bytes]) -> frozenset[bytes]:
     """The words that are markup wherever they stand; brackets alone are not."""
     return frozenset(word for word in words if re.search(rb"\w\w", word))
+
+
+def marker_behind(tape: Tape, stops: Stops, broken: Container[bytes]) -> Steps[bytes]:
+    """Look at what stands before the next marker, past one of `broken` that stands right here and begins nothing."""
+    tape.look = tape.at
+    found = yield from marker_ahead(tape, stops)
+    if found in broken and tape.look == tape.at:
+        tape.look += 1
+        found = yield from marker_ahead(tape, stops)
+    return found
 
 
 def marker_ahead(tape: Tape, stops: Stops) -> Steps[bytes]:

@@ -12,7 +12,7 @@ from dovetail.layouts.styles import Layout, layout_of
 from dovetail.messages import to_json
 from dovetail.parsing import json_arguments, json_text
 from dovetail.parsing.declared import Declared
-from dovetail.parsing.noise import marker_ahead, markers, telling
+from dovetail.parsing.noise import marker_behind, markers, telling
 from dovetail.parsing.signs import PLAIN, either
 from dovetail.parsing.stops import Stops, marker_size
 from dovetail.parsing.tape import Steps, Tape, one_of, peek_behind_space, phrase, shared_start
@@ -193,11 +193,7 @@ class _Reader:
         tape = self.tape
         if not self.around:
             return False
-        tape.look = tape.at
-        found = yield from marker_ahead(tape, self.noise)
-        if found and found == self.tags.begin[0] and tape.look == tape.at:
-            tape.look += 1  # the markup of this member is broken
-            found = yield from marker_ahead(tape, self.noise)
+        found = yield from marker_behind(tape, self.noise, self.tags.begin[:1])
         if found not in self.around or tape.look == tape.at:
             return False
         self.teller.diagnose("parameter", "there is text where a parameter should be; it is left out")
