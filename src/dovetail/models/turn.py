@@ -83,8 +83,8 @@ class LocalTurn:
         if sampling.soft_limit is not None or not self.is_held:
             return sampling
         limit = sampling.max_tokens or _UNBOUNDED
-        is_held = self.response_format is not None or not _leaves_open(self.tool_choice)
-        return replace(sampling, soft_limit=max(1, limit * 3 // 4), ends_text=is_held)
+        ends_text = self.response_format is not None or not _leaves_open(self.tool_choice)
+        return replace(sampling, soft_limit=max(1, limit * 3 // 4), ends_text=ends_text)
 
 
 def plan_turn(
