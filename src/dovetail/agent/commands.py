@@ -46,7 +46,7 @@ _WRAPPERS = dict.fromkeys(
     "systemd-cat systemd-inhibit choom ifne pee zrun start-stop-daemon dtach abduco wine".split(),
     0,
 ) | dict.fromkeys("timeout chroot flock taskset chrt gosu su-exec envdir setuidgid logsave lckdo runcon sg".split(), 1)
-# Those that give it more arguments, which they read from their standard input.
+# Wrappers that give the command they run further arguments, read from their standard input.
 _FEEDERS = ("xargs", "parallel")
 # Programs of which one subcommand is a wrapper.
 _RUNNERS = dict.fromkeys("uv poetry pipenv hatch pdm rye pixi conda mamba pipx".split(), "run") | dict.fromkeys(

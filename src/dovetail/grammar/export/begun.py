@@ -1,4 +1,4 @@
-"""What is left of a plain grammar behind a text that has been written already, as the prompt of a model may hold."""
+"""The grammar of the texts that may follow a prefix, where the prompt of a model holds the beginning of its answer."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dovetail.models.engines.failures import BusyError, RefusedError, ReplicaErr
 from dovetail.models.engines.replica import Address, Replica
 from dovetail.models.engines.wire import Ask, Chunk, Tokens, tokens_of
 
-# The same constraint in several spellings of one engine, most wanted first; each is written when it is needed.
+# Functions that write one constraint in the languages that an engine knows, most wanted first.
 Spellings = Sequence[Callable[[], Mapping[str, Any]]]
 
 
