@@ -18,7 +18,8 @@ def main() -> None:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # others spin
     params.no_extra_bufts = True  # the tiles of AMX crash where it was compiled by GCC 12
     server = xllamacpp.Server(params)
-    print(server.listening_address, flush=True)  # noqa: T201
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
     sys.stdin.read()
 
 

@@ -82,8 +82,12 @@ def complete(llama: str, **body: Any) -> httpx2.Response:
 def test_llama_takes_the_grammar_of_any_turn(llama: str, dialect: str) -> None:
     found = dialects.get(dialect)
     tools = [{"type": "function", "function": {"name": "f", "parameters": fields(8)}}]
-    for asked in ({"tools": tools, "tool_choice": "required"}, {"response_format": {"type": "json_object"}}):
-        made = export.gbnf(found.format(reasoning="disabled", tidy=True, **asked))  # type: ignore[arg-type]
+    requests: list[dict[str, Any]] = [
+        {"tools": tools, "tool_choice": "required"},
+        {"response_format": {"type": "json_object"}},
+    ]
+    for asked in requests:
+        made = export.gbnf(found.format(reasoning="disabled", tidy=True, **asked))
         answer = complete(llama, grammar=made.grammar, preserved_tokens=made.preserved_tokens)
         assert answer.status_code == 200, answer.text
 

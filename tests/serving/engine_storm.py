@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import json
 import re
+import sys
 import threading
 import time
 from collections import Counter
@@ -81,4 +82,4 @@ if __name__ == "__main__":
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     given = parser.parse_args()
-    print(json.dumps(asyncio.run(storm(given.url, given.streams, given.seconds))))  # noqa: T201
+    sys.stdout.write(json.dumps(asyncio.run(storm(given.url, given.streams, given.seconds))) + "\n")

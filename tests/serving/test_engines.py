@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,10 @@ def said(response: httpx2.Response) -> str:
     assert response.status_code == 200, response.text
     text: str = response.json()["choices"][0]["message"]["content"]
     return text
+
+
+def _retried_each(url: str, bad: Fake) -> bool:
+    return metric(url, "dovetail_replica_retries_total") == len(bad.bodies)
 
 
 def metric(url: str, name: str, *labels: str) -> float:
@@ -103,7 +108,7 @@ def test_a_request_goes_on_to_another_replica_until_one_has_begun() -> None:
         bad.script = [] if fault == "endless" else None
         with gateway(bad, good) as url:
             assert {said(chat(url)) for _ in range(6)} == {"fine"}, fault
-            wait_until(lambda: metric(url, "dovetail_replica_retries_total") == len(bad.bodies))  # noqa: B023
+            wait_until(partial(_retried_each, url, bad))
             assert good.ended == 6
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
+import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -155,13 +156,13 @@ def _data(event: dict[str, Any]) -> str:
 
 def main() -> None:
     """python -m tests.models.engines.fake KIND PORT: a replica as a process, to be killed."""
-    import sys
 
     kind, port = sys.argv[1:]
     fake = Fake(kind)
     fake.pace_s = 0.05
     with fake.up(int(port)):
-        print("up", flush=True)  # noqa: T201
+        sys.stdout.write("up\n")
+        sys.stdout.flush()
         sys.stdin.read()
 
 
