@@ -10,6 +10,8 @@ from dovetail.errors import FormatError, LimitError, SchemaError
 from dovetail.grammar import json_schema
 
 SELF = {"$ref": "#"}
+_MEMBER = {"type": "object", "properties": {"n": {"$ref": "#/$defs/not_so"}}}
+HOLDS_ITS_NEGATION = {"allOf": [_MEMBER, {"$ref": "#/$defs/not_so"}], "$defs": {"not_so": {"not": _MEMBER}}}
 
 REFUSED: list[tuple[Any, str, str]] = [
     # schema, where, words the message must contain
@@ -21,6 +23,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"type": "array", "minItems": 2, "maxItems": 1}, "", "no value can satisfy"),
     ({"type": "array", "items": False, "minItems": 1}, "", "no value can satisfy"),
     ({"type": "object", "properties": {"n": SELF}, "required": ["n"]}, "", "no value can satisfy"),
+    (HOLDS_ITS_NEGATION, "", "no value can satisfy"),
     ({"type": "object", "properties": {"n": False}, "required": ["n"]}, "", "no value can satisfy"),
     ({"type": "object", "additionalProperties": False, "required": ["n"]}, "", "no value can satisfy"),
     ({"type": "string", "pattern": "a^"}, "", "no value can satisfy"),

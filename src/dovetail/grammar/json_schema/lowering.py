@@ -124,15 +124,16 @@ class Lowering:
     def composite(self, kinds: Kinds, frame: Frame | None = None) -> Node:
         """The rule of some objects and arrays, the same for all values to which the same schemas apply."""
         key = (id(frame), *[(kind, *[id(schema) for schema, _ in parts]) for kind, parts in kinds])
-        found = self._composites.get(key)
-        if found is None:
+        if key in self._composites:
+            self.doubtful = True  # the value may be inside of itself
+        else:
             if len(self._composites) >= MAX_COMPOSITES:
                 problem = f"the schemas that apply together come to more than {MAX_COMPOSITES} objects and arrays"
                 raise LimitError(problem, render(kinds[0][1][0][1]), "combine fewer recursive schemas by allOf")
             rule = Rule("object" if kinds[0][0] == OBJECT else "array", EMPTY)
             self._pending.append((rule, kinds, frame or self.frame))
-            found = self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
-        return found[0]
+            self._composites[key] = Call(rule), kinds  # which keep the identities of their schemas
+        return self._composites[key][0]
 
     # Single values.
 
