@@ -7,8 +7,8 @@ from dovetail.grammar import ir
 from dovetail.grammar.regex.syntax import ANYTHING, EDGES, END, START, Look, asserts, repeat, sequence, union
 
 
-def found_in(tree: ir.Node) -> ir.Node:
-    """The texts in which a pattern is found; what it asserts but at the edges of the text is still in there."""
+def containing(tree: ir.Node) -> ir.Node:
+    """The texts that contain a match of a pattern; what it asserts but at the edges of the text is still in there."""
     options: list[ir.Node] = []
     for anchored, part in zip((True, False), _split(tree, START), strict=True):
         ending, free = (one if anchored else _absorbed(one, 0) for one in _split(part, END))

@@ -33,11 +33,11 @@ class Automaton:
 
     def sources(self) -> list[list[int]]:
         """The states that lead to each state."""
-        found: list[list[int]] = [[] for _ in self.edges]
+        sources: list[list[int]] = [[] for _ in self.edges]
         for state, edges in enumerate(self.edges):
             for target in edges:
-                found[target].append(state)
-        return found
+                sources[target].append(state)
+        return sources
 
 
 State = TypeVar("State", bound=Hashable)
@@ -51,33 +51,33 @@ def explored(
     refuse: Callable[[], NoReturn] | None = None,
 ) -> Automaton:
     """The automaton of the states that a start leads to; `follow` gives the edges of each, and notes ends and exits."""
-    found = Automaton(alphabet, [])
+    automaton = Automaton(alphabet, [])
     numbers = {start: 0}
     pending = [start]
     for state in pending:
         edges: dict[int, int] = {}
-        for mask, target in follow(state, found):
+        for mask, target in follow(state, automaton):
             number = numbers.get(target)
             if number is None:
                 number = numbers[target] = len(numbers)
                 pending.append(target)
             edges[number] = edges.get(number, 0) | mask
-        found.edges.append(edges)
+        automaton.edges.append(edges)
         if refuse and len(numbers) > most:
             refuse()
-    return found
+    return automaton
 
 
 def distances(edges: Sequence[Iterable[int]], starts: Iterable[int]) -> dict[int, int]:
     """The states that `starts` lead to, and by how many edges at least."""
-    found = dict.fromkeys(starts, 0)
-    pending = list(found)
+    distance = dict.fromkeys(starts, 0)
+    pending = list(distance)
     for state in pending:
         for target in edges[state]:
-            if target not in found:
-                found[target] = found[state] + 1
+            if target not in distance:
+                distance[target] = distance[state] + 1
                 pending.append(target)
-    return found
+    return distance
 
 
 def minimise(automaton: Automaton) -> Automaton:
@@ -90,18 +90,18 @@ def minimise(automaton: Automaton) -> Automaton:
         return Automaton(automaton.alphabet, [{}])
     sources = automaton.sources()
     # Most states differ in how far it is to the end, and nearly all others in where they lead (Moore 1956).
-    exits = {state: frozenset(map(id, found)) for state, found in automaton.exits.items()}
+    exits = {state: frozenset(map(id, patterns)) for state, patterns in automaton.exits.items()}
     groups = _groups(live, lambda state: (live[state], state in automaton.accepting, exits.get(state)))
     blocks = {state: block for block, states in enumerate(groups) for state in states}
-    ways: dict[int, object] = {}
+    signatures: dict[int, object] = {}
     dirty: set[int] = {*live}
     work = 0
     while dirty:
-        ways |= {state: _way(automaton.edges[state], blocks) for state in dirty}
+        signatures |= {state: _signature(automaton.edges[state], blocks) for state in dirty}
         moved: list[int] = []
         for block in {blocks[state] for state in dirty}:
             work += len(groups[block])
-            groups[block], *others = _groups(groups[block], ways.__getitem__)
+            groups[block], *others = _groups(groups[block], signatures.__getitem__)
             for states in others:
                 blocks.update(dict.fromkeys(states, len(groups)))
                 groups.append(states)
@@ -114,31 +114,31 @@ def minimise(automaton: Automaton) -> Automaton:
 
 def _groups(states: Iterable[int], key: Callable[[int], object]) -> list[list[int]]:
     """States that are alike."""
-    found: dict[object, list[int]] = {}
+    groups: dict[object, list[int]] = {}
     for state in states:
-        found.setdefault(key(state), []).append(state)
-    return list(found.values())
+        groups.setdefault(key(state), []).append(state)
+    return list(groups.values())
 
 
-def _way(edges: dict[int, int], blocks: dict[int, int]) -> object:
+def _signature(edges: dict[int, int], blocks: dict[int, int]) -> object:
     """The symbols that lead to each block."""
-    found: dict[int, int] = {}
+    masks: dict[int, int] = {}
     for target, mask in edges.items():
         if target in blocks:
-            found[blocks[target]] = found.get(blocks[target], 0) | mask
-    return frozenset(found.items())
+            masks[blocks[target]] = masks.get(blocks[target], 0) | mask
+    return frozenset(masks.items())
 
 
 def _joined(automaton: Automaton, blocks: dict[int, int]) -> Automaton:
     """One state per block that the start reaches, in the order of discovery."""
     states = {block: state for state, block in reversed(blocks.items())}
 
-    def follow(block: int, found: Automaton) -> list[tuple[int, int]]:
+    def follow(block: int, joined: Automaton) -> list[tuple[int, int]]:
         state = states[block]
         if state in automaton.accepting:
-            found.accepting.add(len(found.edges))
+            joined.accepting.add(len(joined.edges))
         if state in automaton.exits:
-            found.exits[len(found.edges)] = automaton.exits[state]
+            joined.exits[len(joined.edges)] = automaton.exits[state]
         return [(mask, blocks[target]) for target, mask in automaton.edges[state].items() if target in blocks]
 
     return explored(automaton.alphabet, blocks[0], follow)

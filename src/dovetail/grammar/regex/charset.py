@@ -37,14 +37,14 @@ def _symbols(classes: Collection[Ranges]) -> dict[int, list[tuple[int, int]]]:
         for low, high in ranges:
             turns[low] = turns.get(low, 0) ^ 1 << at
             turns[high + 1] = turns.get(high + 1, 0) ^ 1 << at
-    found: dict[int, list[tuple[int, int]]] = {}
+    symbols: dict[int, list[tuple[int, int]]] = {}
     inside = start = 0
     for code, change in sorted(turns.items()):
         if start < code and not (start >= _SURROGATES[0] and code - 1 <= _SURROGATES[1]):
-            found.setdefault(inside, []).append((start, code - 1))
+            symbols.setdefault(inside, []).append((start, code - 1))
         inside ^= change
         start = code
-    return found
+    return symbols
 
 
 def within(symbols: Sequence[Ranges], ranges: Ranges) -> int:

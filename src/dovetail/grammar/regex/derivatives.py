@@ -79,17 +79,17 @@ def explore(
     main = terms.term(wanted[0] if split else ANYTHING)
     start = (frozenset(terms.threads(main, conditions)), *terms.before)
 
-    def follow(states: tuple[State, ...], found: Automaton) -> Iterator[tuple[int, tuple[State, ...]]]:
+    def follow(states: tuple[State, ...], automaton: Automaton) -> Iterator[tuple[int, tuple[State, ...]]]:
         state, *before = states
         here = terms.holding(before)
         budget.spend(len(state))
         if exits:
             left = {thread: rest for thread in state if (rest := terms.alone(thread)) is not None}
             if rests := [rest for rest in left.values() if not ir.is_nothing(rest)]:
-                found.exits[len(found.edges)] = rests
+                automaton.exits[len(automaton.edges)] = rests
             state = state.difference(left)
         if terms.ends(state, here):
-            found.accepting.add(len(found.edges))
+            automaton.accepting.add(len(automaton.edges))
         return terms.follow(state, before, here, split)
 
     return explored(terms.symbols, start, follow, most, budget.refuse)
@@ -150,18 +150,18 @@ class Derivatives:
 
     def start(self, node: ir.Node, rest: Term = _END) -> State:
         """The state in which `node` is yet to be matched."""
-        found = frozenset(self.threads(self.term(node, rest), ()))
-        return self._universal if (self._any, _FREE) in found else found
+        state = frozenset(self.threads(self.term(node, rest), ()))
+        return self._universal if (self._any, _FREE) in state else state
 
     def term(self, node: ir.Node, rest: Term = _END) -> Term:
         """The term of a node and what follows it."""
-        found = self._terms.get((id(node), rest))
-        if found is None:
+        term = self._terms.get((id(node), rest))
+        if term is None:
             asserts = rest.asserts or id(node) in self._asserting
             nullable = not asserts and rest.nullable and self._nullable(node, ())
-            found = Term(node, rest, nullable, asserts, len(self._terms) + 1)
-            self._terms[id(node), rest] = found
-        return found
+            term = Term(node, rest, nullable, asserts, len(self._terms) + 1)
+            self._terms[id(node), rest] = term
+        return term
 
     def threads(self, term: Term, conditions: Iterable[Condition]) -> Iterable[Thread]:
         """The threads of a term with conditions; none where these cannot be met."""
@@ -188,10 +188,10 @@ class Derivatives:
             words = _words(state) if term is self._any else None
             return None if words is None else but(words)
         limits = _limits(state)
-        found = None if limits is None else narrow(self._pattern(term), *limits)
-        if limits and found is None:
+        pattern = None if limits is None else narrow(self._pattern(term), *limits)
+        if limits and pattern is None:
             self._stuck.add(term)
-        return found
+        return pattern
 
     def _pattern(self, term: Term) -> ir.Node:
         """The nodes of a term and of all that follow it, as one flat sequence."""
@@ -251,7 +251,7 @@ class Derivatives:
         self, state: State, before: Sequence[State], here: Here, split: bool
     ) -> Iterator[tuple[int, tuple[State, ...]]]:
         """The states after each character, with those of the lookbehinds."""
-        for target, mask in self._ways(state, here) if split else self._cells(state, here):
+        for target, mask in self._thread_cells(state, here) if split else self._cells(state, here):
             if target:
                 # What precedes a place is of no concern where nothing is asserted any more.
                 asserts = any(term.asserts or conditions for term, conditions in target)
@@ -268,12 +268,12 @@ class Derivatives:
         known = self._steps.get((state, here))
         if known is None:
             threads: dict[int, set[Thread]] = {}
-            for target, mask in self._ways(state, here):
+            for target, mask in self._thread_cells(state, here):
                 threads.setdefault(mask, set()).update(target)
             known = self._steps[state, here] = self._distinct(threads).items()
         return known
 
-    def _ways(self, state: State, here: Here) -> Cells:
+    def _thread_cells(self, state: State, here: Here) -> Cells:
         """What each thread becomes after each character, as a state of its own."""
         for term, conditions in state:
             moves = self.moves(term, here)
@@ -296,11 +296,11 @@ class Derivatives:
         self, mask: int, states: tuple[State, ...], others: Iterable[Cells]
     ) -> list[tuple[int, tuple[State, ...]]]:
         """The states that the symbols of a mask lead to, one of each of `others` behind those given."""
-        found = [(mask, states)]
+        product = [(mask, states)]
         for cells in others:
-            found = [(both, (*kept, to)) for left, kept in found for to, right in cells if (both := left & right)]
-            self.budget.spend(len(found))
-        return found
+            product = [(both, (*kept, to)) for left, kept in product for to, right in cells if (both := left & right)]
+            self.budget.spend(len(product))
+        return product
 
     def _distinct(self, threads: dict[int, set[Thread]]) -> dict[State, int]:
         """The threads that overlapping masks lead to, by state."""
@@ -309,26 +309,26 @@ class Derivatives:
             inside = [(both, state | more) for symbols, state in parts if (both := symbols & mask)]
             parts = inside + [(left, state) for symbols, state in parts if (left := symbols & ~mask)]
             self.budget.spend(len(parts))
-        found: dict[State, int] = {}
+        masks: dict[State, int] = {}
         for mask, state in parts:
             state = self._universal if (self._any, _FREE) in state else state
-            found[state] = found.get(state, 0) | mask
-        return found
+            masks[state] = masks.get(state, 0) | mask
+        return masks
 
     def moves(self, term: Term, here: Here) -> Moves:
         """The terms behind the next character, with the conditions that come to hold before it."""
         key = (term, here if term.asserts else ())
-        found = self._moves.get(key)
-        if found is None:
-            found = self._moves[key] = {}
+        moves = self._moves.get(key)
+        if moves is None:
+            moves = self._moves[key] = {}
             pending: list[Thread] = [(term, _FREE)]
             seen: set[Thread] = set()
             for current in pending:
                 self.budget.spend(1 + len(current[1]))
                 if current not in seen:
                     seen.add(current)
-                    pending += self._unfolded(*current, here, found, seen)
-        return found
+                    pending += self._unfolded(*current, here, moves, seen)
+        return moves
 
     def _unfolded(
         self, term: Term, conditions: Conditions, here: Here, moves: Moves, seen: set[Thread]
@@ -413,15 +413,15 @@ def _written_out(node: ir.Without | ir.Text | ir.Unlisted, budget: Budget) -> ir
 
 def _words(state: State) -> list[str] | None:
     """The texts of a state that matches some words and nothing else, None for any other."""
-    found: list[str] = []
+    words: list[str] = []
     for term, conditions in state:
         if conditions or term.rest not in (None, _END):
             return None
-        ways = term.node.parts if type(term.node) is ir.Alt else (term.node,)
-        if not all(type(way) is ir.Lit or way == ir.EMPTY for way in ways):
+        literals = term.node.parts if type(term.node) is ir.Alt else (term.node,)
+        if not all(type(one) is ir.Lit or one == ir.EMPTY for one in literals):
             return None
-        found += [decoded(way.data) if type(way) is ir.Lit else "" for way in ways]
-    return found
+        words += [decoded(one.data) if type(one) is ir.Lit else "" for one in literals]
+    return words
 
 
 def _limits(state: State) -> Span | None:

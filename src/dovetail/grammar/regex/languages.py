@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
-from dovetail.grammar.regex.anchors import found_in, refuse_outlook, trimmed
+from dovetail.grammar.regex.anchors import containing, refuse_outlook, trimmed
 from dovetail.grammar.regex.automaton import Automaton, minimise, to_node
 from dovetail.grammar.regex.charset import Budget, Ranges, bits, characters
 from dovetail.grammar.regex.derivatives import Derivatives, explore
@@ -49,8 +49,8 @@ def parse(pattern: str, *, flags: str = "", dotall: bool = True) -> ir.Node:
 @lru_cache(maxsize=1024)
 def search(pattern: str, *, flags: str = "", dotall: bool = False) -> ir.Node:
     """The texts in which `pattern` matches somewhere, as JSON Schema means it; `ir.NOTHING` where there are none."""
-    found = _resolved(found_in(read(pattern, "s" * dotall + flags)))
-    return ir.NOTHING if is_empty(found) else found
+    node = _resolved(containing(read(pattern, "s" * dotall + flags)))
+    return ir.NOTHING if is_empty(node) else node
 
 
 def _resolved(pattern: ir.Node) -> ir.Node:
@@ -92,9 +92,9 @@ def combined(wanted: Sequence[ir.Node], barred: Sequence[ir.Node], limits: Limit
     wanted = [node for node in wanted if node != ANYTHING]
     barred = _joined(barred)
     if not barred and len(wanted) < 2:
-        found = narrow(wanted[0] if wanted else ANYTHING, *limits)
-        if found is not None:
-            return ir.NOTHING if is_empty(found) else found
+        narrowed = narrow(wanted[0] if wanted else ANYTHING, *limits)
+        if narrowed is not None:
+            return ir.NOTHING if is_empty(narrowed) else narrowed
     if barred and not wanted and limits == (0, None) and (words := _words(ir.alt(*barred))) is not None:
         return but(sorted(words))
     return _combined(wanted + _lengths(limits), barred)
@@ -107,17 +107,17 @@ def _lengths(limits: Limits) -> list[ir.Node]:
 def _joined(barred: Sequence[ir.Node]) -> list[ir.Node]:
     """Barred nodes, those that are words as one."""
     words = [_words(node) for node in barred]
-    found = [node for node, few in zip(barred, words, strict=True) if few is None]
+    patterns = [node for node, few in zip(barred, words, strict=True) if few is None]
     listed = sorted({word for few in words for word in few or ()})
-    return [*found, ir.Alt(tuple(map(ir.lit, listed)))] if listed else found
+    return [*patterns, ir.Alt(tuple(map(ir.lit, listed)))] if listed else patterns
 
 
 def _words(node: ir.Node) -> list[str] | None:
     """The texts of a literal or of a choice between literals, None for any other node."""
     if type(node) is ir.Lit:
         return [node.data.decode()]
-    found = [_words(part) for part in node.parts] if type(node) is ir.Alt else [None]
-    return None if None in found else [word for few in found for word in few or ()]
+    words = [_words(part) for part in node.parts] if type(node) is ir.Alt else [None]
+    return None if None in words else [word for few in words for word in few or ()]
 
 
 def _combined(wanted: list[ir.Node], barred: list[ir.Node]) -> ir.Node:
@@ -233,14 +233,14 @@ def measured(
     """
     if (low, high) == (0, None):
         return None
-    found, never = [search(one) for one in patterns], [search(one) for one in barred]
-    if len(found) == 1 and not never:
-        narrowed = narrow(found[0], low, high)
+    wanted, never = [search(one) for one in patterns], [search(one) for one in barred]
+    if len(wanted) == 1 and not never:
+        narrowed = narrow(wanted[0], low, high)
         # The counts of a pattern would be written out as states.
-        if narrowed is found[0] or (narrowed is not None and _counts(found[0])):
+        if narrowed is wanted[0] or (narrowed is not None and _counts(wanted[0])):
             return None
     try:
-        automaton = _automaton(*found, barred=never, most=4 * MAX_MEASURED)
+        automaton = _automaton(*wanted, barred=never, most=4 * MAX_MEASURED)
     except LimitError:
         return None
     if len(automaton.edges) > MAX_MEASURED:

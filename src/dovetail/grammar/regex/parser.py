@@ -217,16 +217,16 @@ class _Parser:
         for mark, (problem, fix) in _REFUSED.items():
             if self._text.startswith(mark, self._at):
                 self._fail(f"{problem} is not supported", start, fix)
-        found = _FLAGS.match(self._text, self._at)
-        if found is None or (found[3] == ")" and not found[1] and not found[2]):
+        opening = _FLAGS.match(self._text, self._at)
+        if opening is None or (opening[3] == ")" and not opening[1] and not opening[2]):
             self._fail("unknown kind of group", start, "write (?:...) for a plain group")
-        on, off = found[1], found[2] or ""
+        on, off = opening[1], opening[2] or ""
         for letter in on + off:
             if letter not in "ims":
                 self._fail(f"the flag {letter} is not supported", start, "i, m and s are")
-        self._at = found.end()
+        self._at = opening.end()
         switched = (flags | {*on}) - {*off}
-        if found[3] == ":":
+        if opening[3] == ":":
             return switched
         self._stack[-1].flags = switched
         return None
@@ -260,13 +260,13 @@ class _Parser:
             return ir.complement(chosen.ranges) if mark.isupper() else chosen
         if mark not in ("p", "P"):
             return None
-        found = _PROPERTY.match(self._text, self._at + 1)
-        if found is None:
+        named = _PROPERTY.match(self._text, self._at + 1)
+        if named is None:
             self._fail(f"\\{mark} needs a property in braces", start, "as in \\p{L}")
-        ranges = unicode.property_ranges(found[1])
+        ranges = unicode.property_ranges(named[1])
         if ranges is None:
-            self._fail(f"the Unicode property {found[1]} is not supported", start, "general categories are, as \\p{Lu}")
-        self._at = found.end()
+            self._fail(f"the Unicode property {named[1]} is not supported", start, "general categories are, as \\p{Lu}")
+        self._at = named.end()
         return ir.Chars(ranges) if mark == "p" else ir.complement(ranges)
 
     def _character(self, start: int) -> int:
@@ -296,14 +296,14 @@ class _Parser:
 
     def _hex(self, start: int, mark: str) -> int:
         text = self._text
-        found = _HEX[mark].match(text, self._at)
-        if mark == "u" and found is None:
-            found = _BRACED_HEX.match(text, self._at)
-        if found is None:
+        digits = _HEX[mark].match(text, self._at)
+        if mark == "u" and digits is None:
+            digits = _BRACED_HEX.match(text, self._at)
+        if digits is None:
             width = {"x": 2, "u": 4, "U": 8}[mark]
             self._fail(f"\\{mark} needs {width} hexadecimal digits", start, "pad the number with zeros")
-        self._at = found.end()
-        code = int(found.group().strip("{}"), 16)
+        self._at = digits.end()
+        code = int(digits.group().strip("{}"), 16)
         if mark == "u" and 0xD800 <= code < 0xDC00 and (low := _LOW_SURROGATE.match(text, self._at)):
             self._at = low.end()
             code = 0x10000 + ((code - 0xD800) << 10) + int(low[1], 16) - 0xDC00

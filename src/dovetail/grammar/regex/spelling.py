@@ -58,10 +58,10 @@ class _Copy:
 
     def of(self, node: ir.Node) -> ir.Node:
         """The copy of a node, with the rules that it calls."""
-        found = self._last(node)
+        copy = self._last(node)
         for rule in self._pending:
             self._rules[rule].rule.body = self._last(rule.body)
-        return found
+        return copy
 
     def _last(self, node: ir.Node) -> ir.Node:
         """A node that nothing follows, with the end behind it."""

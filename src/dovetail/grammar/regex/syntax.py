@@ -55,13 +55,13 @@ def children(node: ir.Node) -> tuple[ir.Node, ...]:
 
 def called(node: ir.Node) -> list[ir.Rule]:
     """The rules that a pattern calls, the assertions in it among them."""
-    found: list[ir.Rule] = []
+    rules: list[ir.Rule] = []
     pending = [node]
     for part in pending:
         if type(part) is ir.Call:
-            found.append(part.rule)
+            rules.append(part.rule)
         pending += [one for one in children(part) if type(one) is not ir.Chars]
-    return found
+    return rules
 
 
 def asserts(node: ir.Node) -> bool:

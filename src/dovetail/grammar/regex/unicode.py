@@ -58,7 +58,7 @@ def _categories() -> dict[str, Ranges]:
         end = start + sum(1 for _ in run)
         spans.setdefault(category, []).append((start, end - 1))
         start = end
-    return {name: tuple(found) for name, found in spans.items()}
+    return {name: tuple(ranges) for name, ranges in spans.items()}
 
 
 def fold(code: int) -> int:
