@@ -66,24 +66,24 @@ def lower(
     words = tuple(excludes)
     known, size = content or (content_of(schema) if registry is None else UNKNOWN)
     key = (known, style, strict, any_order, max_whitespace, words, on_inexact, pad, tidy)
-    found = _cache.get(key) if known else None
-    if found is None:
+    node = _cache.get(key) if known else None
+    if node is None:
         options = (style, strict, any_order, max_whitespace, words, pad, tidy)
         try:
-            lowering, found = _lower(schema, registry, *options)
-            if is_nothing(found):
+            lowering, node = _lower(schema, registry, *options)
+            if is_nothing(node):
                 raise SchemaError(
                     "no value can satisfy this schema", "", "loosen the keywords that contradict each other"
                 )
             if lowering.reader.findings and on_inexact != "widen":
                 raise _inexact(lowering.reader.findings)
         except (ValueError, OverflowError) as error:
-            raise _told_where(error, path) from error.__cause__
+            raise _with_path(error, path) from error.__cause__
         if 0 < size <= _MAX_CACHED_VALUES:
-            _cache[key] = found
+            _cache[key] = node
             if len(_cache) > _MAX_CACHED:
                 _cache.popitem(last=False)
-    return found
+    return node
 
 
 def explain_schema(
@@ -98,12 +98,12 @@ def explain_schema(
     try:
         lowering, node = _lower(schema, registry, style, strict, any_order, None, ())
     except (ValueError, OverflowError) as error:
-        raise _told_where(error, "") from error.__cause__
+        raise _with_path(error, "") from error.__cause__
     impossible = {render(where) for where in lowering.impossible}
     return report(schema, lowering.reader.findings, impossible | ({""} if node == NOTHING else set()))
 
 
-def _told_where(error: Exception, path: str) -> InputError:
+def _with_path(error: Exception, path: str) -> InputError:
     """The error with the place of the schema in what the caller wrote."""
     match error:
         case UnicodeEncodeError():

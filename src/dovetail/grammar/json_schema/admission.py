@@ -18,8 +18,8 @@ MAX_TRIED = 100
 
 def type_of(value: Any) -> int:
     """The type of a JSON value."""
-    found = TYPE_OF.get(type(value))
-    return found or next((kind for base, kind in TYPE_OF.items() if isinstance(value, base)), OBJECT)
+    exact = TYPE_OF.get(type(value))
+    return exact or next((kind for base, kind in TYPE_OF.items() if isinstance(value, base)), OBJECT)
 
 
 def admits(reader: Reader, known: Constraints, value: Any) -> bool:

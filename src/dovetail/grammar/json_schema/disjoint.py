@@ -30,16 +30,16 @@ def rivals(
     if len(arms) * len(arms) > MAX_PAIRS:
         where = render(arms[0][1])
         raise LimitError(f"oneOf has {len(arms)} branches, too many to compare", where, "use anyOf")
-    found: list[set[int]] = [set() for _ in arms]
+    others: list[set[int]] = [set() for _ in arms]
     # While strict, an object of one arm is closed when it is written, but whether it fits another arm is for the schema
     # alone to say: then the two ways to compare differ.
     for left, right in permutations(range(len(arms)), 2) if reader.strict else combinations(range(len(arms)), 2):
         pairs = ((one, other) for one in branches[left] for other in branches[right])
         if not all(disjoint(reader, one, other, 0, types, needed) for one, other in pairs):
-            found[left].add(right)
+            others[left].add(right)
             if not reader.strict:
-                found[right].add(left)
-    return found
+                others[right].add(left)
+    return others
 
 
 def disjoint(

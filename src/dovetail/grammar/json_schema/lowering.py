@@ -73,12 +73,12 @@ class Lowering:
         if key in self._done:
             self.doubtful = True  # the value may be inside of itself
         else:
-            found = self._common(*nodes[0]) if len(nodes) == 1 and type(nodes[0][0]) is dict else None
-            if found is None:
-                found = self.union(self.reader.read(nodes))
-            if is_nothing(found):
+            node = self._common(*nodes[0]) if len(nodes) == 1 and type(nodes[0][0]) is dict else None
+            if node is None:
+                node = self.union(self.reader.read(nodes))
+            if is_nothing(node):
                 self.impossible.append(nodes[0][1])
-            self._done[key] = nodes, found
+            self._done[key] = nodes, node
         return self._done[key][1]
 
     def _common(self, schema: dict[str, Any], where: Where) -> Node | None:
@@ -261,8 +261,8 @@ class Lowering:
         possible = [one.keys for one in shape.extra if not one.nodes or not is_nothing(self.value(one.nodes))]
         most = min(max(shape.low, _FEW_KEYS if shape.witnesses else 0), _MAX_KEYS)
         counts = [None if keys is None or not most else regex.count(keys, most) for keys in possible]
-        found = [count for count in counts if count is not None]
-        return None if len(found) < len(counts) else max(sum(found) - len(shape.witnesses), 0)
+        few = [count for count in counts if count is not None]
+        return None if len(few) < len(counts) else max(sum(few) - len(shape.witnesses), 0)
 
     def _extra(self, names: list[str], groups: list[Extra], frame: Frame) -> tuple[Node, ...]:
         """A member that is not declared, none where there can be none; `excludes` do not concern keys of a pattern."""
@@ -273,9 +273,9 @@ class Lowering:
     def _array(self, parts: Parts, frame: Frame) -> Node:
         shape, ws = without_sure(self.reader, items(parts)), self.pieces.ws
         if shape.unique is not None and (shape.high is None or shape.high > 1):
-            found = self._distinct(shape, frame)
-            if found is not None:
-                return found
+            distinct = self._distinct(shape, frame)
+            if distinct is not None:
+                return distinct
             self.reader.widen(shape.unique, "uniqueItems", "items that were there before would have to be remembered")
         if not shape.contains:
             return self._listed(shape, frame)
@@ -373,8 +373,8 @@ def _language(known: Constraints, pieces: Spelling, reader: Reader) -> Node | No
     """A string with patterns; None where they are too much to hold."""
     excludes = () if known.patterns and pieces.patterns_overrule else pieces.excludes
     if known.banned_words() or excludes:
-        found = described(known, excludes, reader)
-        return None if found is None else pieces.denoting(found, excludes)
+        language = described(known, excludes, reader)
+        return None if language is None else pieces.denoting(language, excludes)
     wanted, barred = known.pattern_texts()
     return _noted(known, reader, pieces.matching, wanted, known.low, known.high, barred)
 

@@ -47,15 +47,15 @@ class Items:
 
 def items(parts: tuple[Located, ...]) -> Items:
     """The items of an array."""
-    found = Items([], [], 0, None)
+    shape = Items([], [], 0, None)
     prefixes: list[tuple[list[Located], list[Located]]] = []
     for schema, where in parts:
         if "minItems" in schema:
-            found.low = at_least(found.low, schema["minItems"], "minItems", where)
+            shape.low = at_least(shape.low, schema["minItems"], "minItems", where)
         if "maxItems" in schema:
-            found.high = at_most(found.high, schema["maxItems"], "maxItems", where)
+            shape.high = at_most(shape.high, schema["maxItems"], "maxItems", where)
         if schema.get("uniqueItems") is True:
-            found.unique = where
+            shape.unique = where
         rest = [(schema["items"], (where, "items"))] if "items" in schema else []
         listed = schemas(schema["prefixItems"], "prefixItems", where, empty=True) if "prefixItems" in schema else ()
         at = (where, schema.get(PREFIX_AT, "prefixItems"))
@@ -65,16 +65,16 @@ def items(parts: tuple[Located, ...]) -> Items:
             prefixes.append(([(True, ())] * tail.start, [(tail.schema, tail.where)]))
         if SOME_ITEM in schema:
             some = schema[SOME_ITEM]
-            found.contains.append(Contains([(some.schema, some.where)], 1, None, some.start))
+            shape.contains.append(Contains([(some.schema, some.where)], 1, None, some.start))
         if "contains" in schema:
             fewest = count(schema.get("minContains", 1), "minContains", where)
             most = count(schema["maxContains"], "maxContains", where) if "maxContains" in schema else None
-            found.contains.append(Contains([(schema["contains"], (where, "contains"))], fewest, most))
+            shape.contains.append(Contains([(schema["contains"], (where, "contains"))], fewest, most))
     length = max((len(first) for first, _ in prefixes), default=0)
-    found.prefix = [[one for first, rest in prefixes for one in (first[i : i + 1] or rest)] for i in range(length)]
-    found.rest = [one for _, rest in prefixes for one in rest]
-    found.contains = [one for one in found.contains if one.low or one.high is not None]
-    return found
+    shape.prefix = [[one for first, rest in prefixes for one in (first[i : i + 1] or rest)] for i in range(length)]
+    shape.rest = [one for _, rest in prefixes for one in rest]
+    shape.contains = [one for one in shape.contains if one.low or one.high is not None]
+    return shape
 
 
 class _State(NamedTuple):
@@ -118,7 +118,7 @@ class Counting:
             return []
         nodes = self._shape.nodes(state.length)
         length = min(state.length + 1, self._longest)
-        found: list[tuple[Node, _State]] = []
+        steps: list[tuple[Node, _State]] = []
         for hits in product((False, True), repeat=len(self._shape.contains)):
             demands: list[Located] = list(nodes)
             met: list[int] = []
@@ -135,8 +135,8 @@ class Counting:
             else:
                 node = self._value(demands)
                 if not is_nothing(node):
-                    found.append((node, _State(True, length, tuple(met))))
-        return found
+                    steps.append((node, _State(True, length, tuple(met))))
+        return steps
 
 
 def more_items(item: Node, low: int, high: int | None, comma: Parts, ws: Parts) -> Node:

@@ -175,22 +175,22 @@ class _Counting:
         past, number, waiting, beside = state
         group = self._group
         members, extra, witnesses = self._later if number else self._first
-        found: Steps[_State] = []
+        steps: Steps[_State] = []
         number = min(number + 1, self._most)
         for index, parts in enumerate(members):
             bit = 1 << index
             before = bit - 1  # in order, those before it are past as well
             if not past & bit and (self._free or not self._needed & before & ~past):
                 gone = past | bit | (0 if self._free else before)
-                found.append((parts, _State(gone, number, waiting, beside)))
+                steps.append((parts, _State(gone, number, waiting, beside)))
         loose = self._free or group.between
         if loose or not self._needed & ~past:
             gone = past if loose else (1 << len(members)) - 1
             most = group.others
             if extra and (most is None or beside < most):
-                found.append((extra, _State(gone, number, waiting, beside + (most is not None))))
+                steps.append((extra, _State(gone, number, waiting, beside + (most is not None))))
             if waiting:
                 for index, parts in enumerate(witnesses):
                     if waiting >> index & 1:
-                        found.append((parts, _State(gone, number, waiting ^ 1 << index, beside)))
-        return found
+                        steps.append((parts, _State(gone, number, waiting ^ 1 << index, beside)))
+        return steps

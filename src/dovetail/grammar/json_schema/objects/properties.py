@@ -91,15 +91,15 @@ def properties(parts: tuple[Located, ...], reader: Reader, strict: bool | None =
     """The members of an object; a strict reader closes it when it declares properties and nothing is said of others."""
     strict = reader.strict if strict is None else strict
     key = (strict, *[id(schema) for schema, _ in parts])
-    found = reader.shapes.get(key)
-    if found is None:  # the arms of oneOf are compared two by two
+    entry = reader.object_shapes.get(key)
+    if entry is None:  # the arms of oneOf are compared two by two
         members = _Members(parts[0][1] if parts else (), reader)
         for schema, where in parts:
             members.add(schema, where)
         if strict:
             members.close(parts)
-        found = reader.shapes[key] = parts, members.properties()  # the parts keep their identities
-    return found[1]
+        entry = reader.object_shapes[key] = parts, members.properties()  # the parts keep their identities
+    return entry[1]
 
 
 class _Members:
@@ -120,9 +120,9 @@ class _Members:
 
     def add(self, schema: dict[Any, Any], where: Where) -> None:
         """Take in one schema."""
-        own = mapping(schema, "properties", where)
+        declared = mapping(schema, "properties", where)
         at = (where, "properties")
-        for name, inner in own.items():
+        for name, inner in declared.items():
             self._declared.setdefault(name, []).append((settled(inner), (at, name)))
         if "required" in schema:
             self._required |= dict.fromkeys(names(schema["required"], "required", where), True)
@@ -133,7 +133,7 @@ class _Members:
             self._languages[pattern] = located(at, strings.language, (pattern,), 0, None)
         if "additionalProperties" in schema:
             more, at = schema["additionalProperties"], (where, "additionalProperties")
-            self._closings.append(Closing(frozenset(own), tuple(patterns), more, at))
+            self._closings.append(Closing(frozenset(declared), tuple(patterns), more, at))
         if "propertyNames" in schema and not admits_any_name(schema["propertyNames"]):
             self._allowed.append(name_language(self._reader, [(schema["propertyNames"], (where, "propertyNames"))]))
         if CLOSING in schema:
@@ -147,18 +147,18 @@ class _Members:
 
     def close(self, parts: tuple[Located, ...]) -> None:
         """Admit only the keys that the caller's own schemas name, where these declare some and tell of no others."""
-        own = [schema for schema, _ in parts if MADE not in schema]
+        given = [schema for schema, _ in parts if MADE not in schema]
         if any("additionalProperties" in schema for schema, _ in parts):
             return
-        if any("properties" in schema for schema in own):
-            named = frozenset(name for schema in own for word in _NAMING for name in schema.get(word, ()))
+        if any("properties" in schema for schema in given):
+            named = frozenset(name for schema in given for word in _NAMING for name in schema.get(word, ()))
             self._closings.append(Closing(named, tuple(self._patterns), False, self._where))
 
     def properties(self) -> Properties:
         """All of it together."""
-        found = dict.fromkeys(self._declared, False) | self._required
-        matched = {name: self._matched(name) for name in found}
-        declared = [(name, self._nodes(name, matched[name]), required) for name, required in found.items()]
+        members = dict.fromkeys(self._declared, False) | self._required
+        matched = {name: self._matched(name) for name in members}
+        declared = [(name, self._nodes(name, matched[name]), required) for name, required in members.items()]
         extra: list[Extra] = []
         for patterns in self._classes():
             others = self._closed_by(None, patterns)
@@ -172,18 +172,18 @@ class _Members:
 
     def _classes(self) -> list[frozenset[str]]:
         """The sets of patterns that a key can match together, and some that it cannot."""
-        found: list[frozenset[str]] = [frozenset()]
+        classes: list[frozenset[str]] = [frozenset()]
         asked: frozenset[str] = frozenset()
         for pattern in self._languages:
             asked |= {pattern}
             if any(schema is False for schema, _ in self._patterns[pattern]):
                 continue  # no key that it matches can be there
-            found += [matched | {pattern} for matched in found]
-            if len(found) > _MANY_CLASSES:
-                found = [matched for matched in found if self._keys(matched, asked) != NOTHING]
-            if len(found) > MAX_CLASSES:
+            classes += [matched | {pattern} for matched in classes]
+            if len(classes) > _MANY_CLASSES:
+                classes = [matched for matched in classes if self._keys(matched, asked) != NOTHING]
+            if len(classes) > MAX_CLASSES:
                 self._refuse_classes()
-        return found
+        return classes
 
     def _keys(self, matched: frozenset[str], asked: frozenset[str], names: Sequence[str] = ()) -> Node | None:
         """The keys but `names` that of the patterns `asked` for match these and no other; None for any."""

@@ -165,10 +165,10 @@ TYPE_OF: dict[type, int] = {
 
 def _types_of(values: list[Any]) -> int:
     """The types that some of the values have."""
-    found = 0
+    types = 0
     for kind in set(map(type, values)):
-        found |= TYPE_OF.get(kind, ANY_TYPE)
-    return found
+        types |= TYPE_OF.get(kind, ANY_TYPE)
+    return types
 
 
 def count(value: Any, keyword: str, where: Where) -> int:
@@ -203,10 +203,10 @@ def schemas(value: Any, keyword: str, where: Where, empty: bool = False) -> Sequ
 
 def mapping(schema: dict[Any, Any], keyword: str, where: Where) -> dict[str, Any]:
     """The value of a keyword that maps names to something."""
-    found = schema.get(keyword, {})
-    if not isinstance(found, dict):
+    value = schema.get(keyword, {})
+    if not isinstance(value, dict):
         raise SchemaError(f"{keyword} must be an object", render((where, keyword)), "map each key to its schema")
-    return found
+    return value
 
 
 def names(value: Any, keyword: str, where: Where) -> list[str]:
@@ -219,12 +219,12 @@ def names(value: Any, keyword: str, where: Where) -> list[str]:
 
 def type_names(value: Any, where: Where) -> list[str]:
     """The value of `type` as a list."""
-    found = value if isinstance(value, list) else [value]
-    for name in found:
+    types = value if isinstance(value, list) else [value]
+    for name in types:
         if not isinstance(name, str) or name not in TYPES:
             listed = ", ".join(TYPES)
             raise SchemaError(f"type {name!r} is not a JSON type", render((where, "type")), f"use one of {listed}")
-    return found
+    return types
 
 
 def number(value: Any, keyword: str, where: Where) -> Decimal:
@@ -271,12 +271,12 @@ def _max_length(known: Constraints, value: Any, where: Where) -> None:
     known.high = at_most(known.high, value, "maxLength", where)
 
 
-def _pattern(found: bool) -> Callable[[Constraints, Any, Where], None]:
+def _pattern(wanted: bool) -> Callable[[Constraints, Any, Where], None]:
     def handle(known: Constraints, value: Any, where: Where) -> None:
         if not isinstance(value, str):
             problem = f"pattern must be a string, not {value!r}"
             raise SchemaError(problem, render((where, "pattern")), "quote the pattern")
-        if found:
+        if wanted:
             known.patterns += ((value, (where, "pattern")),)
         else:
             known.barred += ((value, (where, "pattern")),)

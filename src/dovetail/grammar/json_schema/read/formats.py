@@ -83,15 +83,15 @@ _PRIVATE = r"\uE000-\uF8FF\U000F0000-\U000FFFFD\U00100000-\U0010FFFD"
 
 def _references(more: str, private: str) -> tuple[str, str]:
     """Absolute identifiers of resources and relative ones, in which `more` characters may stand as themselves."""
-    plain = _UNRESERVED + more
-    char = rf"(?:[{plain}{_SUB}:@]|{_ESCAPED})"
+    unreserved = _UNRESERVED + more
+    char = rf"(?:[{unreserved}{_SUB}:@]|{_ESCAPED})"
     path = rf"(?:/{char}*)*"
     literal = rf"\[(?:{_IPV6}|[Vv][0-9A-Fa-f]+\.[{_UNRESERVED}{_SUB}:]+)\]"
-    user, name = rf"(?:(?:[{plain}{_SUB}:]|{_ESCAPED})*@)?", rf"(?:[{plain}{_SUB}]|{_ESCAPED})*"
+    user, name = rf"(?:(?:[{unreserved}{_SUB}:]|{_ESCAPED})*@)?", rf"(?:[{unreserved}{_SUB}]|{_ESCAPED})*"
     rooted = rf"//{user}(?:{literal}|{name})(?::[0-9]*)?{path}|/(?:{char}+{path})?"
     tail = rf"(?:\?(?:{char}|[/?{private}])*)?(?:#(?:{char}|[/?])*)?"
     absolute = rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{rooted}|{char}+{path})?{tail}"
-    return absolute, rf"(?:{rooted}|(?:[{plain}{_SUB}@]|{_ESCAPED})+{path})?{tail}"
+    return absolute, rf"(?:{rooted}|(?:[{unreserved}{_SUB}@]|{_ESCAPED})+{path})?{tail}"
 
 
 _URI, _RELATIVE = _references("", "")

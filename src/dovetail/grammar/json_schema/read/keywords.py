@@ -13,7 +13,7 @@ from .pointers import Where
 
 
 @dataclass(eq=False, slots=True, repr=False)
-class Own:
+class InternalKeyword:
     """A keyword of our own."""
 
     name: str
@@ -22,19 +22,19 @@ class Own:
         return self.name
 
 
-NOT_VALUES = Own("not_values")  # a list of scalars that the value is none of
-NOT_PATTERN = Own("not_pattern")  # a pattern that is not found in the string
-NOT_FORMAT = Own("not_format")  # a format that the string does not have
-NOT_MULTIPLE = Own("not_multiple")  # the number is no multiple of this one
-FRACTION = Own("fraction")  # the number is no integer
-SOME_ITEM = Own("some_item")  # an `Item`
-SOME_PROPERTY = Own("some_property")  # a `Property`
-CLOSING = Own("closing")  # a `Closing`, from unevaluatedProperties
-TAIL = Own("tail")  # a `Tail`, from unevaluatedItems
-PREFIX_AT = Own("prefix_at")  # the keyword that the schema wrote instead of prefixItems
-DEPENDENT_AT = Own("dependent_at")  # the keyword that the schema wrote instead of dependentSchemas
-EITHER = Own("either")  # conjunctions of schemas with their places, of which one holds
-MADE = Own("made")  # marks a schema of our own, which closes no object
+NOT_VALUES = InternalKeyword("not_values")  # a list of scalars that the value is none of
+NOT_PATTERN = InternalKeyword("not_pattern")  # a pattern that is not found in the string
+NOT_FORMAT = InternalKeyword("not_format")  # a format that the string does not have
+NOT_MULTIPLE = InternalKeyword("not_multiple")  # the number is no multiple of this one
+FRACTION = InternalKeyword("fraction")  # the number is no integer
+SOME_ITEM = InternalKeyword("some_item")  # an `Item`
+SOME_PROPERTY = InternalKeyword("some_property")  # a `Property`
+CLOSING = InternalKeyword("closing")  # a `Closing`, from unevaluatedProperties
+TAIL = InternalKeyword("tail")  # a `Tail`, from unevaluatedItems
+PREFIX_AT = InternalKeyword("prefix_at")  # the keyword that the schema wrote instead of prefixItems
+DEPENDENT_AT = InternalKeyword("dependent_at")  # the keyword that the schema wrote instead of dependentSchemas
+EITHER = InternalKeyword("either")  # conjunctions of schemas with their places, of which one holds
+MADE = InternalKeyword("made")  # marks a schema of our own, which closes no object
 
 
 def settled(schema: Any) -> Any:

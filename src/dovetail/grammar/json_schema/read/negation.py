@@ -224,11 +224,11 @@ _FAILING: dict[Any, Callable[[Any, Schema, Where], Iterator[Schema]]] = {
 
 def alternatives(schema: Schema, where: Where) -> list[Located]:
     """The schemas of which one holds where `schema` fails, its references left aside; all have its place."""
-    found: list[Located] = []
+    failing: list[Located] = []
     for keyword, value in schema.items():
         handler = _FAILING.get(keyword)
         if handler is not None:
-            for failing in handler(value, schema, where):
-                failing[MADE] = True
-                found.append((failing, where))
-    return found
+            for option in handler(value, schema, where):
+                option[MADE] = True
+                failing.append((option, where))
+    return failing

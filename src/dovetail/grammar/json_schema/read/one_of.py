@@ -29,7 +29,7 @@ class OneOf:
         self.met = False  # whether a reference leads here again while the arms are read
         self._reader = reader
         self._places = places
-        self._plain: list[Arm] = [[place] for place in places]
+        self._uncompared: list[Arm] = [[place] for place in places]
         self._is_open = False
         self._branches: list[list[Constraints]] | None = None
         self._names: frozenset[str] = frozenset()  # of which an arm speaks
@@ -38,10 +38,10 @@ class OneOf:
     def arms(self, known: Constraints) -> list[Arm]:
         """Each arm, with the negations of those that may hold beside it for a value of which `known` holds."""
         if self._is_open:
-            return self._plain  # what is compared leads back to this choice
+            return self._uncompared  # what is compared leads back to this choice
         key = self._key(known)
-        found = self._known.get(key)
-        if found is None:
+        arms = self._known.get(key)
+        if arms is None:
             if self._reader.nested >= MAX_NESTED:
                 problem = f"oneOf stands inside of oneOf more than {MAX_NESTED} times"
                 raise LimitError(problem, render(self._places[0][1]), "flatten the choices, or use anyOf")
@@ -50,10 +50,10 @@ class OneOf:
             if self._branches is None:
                 self._branches = self._read()
                 key = self._key(known)
-            found = self._known[key] = self._compared(self._branches, *key)
+            arms = self._known[key] = self._compared(self._branches, *key)
             self._is_open = False
             self._reader.nested -= 1
-        return found
+        return arms
 
     def _key(self, known: Constraints) -> tuple[int, frozenset[str]]:
         """What matters of `constraints`; where arms were compared often enough, nothing does."""
@@ -65,9 +65,9 @@ class OneOf:
         for place in self._places:
             # An arm that leads back to this choice adds nothing to it, so there is nothing to compare.
             self.met = False
-            found = self._reader.read((place,))
-            branches.append([] if self.met else found)
-        parts = [part.get("properties") for found in branches for known in found for part, _ in known.objects]
+            branch = self._reader.read((place,))
+            branches.append([] if self.met else branch)
+        parts = [part.get("properties") for branch in branches for known in branch for part, _ in known.objects]
         self._names = frozenset(name for declared in parts if isinstance(declared, dict) for name in declared)
         return branches
 

@@ -124,7 +124,7 @@ class Reader:
         self._wrapped: dict[int, Any] = {}
         self._work = 0
         self._kept: list[Any] = []
-        self.shapes: dict[tuple[int, ...], Any] = {}  # of objects, by whether strict and the schemas that apply to them
+        self.object_shapes: dict[tuple[int, ...], Any] = {}  # by whether strict and the schemas that apply
 
     @cached_property
     def references(self) -> References:
@@ -139,21 +139,21 @@ class Reader:
         """The negation of a schema, the same object each time: what was made of it is found by identity."""
         if isinstance(settled(schema), bool | Negated):
             return negated(schema)
-        found = self._wrapped.get(id(schema))
-        if found is None:
-            found = self._wrapped[id(schema)] = Negated(schema)
+        wrapped = self._wrapped.get(id(schema))
+        if wrapped is None:
+            wrapped = self._wrapped[id(schema)] = Negated(schema)
             self._kept.append(schema)
-        return found
+        return wrapped
 
     def modern(self, schema: dict[Any, Any], where: Where) -> dict[Any, Any]:
         """The schema in today's spelling."""
-        found = self._modern.get(id(schema))
-        if found is None:
-            found = self._modern[id(schema)] = _modern(schema, self.references.draft_of(schema), where)
-            if found is not schema:
-                self.references.move(schema, found)
+        modern = self._modern.get(id(schema))
+        if modern is None:
+            modern = self._modern[id(schema)] = _modern(schema, self.references.draft_of(schema), where)
+            if modern is not schema:
+                self.references.move(schema, modern)
                 self._kept.append(schema)
-        return found
+        return modern
 
     def read(self, nodes: Sequence[Located]) -> list[Constraints]:
         """The alternatives for a value that all of `nodes` apply to; none when it cannot exist."""
@@ -261,39 +261,39 @@ class Reader:
     def _fail(self, branch: _Branch, task: Task) -> Where | None:
         """Apply the negation of a schema: one of its keywords fails."""
         schema = self.modern(task.schema.schema, task.where)
-        found = self._negations.get(id(schema))
-        if found is None:
-            found = self._negations[id(schema)] = self._alternatives(schema, task.where)
+        failing = self._negations.get(id(schema))
+        if failing is None:
+            failing = self._negations[id(schema)] = self._alternatives(schema, task.where)
             self._kept.append(schema)
         if -id(schema) in task.above:
             if task.above[-id(schema)] == task.depth:
                 raise _circular(task.where)
             return task.where
         # The parts of a negation tell nothing about which members were looked at.
-        plain = Task(schema, task.where, {**task.above, -id(schema): task.depth}, task.depth)
-        if len(found) == 1:
-            branch.todo.append(plain.part(*found[0]))
+        negation = Task(schema, task.where, {**task.above, -id(schema): task.depth}, task.depth)
+        if len(failing) == 1:
+            branch.todo.append(negation.part(*failing[0]))
         else:
             key = (id(schema), MADE, False)
             if key not in self._choices:
-                self._choices[key] = [[one] for one in found]
-            branch.choices.append((plain, self._choices[key]))
+                self._choices[key] = [[one] for one in failing]
+            branch.choices.append((negation, self._choices[key]))
         return None
 
     def _alternatives(self, schema: dict[Any, Any], where: Where) -> list[Located]:
-        found = alternatives(schema, where)
+        failing = alternatives(schema, where)
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in schema:
                 target, place = self.references.target(schema, keyword, where)
-                found.append((self.negated(target), place))
+                failing.append((self.negated(target), place))
         for keyword, kind in _ONE_WAY.items():
             if keyword in schema and (keyword != "uniqueItems" or schema[keyword] is True):
                 self.widen(where, keyword, "its negation cannot be held")
-                found.append(({"type": kind, MADE: True}, where))
+                failing.append(({"type": kind, MADE: True}, where))
         if schema.get("format") in UNSUPPORTED:
             self.widen(where, "format", f"no automaton can tell what is a valid {schema['format']}")
-            found.append(({"type": "string", MADE: True}, where))
-        return found
+            failing.append(({"type": "string", MADE: True}, where))
+        return failing
 
     def _arms(self, schema: dict[Any, Any], keyword: Any, task: Task) -> Sequence[Choice]:
         """The choices that a keyword asks for."""
@@ -318,10 +318,10 @@ class Reader:
                     self._choices[key] = OneOf(self, places)
                 elif task.under and len(arms) > 1:
                     self._choices[key] = self._subsets(places)
-        found = self._choices[key]
-        if isinstance(found, OneOf):
-            found.met = True
-        return [found]
+        choice = self._choices[key]
+        if isinstance(choice, OneOf):
+            choice.met = True
+        return [choice]
 
     def _subsets(self, arms: Arm) -> list[Arm]:
         """Every choice of arms that hold while the others fail: so it is known which have looked at a member."""
@@ -335,7 +335,7 @@ class Reader:
         ]
 
     def _dependent(self, schema: dict[Any, Any], keyword: str, where: Where) -> list[Choice]:
-        found: list[Choice] = []
+        choices: list[Choice] = []
         at = (where, schema.get(DEPENDENT_AT, keyword))
         for name, value in mapping(schema, keyword, where).items():
             key = (id(schema), (keyword, name), False)
@@ -345,8 +345,8 @@ class Reader:
                 present: Located = ({"type": "object", "required": needed, MADE: True}, at)
                 more: Arm = [] if keyword == "dependentRequired" else [(value, (at, name))]
                 self._choices[key] = [[absent], [present, *more]]
-            found.append(self._choices[key])
-        return found
+            choices.append(self._choices[key])
+        return choices
 
     def _follow(self, schema: dict[Any, Any], keyword: str, task: Task) -> Task | None:
         """The schema that a reference names; None where it leads back to a choice it is part of."""
@@ -452,11 +452,11 @@ def _modern(schema: dict[Any, Any], draft: int, where: Where) -> dict[Any, Any]:
         if new.pop(word) and limit in new:
             new[word] = new.pop(limit)
     if "dependencies" in schema:
-        found = mapping(schema, "dependencies", where)
-        lists = {name: value for name, value in found.items() if isinstance(value, list)}
-        texts = {name: [value] for name, value in found.items() if isinstance(value, str)}
+        dependencies = mapping(schema, "dependencies", where)
+        lists = {name: value for name, value in dependencies.items() if isinstance(value, list)}
+        texts = {name: [value] for name, value in dependencies.items() if isinstance(value, str)}
         new["dependentRequired"] = {**new.get("dependentRequired", {}), **lists, **texts}
-        rest = {name: value for name, value in found.items() if not isinstance(value, list | str)}
+        rest = {name: value for name, value in dependencies.items() if not isinstance(value, list | str)}
         new["dependentSchemas"] = {**new.get("dependentSchemas", {}), **rest}
         new[DEPENDENT_AT] = "dependencies"
     return new

@@ -79,10 +79,10 @@ class References:
             problem = f"{keyword} must be a string, not {reference!r}"
             raise SchemaError(problem, render((where, keyword)), "write one such as #/$defs/name")
         if self.is_simple and keyword == "$ref" and (reference in ("", "#") or reference.startswith("#/")):
-            found = self._known.get(reference)
-            if found is None:
-                found = self._known[reference] = follow(self._root, (), reference[1:], reference, (where, keyword))
-            return found
+            located = self._known.get(reference)
+            if located is None:
+                located = self._known[reference] = follow(self._root, (), reference[1:], reference, (where, keyword))
+            return located
         return self._resolve(schema, keyword, reference, (where, keyword))
 
     # Resources.
@@ -92,15 +92,15 @@ class References:
         home = self._home.get(id(schema)) or self._resources[_base(self._root)]
         uri, fragment = _parted(home.uri, reference)
         resource = self._resource(uri, reference, where)
-        found = self._in_resource(resource, fragment, reference, where)
+        located = self._in_resource(resource, fragment, reference, where)
         name = _RECURSIVE if keyword == "$recursiveRef" else fragment
-        if keyword in _DYNAMIC and name in self._home.get(id(found[0]), resource).dynamic:
+        if keyword in _DYNAMIC and name in self._home.get(id(located[0]), resource).dynamic:
             for outer in home.scope:
                 if name in self._resources[outer].dynamic:
                     resource = self._resources[outer]
-                    found = resource.anchors[name]
+                    located = resource.anchors[name]
                     break
-        return self._entered(found, home) if self._is_dynamic else found
+        return self._entered(located, home) if self._is_dynamic else located
 
     def _in_resource(self, resource: Resource, fragment: str, reference: str, where: Where) -> tuple[Any, Where]:
         if not fragment or fragment.startswith("/"):
@@ -108,29 +108,29 @@ class References:
             if isinstance(target, dict) and id(target) not in self._home:
                 self._walk(target, place, resource)
             return target, place
-        found = resource.anchors.get(unquote(fragment))
-        if found is None:
+        anchor = resource.anchors.get(unquote(fragment))
+        if anchor is None:
             raise SchemaError(f"$ref {reference!r} names nothing: there is no such anchor", render(where), "correct it")
-        return found
+        return anchor
 
     def _resource(self, uri: str, reference: str, where: Where) -> Resource:
-        found = self._resources.get(uri)
-        if found is None:
+        resource = self._resources.get(uri)
+        if resource is None:
             document = self._registry.get(uri, self._registry.get(uri + "#"))
             if document is None:
                 problem = f"$ref {reference!r} leads to another document"
                 fix = "give that document in the registry, or copy what it names into $defs"
                 raise SchemaError(problem, render(where), fix)
             self._add_document(uri, document, ((), uri))
-            found = self._resources[uri]
-        return found
+            resource = self._resources[uri]
+        return resource
 
     def _index(self) -> None:
         if not self._resources:
             self._add_document(_base(self._root), self._root, ())
 
     def _add_document(self, uri: str, document: Any, where: Where) -> None:
-        self._is_dynamic = self._is_dynamic or any(_DYNAMIC & found.keys() for found in _dictionaries(document))
+        self._is_dynamic = self._is_dynamic or any(_DYNAMIC & part.keys() for part in _dictionaries(document))
         resource = Resource(uri, document, where, draft_of(document, self.draft), (uri,))
         self._resources[uri] = resource
         self._walk(document, where, resource)
@@ -169,15 +169,15 @@ class References:
 
     # Dynamic scopes.
 
-    def _entered(self, found: tuple[Any, Where], origin: Resource) -> tuple[Any, Where]:
+    def _entered(self, located: tuple[Any, Where], origin: Resource) -> tuple[Any, Where]:
         """What a reference leads to, as seen from the resources that were entered on the way."""
-        target, place = found
+        target, place = located
         home = self._home.get(id(target))
         if home is None or not isinstance(target, dict):
-            return found
+            return located
         scope = origin.scope if home.uri in origin.scope else (*origin.scope, home.uri)
         if scope == home.scope:
-            return found
+            return located
         original = self._resources[home.uri]
         key = (home.uri, scope)
         if key not in self._copies:
@@ -228,8 +228,8 @@ def _has_names(root: Any) -> bool:
     if not isinstance(root, dict):
         return has_names(root, _NAMES)
     # A property may be called id: then a schema stands there.
-    own = any(name in root and not isinstance(root[name], dict) for name in _ANCHORS)
-    return own or has_names([*root.values()], _NAMES)
+    named = any(name in root and not isinstance(root[name], dict) for name in _ANCHORS)
+    return named or has_names([*root.values()], _NAMES)
 
 
 def _deep_copy(value: Any, copies: dict[int, Any]) -> Any:

@@ -45,16 +45,16 @@ class SchemaReport:
 
 def report(schema: Any, widened: dict[tuple[str, str], str], impossible: set[str]) -> SchemaReport:
     """Every keyword of `schema` in order, beside what was noted while it was lowered."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for pointer, keyword in dict.fromkeys((*_keywords(schema), *widened)):  # what has no place in the schema comes last
         why = widened.get((pointer, keyword))
         if why is not None:
-            found.append(Finding(pointer, keyword, "widened", why))
+            findings.append(Finding(pointer, keyword, "widened", why))
         elif pointer in impossible:
-            found.append(Finding(pointer, keyword, "impossible", "no value satisfies this schema"))
+            findings.append(Finding(pointer, keyword, "impossible", "no value satisfies this schema"))
         else:
-            found.append(Finding(pointer, keyword, "exact"))
-    return SchemaReport(tuple(found))
+            findings.append(Finding(pointer, keyword, "exact"))
+    return SchemaReport(tuple(findings))
 
 
 def _keywords(schema: Any) -> Iterator[tuple[str, str]]:

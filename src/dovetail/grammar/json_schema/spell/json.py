@@ -209,7 +209,7 @@ class _JsonFrame(Frame):
         return strings.other_member(names, end) if keys is None else strings.quoted_member(keys, end)
 
     def _end(self, value: Node) -> KeyEnd:
-        found = self._ends.get(id(value))
-        if found is None:
-            found = self._ends[id(value)] = value, characters.key_end(self._spelling.colon, value, *self._spelling.ws)
-        return found[1]
+        entry = self._ends.get(id(value))
+        if entry is None:
+            entry = self._ends[id(value)] = value, characters.key_end(self._spelling.colon, value, *self._spelling.ws)
+        return entry[1]

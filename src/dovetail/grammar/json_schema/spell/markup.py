@@ -129,24 +129,24 @@ class Tagged(Frame):
         return self._done[key]
 
     def _read_kinds(self, nodes: Sequence[Located]) -> list[Kind]:
-        found: list[Kind] = []
+        kinds: list[Kind] = []
         for known in self._json.reader.read(nodes):
             if known.values is not None:
-                found += (self._literal_kind(value) for value in self._json.admitted(known))
+                kinds += (self._literal_kind(value) for value in self._json.admitted(known))
                 continue
             if known.types & STRING and self._layout.quoted:
-                found.append(("string", self._of_kind(known, STRING), False))
+                kinds.append(("string", self._of_kind(known, STRING), False))
             elif known.types & STRING:
-                found.append(("string", self._string(known), True))
+                kinds.append(("string", self._string(known), True))
             if known.types == ANY_TYPE and "integer" in self._layout.middle:
-                found.append(("integer", characters.INTEGER, False))
+                kinds.append(("integer", characters.INTEGER, False))
             for kind in (NUMBER, BOOLEAN, NULL):
                 if known.types & kind:
-                    found.append((_KINDS[kind], self._of_kind(known, kind), False))
+                    kinds.append((_KINDS[kind], self._of_kind(known, kind), False))
             for kind in (OBJECT, ARRAY):
                 if known.types & kind:
-                    found.append((_KINDS[kind], self._composite(known, kind), False))
-        return [entry for entry in found if entry[1] != NOTHING]
+                    kinds.append((_KINDS[kind], self._composite(known, kind), False))
+        return [entry for entry in kinds if entry[1] != NOTHING]
 
     def _of_kind(self, known: Constraints, kind: int) -> Node:
         only = _only(known, kind)
@@ -179,8 +179,8 @@ class Tagged(Frame):
 
     def literal(self, value: Any, write: Callable[[Any], Node]) -> list[Kind]:
         """The kind of one value; none where it cannot be written."""
-        found = self._literal_kind(value)
-        return [] if found[1] == NOTHING else [found]
+        kind = self._literal_kind(value)
+        return [] if kind[1] == NOTHING else [kind]
 
     def _literal_kind(self, value: Any) -> Kind:
         kind = _KINDS[type_of(value)]

@@ -40,14 +40,14 @@ NEW_KEY_OF_FEW = NewKey(False)
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
     """What two sorted lists of ranges have in common, of which one is short."""
-    found: list[tuple[int, int]] = []
+    common: list[tuple[int, int]] = []
     for first, last in left:
         for low, high in right:
             if low > last:
                 break
             if high >= first:
-                found.append((first if first > low else low, last if last < high else high))
-    return tuple(found)
+                common.append((first if first > low else low, last if last < high else high))
+    return tuple(common)
 
 
 @lru_cache(maxsize=1024)
@@ -73,8 +73,8 @@ class Quotes:
 
     def escape_of(self, ranges: Ranges) -> Node | None:
         """The escapes of the characters of `ranges` that need one."""
-        found = [name for code, name in self._escapes.items() if any(low <= code <= high for low, high in ranges)]
-        return Seq((BACKSLASH, _escape(frozenset(found)))) if found else None
+        names = [name for code, name in self._escapes.items() if any(low <= code <= high for low, high in ranges)]
+        return Seq((BACKSLASH, _escape(frozenset(names)))) if names else None
 
     def spelled(self, text: str) -> bytes:
         """The canonical spelling of a text between the quotes; raises where a surrogate stands alone."""
@@ -107,8 +107,8 @@ AnyQuotes = Quotes | RawQuotes
 @lru_cache(maxsize=4096)
 def canonical(ranges: Ranges, quotes: Quotes) -> Node:
     """One character of `ranges` inside a string, in its one canonical spelling."""
-    plain, escape = intersect(ranges, quotes.unescaped.ranges), quotes.escape_of(ranges)
-    ways = [regex.chars(plain)] if plain else []
+    unescaped, escape = intersect(ranges, quotes.unescaped.ranges), quotes.escape_of(ranges)
+    ways = [regex.chars(unescaped)] if unescaped else []
     return alt(*ways, *([] if escape is None else [escape]))
 
 

@@ -284,10 +284,10 @@ class _Tracker:
         start: State = ("", tuple([demand.start for demand in self._demands]))
         return explored(_ALPHABET, start, self._follow, MAX_STATES, _refuse)
 
-    def _follow(self, state: State, found: Automaton) -> Iterator[tuple[int, State]]:
+    def _follow(self, state: State, automaton: Automaton) -> Iterator[tuple[int, State]]:
         place, inner = state
         if place in _ENDS and all(one is _SETTLED or self._demands[at].holds(one) for at, one in enumerate(inner)):
-            found.accepting.add(len(found.edges))
+            automaton.accepting.add(len(automaton.edges))
         if place != _ZERO:
             reached = _FRACTION if place in (_POINT, _FRACTION) else _WHOLE
             rows = [[_SETTLED] * 10 if one is _SETTLED else self._digits[at](one) for at, one in enumerate(inner)]

@@ -29,8 +29,8 @@ class States(Generic[S]):
         for one, (ends, steps) in graph.items():
             ways = [Seq((*parts, calls[reached])) for parts, reached in steps]
             calls[one].rule.body = alt(*([close] if ends else []), *ways)
-        found = calls[state].rule.body
-        return found if matches(found) else NOTHING
+        body = calls[state].rule.body
+        return body if matches(body) else NOTHING
 
     def _graph(self, state: S) -> dict[S, tuple[bool, Steps[S]]]:
         graph: dict[S, tuple[bool, Steps[S]]] = {}

@@ -72,10 +72,10 @@ def matching(
 ) -> Node:
     """A string of low to high characters in which every pattern is found and none of `barred`."""
     _check_count(patterns, barred)
-    found = None if isinstance(quotes, RawQuotes) else regex.measured(patterns, barred, low, high)
-    if found is None or isinstance(quotes, RawQuotes):
+    measured = None if isinstance(quotes, RawQuotes) else regex.measured(patterns, barred, low, high)
+    if measured is None or isinstance(quotes, RawQuotes):
         return quoted(language(patterns, low, high, barred), (), quotes)
-    states, limits = found
+    states, limits = measured
     if not states:
         return NOTHING
     spelled = tuple((tuple((canonical(ranges, quotes), to) for ranges, to in edges), ends) for edges, ends in states)
@@ -116,9 +116,9 @@ def unlisted(words: Sequence[str], quotes: Quotes, tail: Node, end: Node) -> Nod
 def as_string(language: Node, quotes: Quotes = JSON_QUOTES) -> Node:
     """A string that denotes a text of `language`, of which there are some; the same each time."""
     if isinstance(language, Unlisted):
-        found = unlisted(language.words, quotes, quotes.tail, quotes.mark)
-        if found is not None:
-            return Call(Rule("pattern", Seq((quotes.mark, found))))
+        inside = unlisted(language.words, quotes, quotes.tail, quotes.mark)
+        if inside is not None:
+            return Call(Rule("pattern", Seq((quotes.mark, inside))))
     spelling = regex.Spelling(partial(canonical, quotes=quotes), lambda word: Lit(quotes.spelled(word)))
     # Where any text may follow, the tail is that of all keys and patterns.
     return Call(Rule("pattern", seq(quotes.mark, regex.closed(language, spelling, quotes.mark, quotes.tail))))
@@ -138,8 +138,8 @@ def language(
     They contain none of `excludes`.
     """
     _check_count(patterns, barred)
-    found = regex.language(patterns, barred, low, high, words)
-    return regex.without(found, excludes) if excludes and found != NOTHING else found
+    node = regex.language(patterns, barred, low, high, words)
+    return regex.without(node, excludes) if excludes and node != NOTHING else node
 
 
 def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:
@@ -150,8 +150,8 @@ def _check_count(patterns: tuple[str, ...], barred: tuple[str, ...]) -> None:
 
 def contains(word: str, patterns: tuple[str, ...], barred: tuple[str, ...] = ()) -> bool:
     """Whether every pattern is found in `word`, and none of `barred`."""
-    found = [regex.admits(language((pattern,)), word) for pattern in (*patterns, *barred)]
-    return all(found[: len(patterns)]) and not any(found[len(patterns) :])
+    matched = [regex.admits(language((pattern,)), word) for pattern in (*patterns, *barred)]
+    return all(matched[: len(patterns)]) and not any(matched[len(patterns) :])
 
 
 def raw(language: Node, close: bytes, excludes: tuple[bytes, ...]) -> Node:
@@ -186,8 +186,8 @@ def other_member(names: Sequence[str], end: KeyEnd) -> Node:
     """A JSON string that denotes none of `names`, with what follows it."""
     if not names:
         return Seq((QUOTE, end.inside))
-    found = unlisted(names, JSON_QUOTES, end.inside, end.quote)
-    return quoted_member(language((), words=frozenset(names)), end) if found is None else Seq((QUOTE, found))
+    inside = unlisted(names, JSON_QUOTES, end.inside, end.quote)
+    return quoted_member(language((), words=frozenset(names)), end) if inside is None else Seq((QUOTE, inside))
 
 
 def quoted_member(keys: Node, end: KeyEnd) -> Node:
@@ -207,6 +207,6 @@ def marked_key(names: Sequence[str], keys: Node | None, identifiers: bool, entit
 
 @lru_cache(maxsize=4096)
 def _entity(entities: Entities, ranges: Ranges) -> Node:
-    plain = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
+    unescaped = intersect(ranges, complement((ord(char), ord(char)) for char, _ in entities).ranges)
     written = (Lit(name.encode()) for char, name in entities if intersect(ranges, ((ord(char), ord(char)),)))
-    return alt(*([regex.chars(plain)] if plain else []), *written)
+    return alt(*([regex.chars(unescaped)] if unescaped else []), *written)
