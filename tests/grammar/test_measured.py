@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.grammar import ir, regex
-from dovetail.grammar.export.plain import plain
+from dovetail.grammar.export.portable import portable
 from dovetail.grammar.json_schema.values import strings
 from dovetail.grammar.regex.languages import Limits, States
 from tests.machines import compiled
@@ -99,7 +99,7 @@ def test_a_measured_text_is_exported_by_the_number_of_its_characters(seed: int) 
     dice = SeededDice(seed)
     rule = ir.Rule("root", make_measured(dice))
     matcher = compiled(rule).matcher()
-    written = compiled(plain(rule)).matcher()
+    written = compiled(portable(rule)).matcher()
     for _ in range(5):
         output = make_output(dice, rule)
         assert (matcher.accept_bytes(output) and matcher.is_complete) == (
@@ -111,7 +111,7 @@ def test_a_measured_text_is_exported_by_the_number_of_its_characters(seed: int) 
 
 def test_a_pattern_with_limits_is_exported_too() -> None:
     schema = {"type": "string", "pattern": "^a+(-a+)*$", "maxLength": 4}
-    rule = plain(dt.grammar.lower.lower(dt.load_format({"type": "json_schema", "json_schema": schema})))
+    rule = portable(dt.grammar.lower.lower(dt.load_format({"type": "json_schema", "json_schema": schema})))
     for text, expected in [("aaaa", True), ("a-aa", True), ("aaa-", False), ("aaaaa", False), ("", False)]:
         matcher = compiled(rule).matcher()
         assert (matcher.accept_bytes(json.dumps(text).encode()) and matcher.is_complete) == expected

@@ -24,23 +24,23 @@ _MAX_DEPTH = 50  # calls on the way to a text; longer ways are found rule by rul
 
 def matches(root: Node) -> bool:
     """Whether some text matches `root`."""
-    return _Way().leads_through(root, 0) or is_productive(root, productive_rules([root]))
+    return _TextSearch().leads_through(root, 0) or is_productive(root, productive_rules([root]))
 
 
-class _Way:
+class _TextSearch:
     """A search for one text, which visits only what that text needs: most rules of a grammar stay out of it."""
 
     def __init__(self) -> None:
-        self._found: dict[int, bool] = {}  # by the identity of a rule; one that needs itself is not found
+        self._has_text: dict[int, bool] = {}  # by the identity of a rule; one that needs itself has none
 
     def leads_through(self, node: Node, depth: int) -> bool:
         """Whether a text of `node` was found."""
         if type(node) is Call:
             key = id(node.rule)
-            if key not in self._found and depth < _MAX_DEPTH:
-                self._found[key] = False
-                self._found[key] = self.leads_through(node.rule.body, depth + 1)
-            return self._found.get(key, False)
+            if key not in self._has_text and depth < _MAX_DEPTH:
+                self._has_text[key] = False
+                self._has_text[key] = self.leads_through(node.rule.body, depth + 1)
+            return self._has_text.get(key, False)
         return _holds(node, lambda part: self.leads_through(part, depth))
 
 

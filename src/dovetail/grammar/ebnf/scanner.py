@@ -177,10 +177,10 @@ def _member(source: Source, at: int) -> tuple[int, int]:
     return ord(source.text[at]), at + 1
 
 
-def _escape(source: Source, at: int, plain: dict[str, int]) -> tuple[int, int]:
+def _escape(source: Source, at: int, escapes: dict[str, int]) -> tuple[int, int]:
     text, mark = source.text, source.text[at + 1 : at + 2]
-    if mark in plain:
-        return plain[mark], at + 2
+    if mark in escapes:
+        return escapes[mark], at + 2
     if mark not in _HEX or not mark:
         source.fail(f"unknown escape \\{mark}", at, "write the character itself, or \\\\ for a backslash")
     least, most = _HEX[mark]

@@ -9,8 +9,8 @@ MAX_PREFIX = 20_000
 MAX_DEPTH = 250
 
 
-def behind(root: ir.Rule, prefix: str) -> ir.Rule:
-    """The grammar of the texts that `root` accepts behind `prefix`; `root` is plain, and so is the result.
+def continuation(root: ir.Rule, prefix: str) -> ir.Rule:
+    """The grammar of the texts that `root` accepts after `prefix`; `root` is portable, and so is the result.
 
     This is Brzozowski's derivative, a character at a time. Special tokens in the prefix count as their texts.
     """
@@ -29,12 +29,12 @@ def behind(root: ir.Rule, prefix: str) -> ir.Rule:
 def _empty_rules(root: ir.Rule) -> set[int]:
     """The identities of the rules that match the empty text."""
     rules = ir.reachable(root)
-    found: set[int] = set()
+    empty: set[int] = set()
     size = -1
-    while size < len(found):
-        size = len(found)
-        found.update(id(rule) for rule in reversed(rules) if _is_empty(rule.body, found))
-    return found
+    while size < len(empty):
+        size = len(empty)
+        empty.update(id(rule) for rule in reversed(rules) if _is_empty(rule.body, empty))
+    return empty
 
 
 def _is_empty(node: ir.Node, empty: set[int]) -> bool:

@@ -1,4 +1,4 @@
-"""The spellings of a plain grammar."""
+"""The spellings of a portable grammar."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from dovetail.errors import ExportError
 from dovetail.formats import FormatSource
 from dovetail.grammar import ir
-from dovetail.grammar.export.begun import behind
-from dovetail.grammar.export.plain import plain, pruned
+from dovetail.grammar.export.begun import continuation
+from dovetail.grammar.export.portable import portable, pruned
 from dovetail.grammar.lower import rule_of
 
 # llama.cpp refuses to parse larger counts.
@@ -59,7 +59,7 @@ def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False, prefix: str = ""
         stops = _free_start(rule)
         triggers = tuple(stop.decode() for stop, _ in stops)
         rule = ir.Rule(rule.name, ir.alt(*(ir.seq(ir.Lit(stop, special=True), arm) for stop, arm in stops)))
-    simple = _plain(rule, prefix)
+    simple = _portable(rule, prefix)
     # llama.cpp refuses a trigger that is a token of its own and is not preserved.
     preserved = tuple(dict.fromkeys((*_preserved(simple), *triggers)))
     return Gbnf(_printed(simple, _GBNF), lazy, triggers, preserved)
@@ -67,7 +67,7 @@ def gbnf(source: FormatSource | ir.Rule, *, lazy: bool = False, prefix: str = ""
 
 def ebnf(source: FormatSource | ir.Rule, *, prefix: str = "") -> str:
     """A format in xgrammar's EBNF; of what follows `prefix`, where the prompt holds the beginning of the output."""
-    return _printed(_plain(rule_of(source), prefix), _EBNF)
+    return _printed(_portable(rule_of(source), prefix), _EBNF)
 
 
 def lark(source: FormatSource | ir.Rule, *, special_tokens: Mapping[str, int] | None = None, prefix: str = "") -> str:
@@ -83,13 +83,13 @@ def lark(source: FormatSource | ir.Rule, *, special_tokens: Mapping[str, int] | 
         return [part for piece in _pieces(node, known) for part in piece]
 
     language = _Language("{}: {}", "start", _lark_name, literal, _lark_chars, _lark_tokens, _braces)
-    return "%llguidance {}\n" + _printed(_plain(rule_of(source), prefix), language)
+    return "%llguidance {}\n" + _printed(_portable(rule_of(source), prefix), language)
 
 
-def _plain(rule: ir.Rule, prefix: str) -> ir.Rule:
-    """The rule in words that all languages know, behind the part that is written already."""
-    simple = plain(rule)
-    return pruned(behind(simple, prefix)) if prefix else simple
+def _portable(rule: ir.Rule, prefix: str) -> ir.Rule:
+    """The rule in words that all languages know, after the part that is written already."""
+    simple = portable(rule)
+    return pruned(continuation(simple, prefix)) if prefix else simple
 
 
 def _free_start(rule: ir.Rule) -> tuple[tuple[bytes, ir.Node], ...]:
@@ -168,7 +168,7 @@ def _shown(node: ir.Node, level: int, names: dict[int, str], language: _Language
         case ir.Repeat(body, low, high):
             return _grouped(_shown(body, 2, names, language) + language.count(low, high), level > 1)
         case _:
-            raise AssertionError("plain grammars hold nothing else")
+            raise AssertionError("portable grammars hold nothing else")
 
 
 def _grouped(text: str, needed: bool) -> str:

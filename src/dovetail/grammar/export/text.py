@@ -14,7 +14,7 @@ MAX_RULES = 10_000
 
 
 def free_text(text: ir.Text, name: str) -> ir.Node:
-    """Rules for `text`, whose arms and `after` are plain already."""
+    """Rules for `text`, whose arms and `after` are portable already."""
     if text.max_tokens is not None:
         raise GrammarError("a budget of tokens depends on the vocabulary", "", "use max_chars")
     if not text.excludes and not text.stops:

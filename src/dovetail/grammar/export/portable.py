@@ -15,7 +15,7 @@ MAX_DEPTH = 200
 MAX_HEIGHT = 12
 
 
-def plain(root: ir.Rule) -> ir.Rule:
+def portable(root: ir.Rule) -> ir.Rule:
     """A copy of `root` without captures, free text and `Without`, and without parts that match nothing."""
     return pruned(_Copy().of(root))
 
@@ -130,7 +130,7 @@ def _without_surrogates(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int,
 
 
 def pruned(root: ir.Rule) -> ir.Rule:
-    """A plain grammar without the parts that match nothing; an error where nothing is left."""
+    """A portable grammar without the parts that match nothing; an error where nothing is left."""
     rules = ir.reachable(root)
     alive = productive_rules([ir.Call(root)])
     if id(root) not in alive:
