@@ -141,10 +141,10 @@ class _Maker:
         """Content and calls, in this order."""
         content = self.dialect.content
         if not content.wrapped:
-            return self._plain()
+            return self._unwrapped()
         if content.always and content.optional and self.ways:
             calls = _sequence([self._content_block(content, None), self._calls()])
-            return calls if self.request.choice != "auto" else _either([calls, self._plain()])
+            return calls if self.request.choice != "auto" else _either([calls, self._unwrapped()])
         if content.always and not content.optional:
             return self._blocks(content)
         ways: list[f.Format] = []
@@ -153,7 +153,7 @@ class _Maker:
             both = self.ways and self.answer is None
             ways.append(_sequence([block, f.OptionalFormat(content=self._calls())]) if both else block)
         if content.optional:
-            ways.append(self._plain())
+            ways.append(self._unwrapped())
         elif self.ways:
             ways.append(self._calls())
         return _either(ways)
@@ -187,7 +187,7 @@ class _Maker:
         closing = [_either([_sequence(self._exactly(end)) for end in ends])] if any(ends) else []
         return _sequence([f.CaptureFormat(name="content", content=answer), *closing])
 
-    def _plain(self) -> f.Format:
+    def _unwrapped(self) -> f.Format:
         """Free text with calls in it, only calls, or only the answer."""
         if not self.ways:
             answer = self.answer or f.AnyTextFormat(excludes=self._words())
@@ -358,9 +358,9 @@ class _Maker:
                 name = (
                     tool.name if isinstance(way.call, TaggedCall) else json.dumps(tool.name, ensure_ascii=False)[1:-1]
                 )
-                said = f.ConstStringFormat(value=name)
+                literal = f.ConstStringFormat(value=name)
                 # Where a call says its name again it is markup: one call has one name.
-                parts.append(said if NAME in pieces[at + 1 :] else f.CaptureFormat(name="name", content=said))
+                parts.append(literal if NAME in pieces[at + 1 :] else f.CaptureFormat(name="name", content=literal))
             elif piece is ARGUMENTS:
                 parts.append(f.CaptureFormat(name="arguments", content=self._arguments(way, tool)))
             else:

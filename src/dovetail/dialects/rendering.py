@@ -100,9 +100,9 @@ def _call(way: ToolCalls, call: ToolCall, index: int) -> str:
 def _id(way: ToolCalls, call: ToolCall, index: int) -> str:
     """The call's own id where the family can write it, or else one made of its place."""
     before, _, after = way.id_template.format(name=call.name, id="\0").partition("\0")
-    own = call.id.removeprefix(before).removesuffix(after)
-    if call.id == before + own + after and re.fullmatch(way.id_pattern, own):
-        return own
+    bare = call.id.removeprefix(before).removesuffix(after)
+    if call.id == before + bare + after and re.fullmatch(way.id_pattern, bare):
+        return bare
     number = str(index + way.first_id)
     return next(n for width in range(_MAX_ID_WIDTH) if re.fullmatch(way.id_pattern, n := number.zfill(width)))
 

@@ -53,9 +53,9 @@ def parameters(tools: Any) -> dict[str, Any] | None:
     """The schema of each tool's arguments by its name, also where no format has to hold to it."""
     if tools is None:
         return None
-    plain = [_plain(tool) for tool in tools] if isinstance(tools, list | tuple) else tools
-    known = _tools(plain)
-    return {tool.name: _given(raw) for tool, raw in zip(known, plain, strict=True)}
+    mappings = [_as_mapping(tool) for tool in tools] if isinstance(tools, list | tuple) else tools
+    known = _tools(mappings)
+    return {tool.name: _given(raw) for tool, raw in zip(known, mappings, strict=True)}
 
 
 def _given(tool: Mapping[str, Any]) -> Any:
@@ -68,10 +68,10 @@ def _tools(tools: Any) -> tuple[Tool, ...]:
         return ()
     if not isinstance(tools, list | tuple):
         raise DialectError(f"tools must be a list, not {type(tools).__name__}", "/tools", "pass a list of tools")
-    return tuple(_tool(_plain(tool), f"/tools/{index}") for index, tool in enumerate(tools))
+    return tuple(_tool(_as_mapping(tool), f"/tools/{index}") for index, tool in enumerate(tools))
 
 
-def _plain(value: Any) -> Any:
+def _as_mapping(value: Any) -> Any:
     """Client libraries pass their own models, which know how to become a dict."""
     dump = getattr(value, "model_dump", None)
     return dump(exclude_none=True) if callable(dump) and not isinstance(value, type) else value
@@ -116,7 +116,7 @@ def _text(value: Any, path: str) -> str:
 
 def _chosen(tools: tuple[Tool, ...], choice: Any) -> tuple[tuple[Tool, ...], Choice]:
     """The tools that `tool_choice` leaves, and how many of them have to be called."""
-    choice = _plain(choice)
+    choice = _as_mapping(choice)
     if choice == "none":
         return (), "auto"
     if choice is None or choice == "auto":
@@ -147,7 +147,7 @@ def _allowed(tools: tuple[Tool, ...], choice: Mapping[str, Any]) -> tuple[tuple[
     kept: set[Tool | int] = set()
     for index, ref in enumerate(refs):
         where = f"{path}/tools/{index}"
-        ref = _plain(ref)
+        ref = _as_mapping(ref)
         if not isinstance(ref, Mapping) or not isinstance(ref.get("type", "function"), str):
             raise DialectError("this names no tool", where, 'write {"type": "function", "function": {"name": ...}}')
         places = [place for place, tool in enumerate(tools) if _refers(ref, tool, where)]

@@ -34,9 +34,9 @@ def forced_tokens(matcher: Matcher) -> list[int]:
 def cut(text: str, store: Store, encode: Encode) -> list[int]:
     """The tokens of a text that stands at the border of a token; none where the tokenizer says something else."""
     data = text.encode()
-    plain = list(encode(text))
-    if _spelled(plain, store) == data:
-        return plain
+    unanchored = list(encode(text))
+    if _spelled(unanchored, store) == data:
+        return unanchored
     anchored = list(encode(_ANCHOR + text))
     for start in range(1, min(len(anchored), 4) + 1):
         if _spelled(anchored[:start], store).endswith(_ANCHOR.encode()):

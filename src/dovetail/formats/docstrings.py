@@ -15,9 +15,9 @@ _ENTRY = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*(?::(?P<text>.*))?
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
     """The description, without the sections for parameters, results and the like, and that of each parameter."""
     lines = inspect.cleandoc(text).splitlines()
-    told: list[str] = []
+    description: list[str] = []
     described: dict[str, str] = {}
-    section, name, indent = "told", "", -1
+    section, name, indent = "description", "", -1
     for at, line in enumerate(lines):
         bare, depth = line.strip(), len(line) - len(line.lstrip())
         is_ruled = at + 1 < len(lines) and _RULE.fullmatch(lines[at + 1].strip()) is not None
@@ -30,8 +30,8 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
             indent = depth
             if name:
                 described[name] = field["text"].strip()
-        elif section == "told":
-            told.append(line)
+        elif section == "description":
+            description.append(line)
         elif section == "others" or not bare or _RULE.fullmatch(bare):
             continue
         elif indent < 0 or depth <= indent:
@@ -43,7 +43,7 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
                 described[name] = "" if section == "ruled" else (entry["text"] or "").strip()
         elif name:
             described[name] = f"{described[name]} {bare}".strip()
-    return "\n".join(told).strip(), {name: text for name, text in described.items() if text}
+    return "\n".join(description).strip(), {name: text for name, text in described.items() if text}
 
 
 # The fields of Sphinx, and whether they describe a parameter.

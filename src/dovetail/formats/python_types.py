@@ -171,7 +171,7 @@ def signature_of(
     name = name or getattr(function, "__name__", "")
     if not name.isidentifier():
         raise InputError(f"{name!r} cannot be the name of a tool", "", "pass name=...")
-    told, parameters = read_docstring(inspect.getdoc(function) or "")
+    documented, parameters = read_docstring(inspect.getdoc(function) or "")
     hints = get_type_hints(function, include_extras=True)
     types: dict[str, Any] = {}
     fields: dict[str, FieldInfo] = {}
@@ -190,15 +190,15 @@ def signature_of(
     arguments = _make_typed_dict(name, types)
     arguments.__pydantic_config__ = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
     made = _made(arguments)
-    return Signature(name, description or told or name, made.schema, made, fields, context_name)
+    return Signature(name, description or documented or name, made.schema, made, fields, context_name)
 
 
 def _argument(parameter: inspect.Parameter, annotation: Any, description: str) -> Any:
     """The type of one argument with what is known about it; one that has a default may be left out."""
     if description:
         # Before what the caller wrote into the annotation, which counts where both describe it.
-        inner, told = _without_metadata(annotation)
-        annotation = Annotated[(inner, Field(description=description), *told)]
+        inner, metadata = _without_metadata(annotation)
+        annotation = Annotated[(inner, Field(description=description), *metadata)]
     default = parameter.default
     if isinstance(default, FieldInfo):
         annotation = Annotated[annotation, default]
@@ -227,5 +227,5 @@ def result_text(result: Any) -> str:
 
 def problems(error: ValidationError) -> str:
     """What a value does not keep, each with the JSON Pointer of its place, in one line."""
-    told = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"{''.join(f'/{part}' for part in one['loc'])}: {one['msg']}".removeprefix(": ") for one in told)
+    errors = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{''.join(f'/{part}' for part in one['loc'])}: {one['msg']}".removeprefix(": ") for one in errors)
