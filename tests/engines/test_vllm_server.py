@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import httpx
 import openai
 import pytest
 
@@ -81,3 +82,16 @@ def test_a_stream_says_what_the_whole_answer_says(client: openai.OpenAI, name: s
     [whole] = case.answers(client)
     [streamed] = replace(case, stream=True).answers(client)
     assert whole == streamed
+
+
+def test_a_prompt_that_is_cached_is_answered_as_before(client: openai.OpenAI, server: Server) -> None:
+    def cached() -> float:
+        shown = httpx.get(f"{server.url}/metrics", timeout=30).text
+        return sum(float(line.split()[-1]) for line in shown.splitlines() if line.startswith("vllm:prefix_cache_hits"))
+
+    [case] = [case for case in TOUR if case.name == "tools and a schema"]
+    asked = replace(case, question="Remember all of these: " + " ".join(map(str, range(200))) + ". " + case.question)
+    first = asked.answers(client)
+    before = cached()
+    assert asked.answers(client) == first
+    assert cached() - before >= 200
