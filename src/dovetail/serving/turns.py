@@ -151,7 +151,7 @@ class Turn:
             case "text":
                 # Stop strings and texts are whole characters, so no cut goes through one.
                 text = stops.feed(event.text.encode()).decode()
-                self.stop = stops.found
+                self.stop = stops.matched
                 return [event._replace(text=text)] if text else []
             case "close" if held := stops.flush():
                 return [Event("text", "content", event.start, event.start, held.decode()), event]
