@@ -117,10 +117,10 @@ class TemplateTest:
         if not self.is_partial and not self.is_free:
             self._same("list of remarks of the reader", [], [remark.problem for remark in got.diagnostics])
             if not any(accepts(made, self.output) for made in self._formats()):
-                raise AssertionError(self._told("the format does not allow this output; is it .unconstrained()?"))
+                raise AssertionError(self._explained("the format does not allow this output; is it .unconstrained()?"))
         problem = streams(self.dialect, tools, Rendered(self.prompt, self.output, None))
         if problem:
-            raise AssertionError(self._told(problem))
+            raise AssertionError(self._explained(problem))
 
     def _formats(self) -> list[Format]:
         """The formats under which the output may have been made: with reasoning on, off, or as the model likes."""
@@ -131,9 +131,9 @@ class TemplateTest:
     def _same(self, what: str, wanted: Any, got: Any) -> None:
         __tracebackhide__ = True
         if wanted != got:
-            raise AssertionError(self._told(f"the {what} differs\n  expected  {wanted!r}\n  read      {got!r}"))
+            raise AssertionError(self._explained(f"the {what} differs\n  expected  {wanted!r}\n  read      {got!r}"))
 
-    def _told(self, problem: str) -> str:
+    def _explained(self, problem: str) -> str:
         """The problem with the output cut into the regions as they were read."""
         pieces = cut(self.dialect, self.declared or None, self.prompt, self.output)
         lines = [problem, f"  prompt    ...{self.prompt[-60:]!r}", "  output"]

@@ -125,5 +125,5 @@ def test_renders_are_cut_where_they_differ(padding: int) -> None:
     evidence = Evidence("reasoning", same + "<a>b" + same, same + "<a><r>t</r>b" + same, ((padding + 3, padding + 6),))
     (_, without), (_, with_it) = renders(evidence)
     assert {"same"} == {piece.kind for piece in without}
-    assert [("found", "<r>"), ("differs", "t</r>")] == [piece for piece in with_it if piece.kind != "same"]
+    assert [("finding", "<r>"), ("differs", "t</r>")] == [piece for piece in with_it if piece.kind != "same"]
     assert all(len(piece.text) < 450 for piece in [*without, *with_it])

@@ -12,7 +12,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.models import Speaker, blocking
-from dovetail.models.conversation import Conversation, TurnEnd, told
+from dovetail.models.conversation import Conversation, TurnEnd, tool_message
 
 
 @dataclass
@@ -136,7 +136,7 @@ def test_tools_that_are_no_functions_are_done_by_the_caller() -> None:
         assert isinstance(said[-1], TurnEnd)
         calls = said[-1].message.tool_calls
         assert {"ask"} == {call.name for call in calls}
-        said = [event async for event in chat.reply([told(call, "done") for call in calls], "none")]
+        said = [event async for event in chat.reply([tool_message(call, "done") for call in calls], "none")]
         assert isinstance(said[-1], TurnEnd)
         assert () == said[-1].message.tool_calls
         assert ["user", "assistant", *["tool"] * len(calls), "assistant"] == [one["role"] for one in chat.messages]

@@ -14,11 +14,11 @@ STOPS = st.lists(st.text("abé", min_size=1, max_size=4), max_size=3)
 
 
 def passed(stops: list[str], pieces: list[bytes]) -> tuple[bytes, str | None]:
-    finder, told = StopStrings(stops), b""
+    finder, text = StopStrings(stops), b""
     for piece in pieces:
-        if finder.found is None:
-            told += finder.feed(piece)
-    return told + (b"" if finder.found else finder.flush()), finder.found
+        if finder.matched is None:
+            text += finder.feed(piece)
+    return text + (b"" if finder.matched else finder.flush()), finder.matched
 
 
 @given(TEXTS, STOPS, st.data())
@@ -39,6 +39,6 @@ def test_pieces_of_whole_characters_stay_whole(text: str, stops: list[str]) -> N
     finder = StopStrings(stops)
     for char in text:
         finder.feed(char.encode()).decode()
-        if finder.found is not None:
+        if finder.matched is not None:
             return
     finder.flush().decode()

@@ -60,6 +60,6 @@ class Assembly:
             note=self.note,
         )
         files = context_files(plan.workspace, dovetail_home(), rules) if self.reads_context_files else {}
-        told = "\n\n".join(filter(None, (instructions(files), plan.append_system_prompt)))
-        plan = replace(plan, append_system_prompt=told, init={**plan.init, "context_files": list(files)})
+        system_prompt = "\n\n".join(filter(None, (instructions(files), plan.append_system_prompt)))
+        plan = replace(plan, append_system_prompt=system_prompt, init={**plan.init, "context_files": list(files)})
         return Run(plan, parts, self.tools)

@@ -49,27 +49,27 @@ async def execute(flags: Flags, began: float) -> int:
 
     `began` is when the command did, on the monotonic clock.
     """
-    told = _Told(flags)
-    stop = Stop(told.tell, told.lock.locked, began)
+    report = _Report(flags)
+    stop = Stop(report.tell, report.lock.locked, began)
     with stop.listening():
         async with AsyncExitStack() as stack:
-            ending = await _ended(flags, told, stop, stack)
-            stop.told(told.tell(ending))
+            ending = await _ended(flags, report, stop, stack)
+            stop.reported(report.tell(ending))
             await _closed(stack)
             await stop.let_go()
     return stop.code
 
 
-async def _ended(flags: Flags, told: _Told, stop: Stop, stack: AsyncExitStack) -> Ending:
+async def _ended(flags: Flags, report: _Report, stop: Stop, stack: AsyncExitStack) -> Ending:
     """Run to the one ending."""
     try:
-        told.prepare()
+        report.prepare()
         plan = _Assembly(flags)
-        told.form = plan.form
+        report.form = plan.form
         stop.limit(plan.limits.max_wall_time_s)
         prompt = await read_prompt(flags, sys.stdin, plan.warn)
-        run = await plan.assemble(prompt, stack, told.sink)
-        told.run = run
+        run = await plan.assemble(prompt, stack, report.sink)
+        report.run = run
         stop.begin(run)
         return await run.execute()
     except ConflictError:
@@ -88,7 +88,7 @@ async def _ended(flags: Flags, told: _Told, stop: Stop, stack: AsyncExitStack) -
         return unexpected(error)
 
 
-class _Told:
+class _Report:
     """What the user has been told: exactly one result, and on stderr why it is none."""
 
     def __init__(self, flags: Flags) -> None:
@@ -166,7 +166,7 @@ class _Told:
 def cancelled(flags: Flags) -> int:
     """The end of a run that was interrupted before it could listen."""
     ending = Ending("cancelled", CANCELLED)
-    return _Told(flags).tell(ending)
+    return _Report(flags).tell(ending)
 
 
 async def _closed(stack: AsyncExitStack) -> None:

@@ -77,8 +77,8 @@ def entries(top: Path, closed: Container[Path] = (), deepest: int | None = None)
     while todo:
         folder, depth = todo.pop()
         try:
-            with os.scandir(folder) as found:
-                inside = list(found)
+            with os.scandir(folder) as listing:
+                inside = list(listing)
         except OSError:  # what we may not look into, no command may
             continue
         seen += len(inside)

@@ -51,7 +51,7 @@ class HookSession:
 class _Answer:
     """What one hook said, or why it said nothing."""
 
-    said: Mapping[str, Any]
+    fields: Mapping[str, Any]
     blocks: bool = False
     reason: str = ""
     warning: str = ""
@@ -79,7 +79,7 @@ class CommandHooks:
         """After a call that succeeded."""
         response = {"llmContent": output.content, "returnDisplay": output.display or output.content}
         answers = await self._ask("PostToolUse", use, args, {"tool_response": response})
-        return _together(answers, [_stopped(answer.said) for answer in answers])
+        return _together(answers, [_stopped(answer.fields) for answer in answers])
 
     async def post_failure(
         self, use: ToolUse, args: Mapping[str, Any], error: str, interrupted: bool = False
@@ -106,7 +106,7 @@ class CommandHooks:
         if not hooks:
             return []
         session = self._session
-        told = json.dumps(
+        payload = json.dumps(
             {
                 "session_id": session.session_id,
                 "transcript_path": str(session.transcript_path or ""),
@@ -117,22 +117,22 @@ class CommandHooks:
                 **more,
             }
         )
-        return list(await asyncio.gather(*(self._one(hook, told, event) for hook in hooks)))
+        return list(await asyncio.gather(*(self._one(hook, payload, event) for hook in hooks)))
 
-    async def _one(self, hook: HookCommand, told: str, event: str) -> _Answer:
+    async def _one(self, hook: HookCommand, payload: str, event: str) -> _Answer:
         name = f"{event} hook {(hook.command or hook.url)[:80]!r}"
         default = COMMAND_TIMEOUT_MS if hook.type == "command" else HTTP_TIMEOUT_MS
         try:
             async with asyncio.timeout((hook.timeout or default) / 1000):
                 if hook.type == "http":
-                    return await _post(hook, told, name)
-                return await self._command(hook, told, name)
+                    return await _post(hook, payload, name)
+                return await self._command(hook, payload, name)
         except TimeoutError:
             return _Answer({}, warning=f"{name} took too long and was stopped")
         except Exception as error:  # a hook that cannot run must not stop the run, whatever its reason
             return _Answer({}, warning=f"{name} failed: {type(error).__name__}: {error}")
 
-    async def _command(self, hook: HookCommand, told: str, name: str) -> _Answer:
+    async def _command(self, hook: HookCommand, payload: str, name: str) -> _Answer:
         environment = {**without_keys(), "DOVETAIL_PROJECT_DIR": str(self._session.cwd)}
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         started: dict[str, Any] = {"cwd": self._session.cwd, "env": environment, **pipes}
@@ -143,7 +143,7 @@ class CommandHooks:
             out, err = bytearray(), bytearray()
             reading = asyncio.gather(_collect(process.stdout, out), _collect(process.stderr, err))
             try:
-                await _feed(process.stdin, told)
+                await _feed(process.stdin, payload)
                 code = await exited(process)
                 # What the hook left in the background may hold the pipes; the hook itself has said all it had to say.
                 await asyncio.wait((reading,), timeout=_TAIL_S)
@@ -171,9 +171,9 @@ def check_matchers(settings: Settings, tools: Iterable[str], *, certain: bool = 
                     )
 
 
-async def _feed(stdin: asyncio.StreamWriter, told: str) -> None:
+async def _feed(stdin: asyncio.StreamWriter, payload: str) -> None:
     try:
-        stdin.write(told.encode())
+        stdin.write(payload.encode())
         await stdin.drain()
         stdin.close()
     except (BrokenPipeError, ConnectionResetError):  # a hook need not read what it is told
@@ -188,9 +188,9 @@ async def _collect(stream: asyncio.StreamReader, kept: bytearray) -> None:
 
 def _by_code(code: int, out: str, err: str, name: str) -> _Answer:
     if code == 2:
-        said = _object(err) or {}
-        reason = str(said.get("reason") or said.get("stopReason") or "") or err.strip()
-        return _Answer(said, blocks=True, reason=reason)
+        fields = _object(err) or {}
+        reason = str(fields.get("reason") or fields.get("stopReason") or "") or err.strip()
+        return _Answer(fields, blocks=True, reason=reason)
     if code != 0:
         return _Answer({}, warning=f"{name} ended with code {code}: {err.strip()[:_SHOWN]}")
     answer = _object(out)
@@ -199,18 +199,18 @@ def _by_code(code: int, out: str, err: str, name: str) -> _Answer:
     return _Answer(answer, warning=str(answer.get("systemMessage") or ""))
 
 
-async def _post(hook: HookCommand, told: str, name: str) -> _Answer:
+async def _post(hook: HookCommand, payload: str, name: str) -> _Answer:
     import httpx2
 
     # Keys belong into the environment, not into settings files.
     given = {name: os.path.expandvars(value) for name, value in hook.headers.items()}
     headers = {"Content-Type": "application/json", **given}
     async with httpx2.AsyncClient(timeout=None) as client:  # the caller keeps the time
-        response = await client.post(hook.url, content=told.encode(), headers=headers)
+        response = await client.post(hook.url, content=payload.encode(), headers=headers)
     if not response.is_success:
         return _Answer({}, warning=f"{name} answered with status {response.status_code}")
-    said = _object(response.text[:MAX_ANSWER_BYTES])
-    return _Answer(said or {}, warning=str((said or {}).get("systemMessage") or ""))
+    fields = _object(response.text[:MAX_ANSWER_BYTES])
+    return _Answer(fields or {}, warning=str((fields or {}).get("systemMessage") or ""))
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -221,35 +221,35 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _specific(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    specific = said.get("hookSpecificOutput")
+def _specific(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    specific = fields.get("hookSpecificOutput")
     return specific if isinstance(specific, dict) else {}
 
 
-def _stopped(said: Mapping[str, Any]) -> str | None:
+def _stopped(fields: Mapping[str, Any]) -> str | None:
     """The reason why `continue: false` ends the call, None where it is not said."""
-    if said.get("continue") is not False:
+    if fields.get("continue") is not False:
         return None
-    return str(said.get("stopReason") or said.get("reason") or "a hook stopped this")
+    return str(fields.get("stopReason") or fields.get("reason") or "a hook stopped this")
 
 
 def _refused_before(answer: _Answer) -> str | None:
     """The reason why a call or a run may not be, None if it may; there is nobody to ask, so "ask" refuses too."""
     if answer.blocks:
         return answer.reason or "a hook blocked this"
-    specific = _specific(answer.said)
-    verdict = specific.get("permissionDecision", answer.said.get("decision"))
-    reason = specific.get("permissionDecisionReason") or answer.said.get("reason")
+    specific = _specific(answer.fields)
+    verdict = specific.get("permissionDecision", answer.fields.get("decision"))
+    reason = specific.get("permissionDecisionReason") or answer.fields.get("reason")
     if verdict in ("deny", "block"):
         return str(reason or "a hook blocked this")
     if verdict == "ask":
         return str(reason or "a hook asks for approval, which a headless run cannot give")
-    return _stopped(answer.said)
+    return _stopped(answer.fields)
 
 
 def _together(answers: list[_Answer], refusals: list[str | None]) -> HookDecision:
     reasons = [reason for reason in refusals if reason is not None]
-    contexts = [str(context) for answer in answers if (context := _specific(answer.said).get("additionalContext"))]
+    contexts = [str(context) for answer in answers if (context := _specific(answer.fields).get("additionalContext"))]
     return HookDecision(
         blocked=bool(reasons),
         reason=reasons[0] if reasons else "",

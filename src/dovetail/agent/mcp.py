@@ -240,14 +240,14 @@ class _Connection:
 
 def tool_name(server: str, name: str, reserved: Collection[str] = RESERVED) -> str:
     """The name of a server's tool: its own, unless that is taken, is no name for a provider, or claims a server."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
-    if plain in reserved or plain.startswith("mcp__") or not plain:
-        plain = f"mcp__{server_slug(server)}__{plain or 'tool'}"
-    if len(plain) <= MAX_NAME:
-        return plain
+    slug = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    if slug in reserved or slug.startswith("mcp__") or not slug:
+        slug = f"mcp__{server_slug(server)}__{slug or 'tool'}"
+    if len(slug) <= MAX_NAME:
+        return slug
     # Two long names that begin alike stay two names.
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{plain[: MAX_NAME - 9]}_{digest}"
+    return f"{slug[: MAX_NAME - 9]}_{digest}"
 
 
 async def _open_client(
@@ -327,8 +327,8 @@ def _tail(errors: IO[str]) -> str:
     with contextlib.suppress(OSError, ValueError):
         size = errors.seek(0, 2)
         errors.seek(max(0, size - 500))
-        said = errors.read().strip()
-        return f" ({said})" if said else ""
+        written = errors.read().strip()
+        return f" ({written})" if written else ""
     return ""
 
 

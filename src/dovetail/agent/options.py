@@ -83,8 +83,8 @@ def check_prices(limits: Limits, catalog: Catalog, *models: str) -> None:
         )
 
 
-def _first(said: T | None, otherwise: T) -> T:
-    return otherwise if said is None else said
+def _first(given: T | None, otherwise: T) -> T:
+    return otherwise if given is None else given
 
 
 def _count(written: str | None, name: str, otherwise: int, most: int = 1_000_000) -> int:

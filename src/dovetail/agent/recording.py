@@ -139,13 +139,13 @@ class Transcript:
             result = _redacted(result)
         response = {"error" if result.is_error else "output": result.content}
         part = {"functionResponse": {"id": result.tool_use_id, "name": result.name, "response": response}}
-        told = {
+        meta = {
             "callId": result.tool_use_id,
             "status": "error" if result.is_error else "success",
             "executionStatus": result.status,
             "resultDisplay": result.display,
         }
-        self._append("tool_result", "tool_result", {"message": _content("user", [part]), "toolCallResult": told}, "")
+        self._append("tool_result", "tool_result", {"message": _content("user", [part]), "toolCallResult": meta}, "")
 
     def _append(self, kind: str, provenance: str, more: Mapping[str, Any], subtype: str) -> None:
         from dovetail import __version__
@@ -430,9 +430,9 @@ def _blocks(record: Mapping[str, Any]) -> tuple[Block, ...]:
 
 
 def _results(record: Mapping[str, Any]) -> Iterator[ToolResult]:
-    told = record.get("toolCallResult")
-    told = told if isinstance(told, dict) else {}
-    status = told.get("executionStatus")
+    meta = record.get("toolCallResult")
+    meta = meta if isinstance(meta, dict) else {}
+    status = meta.get("executionStatus")
     for part in _parts(record):
         response = part.get("functionResponse")
         if isinstance(response, dict) and isinstance(response.get("response"), dict):
@@ -444,7 +444,7 @@ def _results(record: Mapping[str, Any]) -> Iterator[ToolResult]:
                 str(inner.get("error" if failed else "output", "")),
                 failed,
                 status if status in _STATUSES else "error" if failed else "ok",
-                told.get("resultDisplay"),
+                meta.get("resultDisplay"),
             )
 
 

@@ -95,7 +95,7 @@ class Stop:
         if self._cause:
             run.abort(self._cause.reason, self._cause.message)
 
-    def told(self, code: int) -> None:
+    def reported(self, code: int) -> None:
         """The result is out: a signal can only hasten the end now."""
         self._code = code
 

@@ -69,9 +69,9 @@ def chat(
         talk = Conversation(loaded, functions, response_format=answer, options=options)
         asked: Iterable[str] = [" ".join(question)] if question else _lines(console)
         for line in asked:
-            said = messages_of(line, "" if talk.messages else system)
+            turns = messages_of(line, "" if talk.messages else system)
             try:
-                asyncio.run(_reply(console, talk, said, tool_choice if functions else "auto"))
+                asyncio.run(_reply(console, talk, turns, tool_choice if functions else "auto"))
             except (KeyboardInterrupt, InputError) as error:
                 if question or not _is_typed():
                     raise
@@ -131,7 +131,7 @@ def _lines(console: Console) -> Iterator[str]:
             yield line.strip()
 
 
-async def _reply(console: Console, talk: Any, said: list[dict[str, Any]], choice: str) -> None:
+async def _reply(console: Console, talk: Any, turns: list[dict[str, Any]], choice: str) -> None:
     from dovetail.models.conversation import FunctionCall, TurnEnd
 
     region = ""
@@ -140,7 +140,7 @@ async def _reply(console: Console, talk: Any, said: list[dict[str, Any]], choice
         if region:
             console.print()
 
-    async with aclosing(talk.reply(said, choice)) as events:
+    async with aclosing(talk.reply(turns, choice)) as events:
         async for event in events:
             if isinstance(event, TurnEnd):
                 newline()

@@ -60,7 +60,7 @@ def check(files: tuple[Path, ...], as_markdown: bool, as_json: bool) -> None:
             continue
         reports.append((_name(path), report))
         if as_json:
-            click.echo(json.dumps(_plain(path, report), ensure_ascii=False))
+            click.echo(json.dumps(_as_json(path, report), ensure_ascii=False))
         elif plain and len(paths) > 1:
             console.print(_row(_name(path), report, width))
         elif plain:
@@ -130,7 +130,7 @@ def _print_fix(console: Console, failure: Check) -> None:
         console.print(Text("  fix  ", "bright_black") + Text(failure.fix))
 
 
-def _plain(path: Path, report: Report) -> dict[str, object]:
+def _as_json(path: Path, report: Report) -> dict[str, object]:
     return {
         "template": str(path),
         "passed": report.passed,

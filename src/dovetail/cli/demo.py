@@ -145,25 +145,25 @@ def _play(console: Console, scene: _Scene, seed: int, live: bool) -> bool:
     """Let the speaker talk; whether a fresh matcher accepts its turn and the parser has no remark."""
     speaker = Speaker(seed, dialect=scene.dialect)
     prompt = speaker.render(_CHAT, scene.tools).text
-    format, said = _richest_turn(speaker, scene, prompt)
+    format, utterance = _richest_turn(speaker, scene, prompt)
     parser, screen = speaker.dialect.parser(scene.tools, prompt), Screen()
     _heading(console, scene.title)
     if live:
         with Live(console=console, auto_refresh=False) as moving:
-            for piece in _pieces(speaker, said):
+            for piece in _pieces(speaker, utterance):
                 screen.add(piece, parser.feed(piece))
                 moving.update(screen.side_by_side(parser.message), refresh=True)
                 time.sleep(_PACE_S)
             screen.add(b"", parser.close())
             moving.update(screen.side_by_side(parser.message), refresh=True)
     else:
-        for piece in _pieces(speaker, said):
+        for piece in _pieces(speaker, utterance):
             screen.add(piece, parser.feed(piece))
         screen.add(b"", parser.close())
         console.print(screen.in_lines(parser.message), soft_wrap=True)
-    forced = _count_forced(speaker, format, said)
+    forced = _count_forced(speaker, format, utterance)
     held = forced is not None and not parser.message.diagnostics
-    verdict = f"accepted and read back; {forced} of {len(said.token_ids)} tokens were the only choice"
+    verdict = f"accepted and read back; {forced} of {len(utterance.token_ids)} tokens were the only choice"
     time.sleep(_PAUSE_S * live)
     console.print(Text(verdict if held else "refused", "green" if held else "bold red") + Text("\n"), soft_wrap=True)
     return held
@@ -174,32 +174,32 @@ def _richest_turn(speaker: Speaker, scene: _Scene, prompt: str) -> tuple[Source,
     dialect, best, most = speaker.dialect, None, -1
     turn = dialect.format(scene.tools, reasoning=True, response_format=scene.response_format, max_whitespace_cnt=0)
     for _ in range(_ATTEMPTS):
-        said = speaker.speak(turn)
-        message = dialect.parse(said.data, scene.tools, prompt)
+        utterance = speaker.speak(turn)
+        message = dialect.parse(utterance.data, scene.tools, prompt)
         # The parts of a turn; a call counts double, because it is what a reader looks for.
         shown = 2 * bool(message.tool_calls) + bool(message.reasoning) + bool(message.content)
         if shown > most:
-            best, most = said, shown
+            best, most = utterance, shown
         if most == 4:
             break
     assert best is not None
     return turn, best
 
 
-def _pieces(speaker: Speaker, said: Utterance) -> Iterator[bytes]:
+def _pieces(speaker: Speaker, utterance: Utterance) -> Iterator[bytes]:
     """The bytes of each token; a stop token that is not part of the output has none."""
-    left = len(said.data)
-    for token in said.token_ids:
+    left = len(utterance.data)
+    for token in utterance.token_ids:
         yield speaker.tokens[token][:left]
         left -= min(left, len(speaker.tokens[token]))
 
 
-def _count_forced(speaker: Speaker, format: Source, said: Utterance) -> int | None:
+def _count_forced(speaker: Speaker, format: Source, utterance: Utterance) -> int | None:
     """How often the mask left a single token; None where a fresh matcher refuses the turn."""
     matcher = compile(format, speaker.vocabulary).matcher()
     mask = np.zeros(speaker.vocabulary.mask_words, dtype=np.int32)
     forced = 0
-    for token in said.token_ids:
+    for token in utterance.token_ids:
         matcher.fill_mask(mask)
         forced += int(np.unpackbits(mask.view(np.uint8)).sum()) == 1
         if not matcher.accept(token):

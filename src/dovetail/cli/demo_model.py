@@ -69,10 +69,10 @@ def tour(console: Console, name: str) -> bool:
 def _side_by_side(console: Console, model: Model, question: str, schema: dict[str, Any]) -> bool:
     _heading(console, question)
     with console.status("it answers without a mask"):
-        free, _ = asyncio.run(_said(model, question))
+        free, _ = asyncio.run(_answered(model, question))
     with console.status("it answers with a mask"):
         answer = {"type": "json_schema", "json_schema": schema}
-        held, message = asyncio.run(_said(model, question, response_format=answer))
+        held, message = asyncio.run(_answered(model, question, response_format=answer))
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(ratio=1)
     table.add_column(ratio=1)
@@ -89,7 +89,7 @@ def _call(console: Console, model: Model) -> bool:
     _heading(console, f"{question}  (with a tool)")
     asked = {"tools": [_WEATHER], "tool_choice": "required", "parallel_tool_calls": False}
     with console.status("it calls"):
-        text, message = asyncio.run(_said(model, question, **asked))
+        text, message = asyncio.run(_answered(model, question, **asked))
     console.print(Panel(painted("content", text), title="output", title_align="left"))
     for call in message.tool_calls:
         console.print(Text(f"  call  {call.name} ", "bold") + painted("arguments", call.arguments))
@@ -117,7 +117,7 @@ def _run(console: Console, name: str) -> bool:
     return done.returncode == 0 and _fits(done.stdout, _FACTS)
 
 
-async def _said(model: Model, question: str, **asked: Any) -> tuple[str, Message]:
+async def _answered(model: Model, question: str, **asked: Any) -> tuple[str, Message]:
     """What the model says, and the message that is read from it."""
     turn = plan_turn(model, [{"role": "user", "content": question}], reasoning="disabled", **asked)
     parser, data = turn.parser(), b""

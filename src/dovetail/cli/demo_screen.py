@@ -37,7 +37,7 @@ class Screen:
     def __init__(self) -> None:
         self._output = b""
         self._regions: list[tuple[str, bytes]] = []
-        self._told = 0
+        self._settled = 0
 
     def add(self, piece: bytes, events: Iterable[Event]) -> None:
         """Take a piece of output, and what it settled."""
@@ -48,7 +48,7 @@ class Screen:
                 self._regions[-1] = (name, self._regions[-1][1] + data)
             elif data:
                 self._regions.append((name, data))
-            self._told = max(self._told, event.end)
+            self._settled = max(self._settled, event.end)
 
     def side_by_side(self, message: Message) -> RenderableType:
         """The output on the left, the message on the right."""
@@ -68,7 +68,7 @@ class Screen:
         for name, data in self._regions:
             line += painted(name, data.decode("utf-8", "replace"))
         # What may yet become markup waits; the last character of it may be half there.
-        waiting = codecs.getincrementaldecoder("utf-8")("replace").decode(self._output[self._told :])
+        waiting = codecs.getincrementaldecoder("utf-8")("replace").decode(self._output[self._settled :])
         return line + painted("waiting", waiting)
 
 

@@ -125,10 +125,10 @@ def _print_grammar(console: Console, made: Gbnf, whole: bool) -> None:
 def _everything(source: TemplateSource, analysis: Analysis) -> dict[str, Any]:
     return {
         "origin": source.origin,
-        **_plain(analysis),
+        **_as_json(analysis),
         "tools_in_prompt": analysis.tools_in_prompt,
-        "turn": _plain(regions(source, analysis)),
-        "grammar": _plain(_grammar(analysis)),
+        "turn": _as_json(regions(source, analysis)),
+        "grammar": _as_json(_grammar(analysis)),
     }
 
 
@@ -139,14 +139,14 @@ def _grammar(analysis: Analysis) -> Gbnf | None:
         return None
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Dataclasses as objects, members of enumerations as their values."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: _as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_as_json(item) for item in value]
     return value

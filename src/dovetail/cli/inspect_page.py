@@ -81,7 +81,7 @@ def _pieces(text: str, same: int, same_end: int, spans: tuple[tuple[int, int], .
     for left, right in pairwise(cuts):
         piece = text[left:right]
         if any(left >= start and right <= end for start, end in spans):
-            yield Piece("found", piece)
+            yield Piece("finding", piece)
         elif differs <= left and right <= agrees:
             yield Piece("differs", _shortened(piece, False, False))
         else:

@@ -101,7 +101,7 @@ class _Printer:
 
     def events(self, events: list[Event]) -> None:
         for event in events:
-            line = json.dumps(_plain(event), ensure_ascii=False)
+            line = json.dumps(_as_json(event), ensure_ascii=False)
             if self._console:
                 self._console.print(Text(line, _STYLES[event.region]), soft_wrap=True)
             else:
@@ -131,7 +131,7 @@ def _tools(file: Path | None) -> Any:
         raise InputError(f"the file is not JSON: {error}", str(file), "give it a JSON list of tools") from None
 
 
-def _plain(event: Event) -> dict[str, Any]:
+def _as_json(event: Event) -> dict[str, Any]:
     """An event without the fields that say nothing."""
     fields: dict[str, Any] = {"kind": event.kind, "region": event.region, "start": event.start, "end": event.end}
     if event.text:

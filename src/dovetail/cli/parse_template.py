@@ -49,8 +49,8 @@ def parse_with_template(
     message, last = parser.finalize()
     _print_events(last if stream else [])
     if not stream:
-        told = message if shape == "message" else shaped(parser.to_message(), shape)
-        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        shown = message if shape == "message" else shaped(parser.to_message(), shape)
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
     for diagnostic in parser.diagnostics:
         click.echo(f"characters {diagnostic.start} to {diagnostic.end}: {diagnostic.problem}", err=True)
 

@@ -89,16 +89,16 @@ class Answer(Generic[T]):
 
     async def parts(self) -> AsyncGenerator[Any, None]:
         """What the answer says for certain, whenever that has become more; at last all that it says."""
-        said, told = "", None
+        text, known = "", None
         async with aclosing(self._pieces()) as pieces:
             async for piece in pieces:
-                said += piece
-                begun = self._kind.begun(said)
-                if begun is not None and begun != told:
-                    told = begun
-                    yield told
+                text += piece
+                begun = self._kind.begun(text)
+                if begun is not None and begun != known:
+                    known = begun
+                    yield known
         whole = self._kind.plain(self._checked())
-        if whole != told or type(whole) is not type(told):
+        if whole != known or type(whole) is not type(known):
             yield whole
 
     async def _pieces(self) -> AsyncGenerator[str, None]:
@@ -226,5 +226,5 @@ def named(name: str | Path) -> Model:
 
 def messages_of(prompt: str | Chat, system: str = "") -> list[dict[str, Any]]:
     """The messages that a prompt stands for."""
-    said = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(message) for message in prompt]
-    return [{"role": "system", "content": system}, *said] if system else said
+    turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(message) for message in prompt]
+    return [{"role": "system", "content": system}, *turns] if system else turns

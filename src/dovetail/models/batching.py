@@ -300,11 +300,11 @@ class Batcher:
         over = over or (job.made >= job.limit and self._is_whole(job))
         if job.closer is not None:
             job.closer.say(drawn.token, data)
-        ready = job.stops.feed(data)
-        finish: Finish | None = "stop" if over or job.stops.found else "length" if job.made >= job.limit else None
-        if finish and not job.stops.found:
+        ready, stop = job.stops.feed(data), job.stops.matched
+        finish: Finish | None = "stop" if over or stop else "length" if job.made >= job.limit else None
+        if finish and not stop:
             ready += job.stops.flush()
-        job.send(Step(drawn.token, ready, drawn.logprob, drawn.top, finish, job.stops.found, bool(finish) and job.led))
+        job.send(Step(drawn.token, ready, drawn.logprob, drawn.top, finish, stop, bool(finish) and job.led))
         if finish:
             job.send(None)
         return finish is not None

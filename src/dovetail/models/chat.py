@@ -71,9 +71,9 @@ def _turn(dialect: Dialect, turn: Mapping[str, Any]) -> str:
     if turn["role"] != "assistant":
         return _wrap(dialect, turn["role"], turn["content"])
     # Not the dialect's own spelling, which refuses texts that look like markup: a history is what it is.
-    said = Message.from_openai(turn)
-    calls = [to_json({"name": call.name, "arguments": call.value}) for call in said.tool_calls]
-    return _wrap(dialect, "assistant", "\n".join(filter(None, [said.reasoning, said.content, *calls])))
+    message = Message.from_openai(turn)
+    calls = [to_json({"name": call.name, "arguments": call.value}) for call in message.tool_calls]
+    return _wrap(dialect, "assistant", "\n".join(filter(None, [message.reasoning, message.content, *calls])))
 
 
 def _wrap(dialect: Dialect, role: str, content: str) -> str:

@@ -129,7 +129,7 @@ class Conversation:
                 return
             ours = [call for call in calls if call.name not in self._others]
             for call, made in zip(ours, await asyncio.gather(*map(self._made, ours)), strict=True):
-                self.messages.append(told(call, made.told))
+                self.messages.append(tool_message(call, made.told))
                 yield made
             if len(ours) < len(calls):
                 return
@@ -186,7 +186,7 @@ class Conversation:
         return FunctionCall(call.name, arguments, error="there is no such tool")
 
 
-def told(call: ToolCall, result: str) -> dict[str, Any]:
+def tool_message(call: ToolCall, result: str) -> dict[str, Any]:
     """The message that tells the model what came of a call."""
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result}
 
@@ -233,8 +233,8 @@ async def call_async(
     loaded = model if not isinstance(model, str | Path) else await asyncio.to_thread(named, model)
     chat = Conversation(loaded, functions, options=options)
     text, made = "", []
-    said = messages_of(messages, options.get("system", ""))
-    async with aclosing(chat.reply(said, tool_choice, max_rounds)) as events:
+    turns = messages_of(messages, options.get("system", ""))
+    async with aclosing(chat.reply(turns, tool_choice, max_rounds)) as events:
         async for event in events:
             if isinstance(event, TurnEnd):
                 text = event.message.content

@@ -40,10 +40,10 @@ class Letters:
         self._rest = np.array([float(chances[s[:-2], s[1:-1], s[2:]].sum()) if len(s) > 2 else 0.0 for s in spelled])
         self._further = np.array([max(1, len(s) - 1) for s in spelled])
 
-    def weights(self, said: bytes, tokens: NDArray[np.intp]) -> NDArray[np.float64]:
-        """How likely each of these tokens is after what was said; letters behind the first count on average."""
+    def weights(self, written: bytes, tokens: NDArray[np.intp]) -> NDArray[np.float64]:
+        """How likely each of these tokens is after what was written; letters behind the first count on average."""
         kinds, chances = _kind_of_byte(), _chances()
-        before, last = ([_SPACE, _SPACE] + [_context(int(kinds[byte])) for byte in said[-2:]])[-2:]
+        before, last = ([_SPACE, _SPACE] + [_context(int(kinds[byte])) for byte in written[-2:]])[-2:]
         first, second = self._first[tokens], self._second[tokens]
         further = (chances[last, first, second] + self._rest[tokens]) / self._further[tokens]
         return np.asarray(np.exp(chances[before, last, first] + further), dtype=np.float64)

@@ -22,8 +22,8 @@ from dovetail.templates.sources import find_template
 # long spinning gave 1.3 tokens per second on a busy machine of two cores, and what it does with more threads than
 # cores, 27. It looks once, when its library is loaded; programs that are started from here shall not see it.
 _SPINS = "GOMP_SPINCOUNT"
-_is_told = _SPINS in os.environ or "OMP_WAIT_POLICY" in os.environ
-if not _is_told:
+_is_set = _SPINS in os.environ or "OMP_WAIT_POLICY" in os.environ
+if not _is_set:
     os.environ[_SPINS] = "1000"
 try:
     import llama_cpp
@@ -32,7 +32,7 @@ try:
 except ImportError as error:
     raise ModelError("llama-cpp-python is not installed", "", install("llama")) from error
 finally:
-    if not _is_told:
+    if not _is_set:
         del os.environ[_SPINS]
 
 _MOST_CELLS = 8192  # tokens that all running requests hold together, unless more are asked for
@@ -152,11 +152,11 @@ def _template(path: Path) -> ChatTemplate | None:
 
 def _load(path: Path, progress: Progress | None) -> Any:
     """The model, loaded by llama.cpp, whose own words about what is wrong go into the error."""
-    said: list[str] = []
+    errors: list[str] = []
 
     def hear(level: int, text: bytes, _: object) -> None:
         if level == _LEVEL_ERROR:
-            said.append(text.decode("utf-8", "replace").strip())
+            errors.append(text.decode("utf-8", "replace").strip())
 
     def advance(share: float, _: object) -> bool:
         if progress is not None:
@@ -173,7 +173,7 @@ def _load(path: Path, progress: Progress | None) -> Any:
     finally:
         llama_cpp.llama_log_set(_QUIET, None)
     if not model:
-        problem = next((line for line in said if line), "llama.cpp does not say why")
+        problem = next((line for line in errors if line), "llama.cpp does not say why")
         raise ModelError(f"llama.cpp cannot load this file: {problem}", str(path), "give a model for text, in GGUF")
     if llama_cpp.llama_model_has_encoder(model) or not llama_cpp.llama_model_has_decoder(model):
         llama_cpp.llama_model_free(model)

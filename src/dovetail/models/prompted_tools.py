@@ -34,14 +34,14 @@ def tell_tools(dialect: Dialect, turns: Turns, tools: Sequence[Mapping[str, Any]
     """
     merged: Turns = []
     for place, turn in enumerate(turns):
-        told = _as_text(dialect, turn)
+        flat = _as_text(dialect, turn)
         if turn["role"] == "tool" and place and turns[place - 1]["role"] == "tool":
-            merged[-1]["content"] += "\n" + told["content"]  # some templates refuse two turns of the user in a row
+            merged[-1]["content"] += "\n" + flat["content"]  # some templates refuse two turns of the user in a row
         else:
-            merged.append(told)
+            merged.append(flat)
     if not tools:
         return merged
-    text = _told(dialect, tools)
+    text = _listed(dialect, tools)
     first = next((turn for turn in merged if turn["role"] == ("system" if has_system else "user")), None)
     if first is None:
         return [{"role": "system" if has_system else "user", "content": text}, *merged]
@@ -50,7 +50,7 @@ def tell_tools(dialect: Dialect, turns: Turns, tools: Sequence[Mapping[str, Any]
     return merged
 
 
-def _told(dialect: Dialect, tools: Sequence[Mapping[str, Any]]) -> str:
+def _listed(dialect: Dialect, tools: Sequence[Mapping[str, Any]]) -> str:
     functions = [tool["function"] for tool in tools]
     listed = "\n".join(to_json({key: one[key] for key in _TOLD if one.get(key)}) for one in functions)
     example = dialect.render(Message(tool_calls=_EXAMPLE))
@@ -62,9 +62,9 @@ def _as_text(dialect: Dialect, turn: Mapping[str, Any]) -> dict[str, Any]:
         return {"role": "user", "content": f"<tool_response>\n{turn['content']}\n</tool_response>"}
     if turn["role"] != "assistant" or not turn.get("tool_calls"):
         return dict(turn)
-    said = Message.from_openai(turn)
+    message = Message.from_openai(turn)
     # A history is what it is: the text beside the calls may look like markup, which the dialect would refuse to write.
-    content = "\n".join(filter(None, (said.content, _written(dialect, said.tool_calls))))
+    content = "\n".join(filter(None, (message.content, _written(dialect, message.tool_calls))))
     return {key: value for key, value in turn.items() if key != "tool_calls"} | {"content": content}
 
 

@@ -57,7 +57,7 @@ def draw(logits: Array, draws: Sequence[Draw]) -> list[Drawn]:
         sampled = _sample(scores if len(rows) == len(draws) else scores[rows], [draws[row] for row in rows])
         for row, token in zip(rows, sampled, strict=True):
             tokens[row] = token
-    return [_told(logits[row], token, draws[row].sampling.logprobs) for row, token in enumerate(tokens)]
+    return [_drawn(logits[row], token, draws[row].sampling.logprobs) for row, token in enumerate(tokens)]
 
 
 def _adjusted(logits: Array, draws: Sequence[Draw]) -> Array:
@@ -82,9 +82,9 @@ def _penalize(scores: Array, one: Draw) -> None:
         part = scores[seen]
         factor = _space(part).where(part > 0, 1 / sampling.repetition_penalty, sampling.repetition_penalty)
         scores[seen] = part * factor
-    said = one.tokens[one.prompt_length :]
-    if said and (sampling.frequency_penalty or sampling.presence_penalty):
-        tokens, counts = np.unique(np.array(said), return_counts=True)
+    written = one.tokens[one.prompt_length :]
+    if written and (sampling.frequency_penalty or sampling.presence_penalty):
+        tokens, counts = np.unique(np.array(written), return_counts=True)
         cost = counts * sampling.frequency_penalty + sampling.presence_penalty
         scores[tokens.tolist()] -= _like(scores, cost)
 
@@ -144,7 +144,7 @@ def _nucleus(weights: Array, top_p: float) -> Array:
     return result
 
 
-def _told(logits: Array, token: int, count: int | None) -> Drawn:
+def _drawn(logits: Array, token: int, count: int | None) -> Drawn:
     """The token with its logprob and the `count` likeliest ones; what the mask refuses has no logprob."""
     if count is None:
         return Drawn(token)

@@ -161,8 +161,8 @@ class Speaker:
             await asyncio.sleep(self._pace_s)
             last = index == len(plan.steps) - 1
             data = stops.feed(step.data)
-            if stops.found is not None:
-                yield step._replace(data=data, finish="stop", stopped_by=stops.found)
+            if stops.matched is not None:
+                yield step._replace(data=data, finish="stop", stopped_by=stops.matched)
                 return
             if last:
                 # Its own limit is how it talks; only one that was asked for leads it anywhere.

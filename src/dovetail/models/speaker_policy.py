@@ -93,11 +93,11 @@ class Voice:
 class Talker:
     """One output in the making: it tells how likely each token is, and remembers what it was about to say."""
 
-    def __init__(self, voice: Voice, exits: Sequence[bytes], random: np.random.Generator, said: bytes = b"") -> None:
+    def __init__(self, voice: Voice, exits: Sequence[bytes], random: np.random.Generator, written: bytes = b"") -> None:
         self._voice = voice
         self._exits = exits
         self._random = random
-        self._said = said[-2:]
+        self._written = written[-2:]
         self._script = b""  # the rest of an exit that is being spelled out
         self._first = True
         self._digits = 0  # of the number that is being written
@@ -179,7 +179,7 @@ class Talker:
 
     def way_length(self, matcher: Matcher, most: int) -> int:
         """About how many tokens lead to the end from here, as far as `most`."""
-        ahead, walker = matcher.fork(), Talker(self._voice, self._exits, np.random.default_rng(0), self._said)
+        ahead, walker = matcher.fork(), Talker(self._voice, self._exits, np.random.default_rng(0), self._written)
         for made in range(most):
             allowed = self._voice.allowed(ahead)
             if not len(allowed):
@@ -196,7 +196,7 @@ class Talker:
         """Take note of a token that was said."""
         spelled = self._voice.tokens[token]
         self._script = self._script[len(spelled) :] if self._script.startswith(spelled) else b""
-        self._said = (self._said + data)[-2:]
+        self._written = (self._written + data)[-2:]
         self._digits = self._digits + len(data) if data.isdigit() else 0
         self._first = False
 
@@ -227,7 +227,7 @@ class Talker:
         weights: Chances = (_CLOSING if closing else _TALKING)[classes]
         if np.count_nonzero(voice.is_letter[allowed]) >= _MANY_LETTERS:
             quotes = voice.is_quote[allowed]
-            talk = np.ones(len(allowed)) if closing else voice.letters.weights(self._said, allowed)
+            talk = np.ones(len(allowed)) if closing else voice.letters.weights(self._written, allowed)
             if quotes.any() and not voice.is_line[allowed].any():  # a string in quotes, as it cannot go over lines
                 share = 0.95 if closing else _LEAVE
                 weights = np.where(quotes, share / quotes.sum(), talk / talk.sum() * (1 - share))

@@ -14,17 +14,17 @@ class StopStrings:
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = {stop.encode("utf-8", "replace"): stop for stop in stops}
         self._held = b""
-        self.found: str | None = None
+        self.matched: str | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """The bytes that are settled; nothing comes after a stop string, which `found` then names."""
+        """The bytes that are settled; nothing comes after a stop string, which `matched` then names."""
         if not self._stops:
             return data
         self._held += data
         ends = [(at + len(stop), at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
         if ends:
             _, at, stop = min(ends)
-            self.found = self._stops[stop]
+            self.matched = self._stops[stop]
             ready, self._held = self._held[:at], b""
             return ready
         keep = max(_overlap(self._held, stop) for stop in self._stops)

@@ -154,11 +154,11 @@ def _unheld(turn: LocalTurn) -> list[Note]:
     schemas = _schemas(turn.response_format) if turn.response_format is not None else []
     for index, tool in enumerate(turn.tools or ()):
         schemas.append((f"/tools/{index}/function/parameters", tool["function"]["parameters"]))
-    told = []
+    notes = []
     for schema, why in turn.model.unheld(turn.format, turn.prompt.prefix):
         path = next((path for path, one in schemas if schema is not None and one == schema), whole)
-        told.append(Note(_UNHELD, path, why))
-    return told
+        notes.append(Note(_UNHELD, path, why))
+    return notes
 
 
 def _tidy(answer: Format | None) -> Format | None:
@@ -337,8 +337,8 @@ def _schemas(answer: Format) -> list[tuple[str, Any]]:
 
 def _widened(made: Format) -> Format:
     """The format with its schemas held as far as a grammar can."""
-    plain = made.model_dump(mode="json")
-    pending: list[Any] = [plain]
+    nodes = made.model_dump(mode="json")
+    pending: list[Any] = [nodes]
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
@@ -348,7 +348,7 @@ def _widened(made: Format) -> Format:
                 pending += node.values()
         elif isinstance(node, list):
             pending += node
-    return load_format(plain)
+    return load_format(nodes)
 
 
 def _beginnings(dialect: Dialect, mode: ReasoningMode, begun: str) -> list[str]:

@@ -68,9 +68,9 @@ def _noise_in_section(kin: Sequence[CallReader]) -> Steps[bool]:
         return False
     wanted = telling((*(one.way.call_begin[0] for one in kin if one.way.call_begin), *way.end))
     was_cut = tape.starved
-    found = yield from marker_behind(tape, markers(wanted | reader.bars()), wanted)
+    marker = yield from marker_behind(tape, markers(wanted | reader.bars()), wanted)
     tape.starved = was_cut
-    if found not in wanted:
+    if marker not in wanted:
         return False
     reader.teller.diagnose("section", "there is text between the calls of a section; it is left out")
     reader.teller.markup()
@@ -101,7 +101,7 @@ def begins_call(teller: Teller, plan: Plan) -> Steps[bool]:
         probes = [_Probe(teller, plan, one) for one in (way, *way.kin)]
         if (yield from phrase(tape, way.begin)) and not (yield from _one_of(probes)):
             yield from _behind_noise(probes)
-        if any(probe.found for probe in probes):
+        if any(probe.would_open for probe in probes):
             return True
     return False
 
@@ -127,11 +127,11 @@ def _behind_noise(readers: Sequence[CallReader]) -> Steps[bool]:
     offset = tape.look - tape.at
     while True:
         seen = tape.data[tape.look : tape.look + MAX_NAME].translate(PLAIN)
-        noise, found, _ = seen.partition(way.call_begin[0])
-        if found or tape.final or len(seen) == MAX_NAME:
+        noise, begin, _ = seen.partition(way.call_begin[0])
+        if begin or tape.final or len(seen) == MAX_NAME:
             break
         yield
-    if not found or way.end[0] in noise:
+    if not begin or way.end[0] in noise:
         return False
     tape.look = tape.at + offset + len(noise)
     is_call = yield from _one_of(readers)
@@ -265,8 +265,8 @@ class CallReader:
         call = self.teller.call
         assert call is not None
         yield from space(self.tape)
-        found = (yield from run(self.tape, _NAME, MAX_NAME)).decode("utf-8", "replace")
-        call.id = self.way.id_template.format(id=found, name=call.name) if found else ""
+        written = (yield from run(self.tape, _NAME, MAX_NAME)).decode("utf-8", "replace")
+        call.id = self.way.id_template.format(id=written, name=call.name) if written else ""
         self.teller.markup()
 
     def end(self, after: Phrase) -> Steps[None]:
@@ -281,12 +281,12 @@ class CallReader:
 
     def takes(self, words: Phrase) -> Steps[bool]:
         """Whether these words come next; if so they are told as markup."""
-        found = yield from phrase(self.tape, words)
-        if found:
+        comes = yield from phrase(self.tape, words)
+        if comes:
             self.teller.markup()
         else:
             self.tape.look = self.tape.at
-        return found
+        return comes
 
     def may_be(self, name: str) -> bool:
         """Whether a name that alone tells a call from prose is that of a tool, as far as the tools are known."""
@@ -323,16 +323,16 @@ class CallReader:
 
     def _headed(self, head: Head) -> Steps[bool]:
         """Fields and text up to the arguments, and the arguments in their style."""
-        said = yield from self._fields(head)
-        if said is None:
+        fields = yield from self._fields(head)
+        if fields is None:
             return False
-        name = written = said.get(NAME, "")
+        name = written = fields.get(NAME, "")
         if head.style is None and not head.bare and (written.isdecimal() or not written):
-            name, said[ID] = (yield from self._told_by_arguments(written)), written
+            name, fields[ID] = (yield from self._name_from_arguments(written)), written
         if isinstance(head.style, tagged.Tags):
             name = written = head.style.key(written.encode())
         is_over = yield from self._output_is_over(head)
-        if not name or (is_over and not self._is_offered(name)) or not self.opens(name, said.get(ID, "")):
+        if not name or (is_over and not self._is_offered(name)) or not self.opens(name, fields.get(ID, "")):
             return False
         if name != written:
             self.teller.diagnose("unknown_tool", f"the call names no tool; its arguments are those of {name!r}")
@@ -347,30 +347,30 @@ class CallReader:
 
     def _fields(self, head: Head) -> Steps[dict[Field, str] | None]:
         """What the head of a call says up to its arguments; None where something else comes."""
-        said: dict[Field, str] = {}
+        fields: dict[Field, str] = {}
         for place, part in enumerate(head.parts):
             if isinstance(part, Field):
                 before = head.parts[place - 1] if place else self.way.call_begin
-                said[part] = yield from self._field(before, head.parts[place + 1 : place + 2])
-                if not said[part]:
+                fields[part] = yield from self._field(before, head.parts[place + 1 : place + 2])
+                if not fields[part]:
                     return None
             elif not (yield from self._between(part, place > 0)) and not (yield from self._is_left_out(head, place)):
                 return None
         is_marked = bool(head.parts) and isinstance(head.parts[-1], tuple)
-        return said if is_marked or (yield from self._arguments_come(head)) else None
+        return fields if is_marked or (yield from self._arguments_come(head)) else None
 
     def _is_left_out(self, head: Head, place: int) -> Steps[bool]:
         """Whether arguments in JSON come next although this part of the head, which stands before them, is missing."""
         if not self.sure or head.style is not None or head.bare or not 0 < place == len(head.parts) - 1:
             return False
         offset = self.tape.look - self.tape.at
-        found = (yield from peek_behind_space(self.tape)) == _BRACE
+        is_object = (yield from peek_behind_space(self.tape)) == _BRACE
         self.tape.look = self.tape.at + offset
         part = head.parts[place]
-        self.left_out = part if found and isinstance(part, tuple) else ()
-        return found
+        self.left_out = part if is_object and isinstance(part, tuple) else ()
+        return is_object
 
-    def _told_by_arguments(self, number: str) -> Steps[str]:
+    def _name_from_arguments(self, number: str) -> Steps[str]:
         """The tool of a call without a name, or with a number for one: the only one that has these arguments."""
         tools, tape = self.plan.tools or {}, self.tape
         if number in tools or not tools:
@@ -413,25 +413,25 @@ class CallReader:
         opening = before[-1][-1:] if isinstance(before, tuple) and before else b""
         phrase = following[0] if following and isinstance(following[0], tuple) else ()
         yield from space(self.tape)
-        found = yield from run(self.tape, _name_between(opening, phrase[0][:1] if phrase else b""), MAX_NAME)
-        return found.decode("utf-8", "replace")
+        written = yield from run(self.tape, _name_between(opening, phrase[0][:1] if phrase else b""), MAX_NAME)
+        return written.decode("utf-8", "replace")
 
     def _arguments_come(self, head: Head) -> Steps[bool]:
         """Whether what follows a name without a mark behind it can be arguments, or the end of a call without."""
         starts = (head.style.begin,) if isinstance(head.style, tagged.Tags) else ((b"{",),)
         offset = self.tape.look - self.tape.at
-        found = yield from one_of(self.tape, (*starts, head.after[:1]) if head.after else starts)
+        choice = yield from one_of(self.tape, (*starts, head.after[:1]) if head.after else starts)
         self.tape.look = self.tape.at + offset
-        return found >= 0 or (yield from self._output_is_over(head))
+        return choice >= 0 or (yield from self._output_is_over(head))
 
     def _output_is_over(self, head: Head) -> Steps[bool]:
         """Whether nothing comes behind the name of a call that only the end of the output closes."""
         if head.style is not None or head.bare or head.after or self.way.end:
             return False
         offset = self.tape.look - self.tape.at
-        found = yield from one_of(self.tape, self.plan.turn_ends)
+        choice = yield from one_of(self.tape, self.plan.turn_ends)
         self.tape.look = self.tape.at + offset
-        return found >= 0 or (self.tape.final and self.tape.blank())
+        return choice >= 0 or (self.tape.final and self.tape.blank())
 
     def _between(self, words: Phrase, behind_name: bool) -> Steps[bool]:
         """The text before the next field; behind the name, its last word counts."""
@@ -445,10 +445,10 @@ class CallReader:
         last = words[-1]
         while True:
             seen = tape.data[tape.look : tape.look + MAX_NAME + len(last)].translate(PLAIN)
-            between, found, _ = seen.partition(last)
+            between, marker, _ = seen.partition(last)
             if _NO_HEAD.search(between):
                 return False
-            if found:
+            if marker:
                 tape.look += len(between) + len(last)
                 return True
             if tape.final or len(seen) == MAX_NAME + len(last):
@@ -503,9 +503,9 @@ class CallReader:
         """Whether arguments that should be marked up are a JSON object instead."""
         tape = self.tape
         offset = tape.look - tape.at
-        found = not style.begin[0].startswith(b"{") and (yield from peek_behind_space(tape)) == _BRACE
+        is_object = not style.begin[0].startswith(b"{") and (yield from peek_behind_space(tape)) == _BRACE
         tape.look = tape.at + offset
-        return found
+        return is_object
 
     def _json(self, after: Phrase) -> Steps[bool]:
         teller, tape = self.teller, self.tape
@@ -522,9 +522,9 @@ class CallReader:
 
     def _comes(self, words: Phrase) -> Steps[bool]:
         offset = self.tape.look - self.tape.at
-        found = yield from phrase(self.tape, words)
+        comes = yield from phrase(self.tape, words)
         self.tape.look = self.tape.at + offset
-        return found
+        return comes
 
     def _skip_broken(self) -> Steps[None]:
         """Arguments that make no sense are told as they are written, up to what closes the call."""
@@ -589,11 +589,11 @@ class _Trial(CallReader):
 class _Probe(CallReader):
     """Looks at the head of a call and opens none."""
 
-    found = False
+    would_open = False
 
     def opens(self, name: str, id: str) -> bool:
         """Note that a call of this name would open here."""
-        self.found = self.may_be(name)
+        self.would_open = self.may_be(name)
         return False
 
 

@@ -47,10 +47,10 @@ class Channels:
         """Look at the header that comes next, if one does."""
         while True:
             seen = bytes(tape.data[tape.look : tape.look + MAX_HEADER + len(self._ending)].translate(PLAIN))
-            text, found, _ = seen.partition(self._ending)
+            text, ending, _ = seen.partition(self._ending)
             if _NO_HEADER.search(text):
                 return None
-            if found:
+            if ending:
                 tape.look += len(text) + len(self._ending)
                 return self._read(text)
             if len(seen) == MAX_HEADER + len(self._ending):

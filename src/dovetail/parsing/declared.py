@@ -22,7 +22,7 @@ _ALIASES |= {kind: kind for kind in KINDS}
 _COMPOSITE = frozenset(("object", "array"))
 _BRACKETS = ("{", "[")
 _BRANCHES = ("anyOf", "oneOf", "allOf")
-_TELLING = frozenset(("type", "enum", "const", "properties", "items", "prefixItems", "additionalProperties"))
+_DECLARING = frozenset(("type", "enum", "const", "properties", "items", "prefixItems", "additionalProperties"))
 _MAX_NODES = 200  # that are looked at for one argument
 
 # What a model writes is no program whose author wants to hear of odd escapes; the filter holds for this name only.
@@ -68,14 +68,14 @@ class Declared:
         """What is declared about an item of an array."""
         if not self._nodes:
             return self
-        found = []
+        schemas = []
         for node in self._nodes:
             prefix = node.get("prefixItems")
             if isinstance(prefix, list) and index < len(prefix):
-                found.append(prefix[index])
+                schemas.append(prefix[index])
             elif "items" in node:
-                found.append(node["items"])
-        return Declared(self._root, *found)
+                schemas.append(node["items"])
+        return Declared(self._root, *schemas)
 
     def as_json(self, raw: str, kinds: frozenset[str], python: frozenset[str] = frozenset()) -> tuple[str, bool]:
         """Raw text as JSON text of one of these kinds, and whether it was written as it should be.
@@ -142,16 +142,16 @@ def _alternatives(root: Any, schemas: tuple[Any, ...]) -> Iterator[dict[str, Any
     for _ in range(_MAX_NODES):
         if not waiting:
             return
-        node, told = waiting.pop()  # told: what the node is silent about is said elsewhere
+        node, known = waiting.pop()  # known: another node declares what this one leaves open
         if not isinstance(node, dict):
             continue
-        tells = bool(node.keys() & _TELLING)
-        branches = [(inner, told or tells or word == "allOf") for word in _BRANCHES for inner in _list(node.get(word))]
+        declares = bool(node.keys() & _DECLARING)
+        branches = [(one, known or declares or word == "allOf") for word in _BRANCHES for one in _list(node.get(word))]
         if isinstance(node.get("$ref"), str):
-            branches += ((inner, told or tells) for inner in _resolved(root, node["$ref"]))
+            branches += ((one, known or declares) for one in _resolved(root, node["$ref"]))
         if node.get("nullable") is True:
             branches.append(({"type": "null"}, True))
-        if tells or not (branches or told):
+        if declares or not (branches or known):
             yield node
         waiting += reversed(branches)
 
@@ -201,8 +201,8 @@ def _property(node: Mapping[str, Any], key: str) -> list[Any]:
         return [properties[key]]
     patterns = node.get("patternProperties")
     # Whether a pattern fits is not asked: a pattern of a stranger's schema could take any time.
-    found = list(patterns.values()) if isinstance(patterns, dict) else []
-    return [*found, node["additionalProperties"]] if "additionalProperties" in node else found
+    schemas = list(patterns.values()) if isinstance(patterns, dict) else []
+    return [*schemas, node["additionalProperties"]] if "additionalProperties" in node else schemas
 
 
 class _JsonWords(ast.NodeTransformer):

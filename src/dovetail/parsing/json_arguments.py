@@ -53,9 +53,9 @@ def _in_apostrophes(tape: Tape) -> Steps[bool]:
     """Whether the keys of the object that comes next stand in apostrophes."""
     offset = tape.look - tape.at
     tape.look += 1
-    found = (yield from peek_behind_space(tape)) == _APOSTROPHE
+    is_apostrophe = (yield from peek_behind_space(tape)) == _APOSTROPHE
     tape.look = tape.at + offset
-    return found
+    return is_apostrophe
 
 
 def _members(teller: Teller, declared: Declared, closers: JsonEnds) -> Steps[bool]:

@@ -62,13 +62,13 @@ class JsonObject:
             yield from space(tape)
             if not (yield from self._member(key)):
                 return False
-            self._told()
+            self._markup()
             yield from space(tape)
             if (yield from literal(tape, b",")):
                 continue
             return (yield from literal(tape, b"}"))
 
-    def _told(self) -> None:
+    def _markup(self) -> None:
         """Once the call is open, what has been looked at is markup."""
         if self.teller.call is not None:
             self.teller.markup()

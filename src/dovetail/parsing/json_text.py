@@ -30,7 +30,7 @@ def _around_strings(outside: bytes) -> re.Pattern[bytes]:
 
 # What JSON has between brackets and strings. Where nothing is told yet, only this is looked over: a reader that was
 # wrong starts again behind the marker that misled it, and must not have gone over the next ones.
-_PLAIN_OUTSIDE = _around_strings(rb"[\s,:0-9+\-.eEtrufalsn]")
+_JSON_OUTSIDE = _around_strings(rb"[\s,:0-9+\-.eEtrufalsn]")
 
 _JSON_BYTES = frozenset(b'"{}[],:') | _SCALAR_STARTS
 
@@ -101,11 +101,11 @@ def _composite(
     tape: Tape, closers: JsonEnds, teller: Teller | None, region: Region, depth: int = 0, is_torn: bool = False
 ) -> Steps[bool]:
     """An object or an array: brackets are counted, strings are jumped over unless it is torn."""
-    outside = closers.torn if is_torn else closers.outside if teller else _PLAIN_OUTSIDE
+    outside = closers.torn if is_torn else closers.outside if teller else _JSON_OUTSIDE
     while True:
-        found = outside.match(tape.data, tape.look)
-        assert found is not None
-        tape.look = found.end()
+        skipped = outside.match(tape.data, tape.look)
+        assert skipped is not None
+        tape.look = skipped.end()
         if tape.look == len(tape.data):
             if tape.final:
                 return False
@@ -133,12 +133,12 @@ def _composite(
 def _torn_string(tape: Tape, stops: Stops, teller: Teller, region: Region) -> Steps[None]:
     """The rest of a string behind its quote, or of its line where no quote closes it, or what comes before a marker."""
     while True:
-        found = stops.find.search(tape.data, tape.look)
-        if found and found[0][0] != _BACKSLASH:
-            tape.look = found.end() if found[0][0] == _QUOTE else found.start()
+        stop = stops.find.search(tape.data, tape.look)
+        if stop and stop[0][0] != _BACKSLASH:
+            tape.look = stop.end() if stop[0][0] == _QUOTE else stop.start()
             return
-        if found:
-            tape.look = found.end()
+        if stop:
+            tape.look = stop.end()
             continue
         tape.look = min(stops.held(tape.data, tape.look), tape.before_turn_end())
         if tape.final:
@@ -150,13 +150,13 @@ def _torn_string(tape: Tape, stops: Stops, teller: Teller, region: Region) -> St
 def _string(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
     """The rest of a string behind its quote."""
     while True:
-        found = _STRING_BODY.match(tape.data, tape.look)
-        assert found is not None
-        tape.look = found.end()
+        body = _STRING_BODY.match(tape.data, tape.look)
+        assert body is not None
+        tape.look = body.end()
         if tape.look < len(tape.data) and tape.data[tape.look] == _QUOTE:
             tape.look += 1
             return True
-        tape.look = min(found.end(), tape.before_turn_end()) if teller else found.end()
+        tape.look = min(body.end(), tape.before_turn_end()) if teller else body.end()
         if tape.final:
             tape.starved = True
             return False
@@ -175,9 +175,9 @@ def _wait(teller: Teller | None, region: Region, passes: re.Pattern[str]) -> Ste
 
 def _at_turn_end(tape: Tape, teller: Teller | None, region: Region) -> Steps[bool]:
     """Whether what looks like a bracket is the first byte of what ends the turn."""
-    while (found := tape.turn_ends.at(tape.data, tape.look)) is None and not tape.final:
+    while (is_end := tape.turn_ends.at(tape.data, tape.look)) is None and not tape.final:
         yield from _wait(teller, region, _NOTHING)
-    return bool(found)
+    return bool(is_end)
 
 
 def _at_stop(tape: Tape, stops: Stops, teller: Teller, region: Region) -> Steps[bool]:

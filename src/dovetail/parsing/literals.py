@@ -91,12 +91,12 @@ class _Reader:
         if quoted >= 0:
             stops = self.syntax.stops[quoted]
             start = tape.look - tape.at
-            while not (found := stops.find.search(tape.data, tape.at + start)):
+            while not (stop := stops.find.search(tape.data, tape.at + start)):
                 if tape.final or len(tape.data) - tape.at > MAX_WORD:
                     return None
                 yield
-            key = self.teller.decode(tape.data[tape.at + start : found.start()], tape.at + start)
-            tape.look = found.end()
+            key = self.teller.decode(tape.data[tape.at + start : stop.start()], tape.at + start)
+            tape.look = stop.end()
         else:
             key = (yield from run(tape, _KEY, MAX_WORD)).decode("utf-8", "replace")
         yield from space(tape)
@@ -196,11 +196,11 @@ class _Reader:
                 teller.json('"')
                 return True
             tape.look = tape.at
-            while not (found := _ESCAPE.match(tape.data, tape.at)):
+            while not (escape := _ESCAPE.match(tape.data, tape.at)):
                 if tape.final or not _ESCAPE_START.match(tape.data, tape.at):
                     break
                 yield
-            tape.look = found.end() if found else tape.at + 1
+            tape.look = escape.end() if escape else tape.at + 1
             teller.json(_json_escape(bytes(tape.data[tape.at : tape.look])))
 
     def _goes_on(self) -> Steps[bool]:

@@ -27,11 +27,11 @@ def telling(words: Iterable[bytes]) -> frozenset[bytes]:
 def marker_behind(tape: Tape, stops: Stops, broken: Container[bytes]) -> Steps[bytes]:
     """Look at what stands before the next marker, past one of `broken` that stands right here and begins nothing."""
     tape.look = tape.at
-    found = yield from marker_ahead(tape, stops)
-    if found in broken and tape.look == tape.at:
+    marker = yield from marker_ahead(tape, stops)
+    if marker in broken and tape.look == tape.at:
         tape.look += 1
-        found = yield from marker_ahead(tape, stops)
-    return found
+        marker = yield from marker_ahead(tape, stops)
+    return marker
 
 
 def marker_ahead(tape: Tape, stops: Stops) -> Steps[bytes]:
@@ -39,16 +39,16 @@ def marker_ahead(tape: Tape, stops: Stops) -> Steps[bytes]:
     start = tape.look - tape.at
     offset = start
     while True:
-        found = stops.find.search(tape.data, tape.at + offset)
+        marker = stops.find.search(tape.data, tape.at + offset)
         # A marker may still become a longer one that begins in the same way.
-        offset = stops.held(tape.data, found.start() if found else tape.at + offset) - tape.at
-        if found and offset <= found.start() - tape.at and not tape.over:
+        offset = stops.held(tape.data, marker.start() if marker else tape.at + offset) - tape.at
+        if marker and offset <= marker.start() - tape.at and not tape.over:
             yield
             continue
-        if found and found.start() - tape.at - start <= MAX_NOISE:
-            tape.look = found.end() - marker_size(found)
-            return bytes(tape.data[tape.look : found.end()].translate(PLAIN))
-        if found or tape.over or offset - start > MAX_NOISE:
+        if marker and marker.start() - tape.at - start <= MAX_NOISE:
+            tape.look = marker.end() - marker_size(marker)
+            return bytes(tape.data[tape.look : marker.end()].translate(PLAIN))
+        if marker or tape.over or offset - start > MAX_NOISE:
             tape.look = tape.at + start
             return b""
         yield

@@ -34,8 +34,8 @@ def best_effort(text: str) -> Any:
 def missing_end(text: str) -> str:
     """The closing brackets with which the text becomes JSON; nothing where brackets alone do not make it so."""
     open_brackets: list[str] = []
-    for found in _TOKEN.finditer(text):
-        token = found["punctuation"] or ""
+    for match in _TOKEN.finditer(text):
+        token = match["punctuation"] or ""
         if token in _CLOSERS:
             open_brackets.append(_CLOSERS[token])
         elif token in ("}", "]") and (not open_brackets or open_brackets.pop() != token):
@@ -60,9 +60,9 @@ class _Builder:
     def build(self) -> Any:
         at, end = 0, len(self._text)
         expects_value = True
-        while found := _TOKEN.match(self._text, at):
-            at = found.end()
-            kind, token = found.lastgroup, found[found.lastgroup or 0]
+        while match := _TOKEN.match(self._text, at):
+            at = match.end()
+            kind, token = match.lastgroup, match[match.lastgroup or 0]
             if kind == "punctuation":
                 known = self._punctuate(token, expects_value)
             elif kind == "string":
@@ -131,19 +131,19 @@ class _Builder:
 
 def _is_closed(token: str) -> bool:
     """Whether the last quote of a string token ends it, and is not escaped."""
-    return len(token) > 1 and token.endswith('"') and _is_plain(token, len(token) - 1)
+    return len(token) > 1 and token.endswith('"') and _is_unescaped(token, len(token) - 1)
 
 
 def _close(token: str) -> str:
     """A cut string with its end: what may be half of a character is left out."""
-    for half in (_BROKEN_ESCAPE, _HIGH_SURROGATE):
-        found = half.search(token)
-        if found and _is_plain(token, found.start()):
-            token = token[: found.start()]
+    for pattern in (_BROKEN_ESCAPE, _HIGH_SURROGATE):
+        half = pattern.search(token)
+        if half and _is_unescaped(token, half.start()):
+            token = token[: half.start()]
     return token + '"'
 
 
-def _is_plain(token: str, at: int) -> bool:
+def _is_unescaped(token: str, at: int) -> bool:
     """Whether the character at `at` is not escaped: an even number of backslashes stands before it."""
     before = token[:at]
     return (len(before) - len(before.rstrip("\\"))) % 2 == 0

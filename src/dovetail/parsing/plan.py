@@ -164,16 +164,16 @@ class Plan:
 
     def _openers(self, layout: Layout) -> list[tuple[str, bytes]]:
         spacing = layout.calls[0].spacing if layout.calls else ""
-        found = [(spacing, way.opener) for way in self.ways]
-        found += [(spacing, way.trigger[0]) for way in self.ways if way.trigger and way.trigger[0] != way.opener]
-        found += [("", begin.encode()) for begin, _ in self.content.marks]
+        openers = [(spacing, way.opener) for way in self.ways]
+        openers += [(spacing, way.trigger[0]) for way in self.ways if way.trigger and way.trigger[0] != way.opener]
+        openers += [("", begin.encode()) for begin, _ in self.content.marks]
         stray_ends = () if self.content.optional else self.content_ends
         blocks = (*self.reasoning_starts, *self.reasoning_ends, *self.content_begins, *stray_ends)
         if self.channels:
             blocks += ((self.channels.start,), self.between_without_role)
         rest = (*blocks, self.between, self.closing)
-        found += [("", words[0]) for words in rest if words]
-        return found + [(_lead(layout.turn.end), words[0]) for words in self.turn_ends]
+        openers += [("", words[0]) for words in rest if words]
+        return openers + [(_lead(layout.turn.end), words[0]) for words in self.turn_ends]
 
     def _all_are_tokens(self, tokens: tuple[bytes, ...]) -> bool:
         """Whether every way to call begins with a token; where one does not, formats take all of them spelled too."""
@@ -191,12 +191,12 @@ class Plan:
         if self.reasoning is None:
             return []
         pad, barred = self.reasoning.pad, [word.encode() for word in layout.excludes]
-        found = [way.opener for way in self.called_by if not way.broken or _holds(way.opener, barred)]
-        found += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
-        found += (words[0] for words in (*self.turn_ends, self.between) if words)
+        fallbacks = [way.opener for way in self.called_by if not way.broken or _holds(way.opener, barred)]
+        fallbacks += (begin[0] for begin in self.content_begins if _holds(begin[0], barred))
+        fallbacks += (words[0] for words in (*self.turn_ends, self.between) if words)
         marks = [("", begin.encode()) for begin, _ in self.content.marks]
         marks += [("", start[0]) for start in self.opened_again]
-        return marks + [(pad, word) for word in (*(end[0] for end in self.reasoning_ends), *found)]
+        return marks + [(pad, word) for word in (*(end[0] for end in self.reasoning_ends), *fallbacks)]
 
     def declared(self, tool: str) -> Declared:
         """What is known about the arguments of a tool."""

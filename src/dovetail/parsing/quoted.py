@@ -55,10 +55,10 @@ def arguments(teller: Teller, quotes: Quotes, declared: Declared) -> Steps[bool]
         key = (yield from run(tape, _KEY, MAX_KEY)).decode("utf-8", "replace")
         if not key or not (yield from phrase(tape, (quotes.assign, quotes.quote))):
             return False
-        told = yield from _value(teller, quotes, declared.property(key))
-        if told is None:
+        value = yield from _value(teller, quotes, declared.property(key))
+        if value is None:
             return False
-        teller.json(f"{before}{to_json(key)}: {told}")
+        teller.json(f"{before}{to_json(key)}: {value}")
         before = ", "
         yield from phrase(tape, (quotes.separator,))
 
@@ -77,7 +77,7 @@ def _value(teller: Teller, quotes: Quotes, declared: Declared) -> Steps[str | No
     tape.look -= size
     raw = teller.decode(tape.data[tape.at + start : tape.look], tape.at + start)
     tape.look += len(quotes.quote)
-    told, as_declared = declared.as_json(raw, declared.kinds, quotes.python)
+    text, as_declared = declared.as_json(raw, declared.kinds, quotes.python)
     if not as_declared:
         teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(declared.kinds))}")
-    return told
+    return text

@@ -68,14 +68,14 @@ class Reader:
         tape, openers = self.tape, self.plan.openers
         offset = tape.look - tape.at
         while True:
-            found = openers.find.search(tape.data, tape.at + offset)
-            if found:
-                offset = found.end() - tape.at
-                told = yield from self._tells_start(offset - marker_size(found))
-                if told is not None:
+            opener = openers.find.search(tape.data, tape.at + offset)
+            if opener:
+                offset = opener.end() - tape.at
+                is_inside = yield from self._tells_start(offset - marker_size(opener))
+                if is_inside is not None:
                     tape.look = tape.at
-                    return told
-                offset = found.start() - tape.at + 1
+                    return is_inside
+                offset = opener.start() - tape.at + 1
             elif tape.over:
                 tape.look = tape.at
                 return self._presumed() and not tape.blank()
@@ -114,10 +114,10 @@ class Reader:
         while True:
             # What has been skipped is not looked at again, however often the reader has to wait.
             tape.look = behind = tape.after_space()
-            found = openers.find.match(tape.data, behind)
-            if found:
-                tape.look = found.end()
-                return marker_size(found)
+            opener = openers.find.match(tape.data, behind)
+            if opener:
+                tape.look = opener.end()
+                return marker_size(opener)
             if behind < len(tape.data) and (tape.final or openers.held(tape.data, behind) != behind):
                 tape.look = tape.at
                 return -1
@@ -239,9 +239,9 @@ class Reader:
         if not (yield from self._at(offset, self.plan.between_without_role)):
             return False
         size = self.tape.look - self.tape.at
-        found = yield from phrase(self.tape, (channels.start,))
+        follows = yield from phrase(self.tape, (channels.start,))
         self.tape.look = self.tape.at + size
-        return found
+        return follows
 
     def _half_header(self, offset: int) -> Steps[bool]:
         """The header of a block that the output ends in."""
@@ -476,10 +476,10 @@ class Reader:
         if tape.base + tape.at + offset < self._closed_until:
             return True
         while True:
-            found = ends.find.search(tape.data, tape.at + offset)
-            if found:
-                self._closed_until = tape.base + found.start()
-                offset = found.end() - marker_size(found) - tape.at
+            end = ends.find.search(tape.data, tape.at + offset)
+            if end:
+                self._closed_until = tape.base + end.start()
+                offset = end.end() - marker_size(end) - tape.at
                 return not (yield from self._any_at(offset, self.plan.turn_ends))
             if tape.over:
                 return False
@@ -492,8 +492,8 @@ class Reader:
         while True:
             tape.look = tape.at + offset
             tape.look = behind = tape.after_space()
-            found = stops.find.match(tape.data, behind)
-            if found:
+            stop = stops.find.match(tape.data, behind)
+            if stop:
                 return not tape.data.startswith(end, behind)
             if tape.final or (behind < len(tape.data) and stops.held(tape.data, behind) != behind):
                 return False
@@ -551,8 +551,8 @@ class Reader:
             if (yield from begins_call(self.teller, plan)) or tape.starved:
                 return True
         tape.look = tape.at + behind
-        found = plan.channels is not None and (yield from plan.channels.header(tape)) is not None
-        return found or tape.starved
+        is_header = plan.channels is not None and (yield from plan.channels.header(tape)) is not None
+        return is_header or tape.starved
 
     def _rest(self) -> Steps[None]:
         """What stands behind the end of the turn is not part of it."""

@@ -39,8 +39,8 @@ class Stops:
 
     def held(self, data: bytearray, start: int) -> int:
         """Where the start of a marker may stand at the end of `data`, or its length."""
-        found = self._tail.search(data, max(start, len(data) - self._window))
-        return found.start() if found else len(data)
+        tail = self._tail.search(data, max(start, len(data) - self._window))
+        return tail.start() if tail else len(data)
 
 
 class TurnEnds:
@@ -58,9 +58,9 @@ class TurnEnds:
         """Where text ends that a turn end may follow: at that end, or at half of one while more is to come."""
         if self._last is None:
             return len(data)
-        found = self._last.search(data, max(start, len(data) - _LAST_WINDOW))
-        if found:
-            return found.start()
+        end = self._last.search(data, max(start, len(data) - _LAST_WINDOW))
+        if end:
+            return end.start()
         return len(data) if final else self._stops.held(data, start)
 
     def at(self, data: bytearray, at: int) -> bool | None:
@@ -80,10 +80,10 @@ class TurnEnds:
         return self._quick[quick]
 
 
-def marker_size(found: re.Match[bytes]) -> int:
+def marker_size(marker: re.Match[bytes]) -> int:
     """How long a marker is without the space before it."""
-    assert found.lastindex is not None
-    return found.end() - found.start(found.lastindex)
+    assert marker.lastindex is not None
+    return marker.end() - marker.start(marker.lastindex)
 
 
 def _beginnings(pairs: set[str]) -> str:

@@ -71,15 +71,15 @@ class StreamParser:
         task = marks.for_request(tools, inline_reasoning, is_json, calls_are_text, keeps_unknown)
         self._tape = Tape(marks.ends_of_turn)
         self._teller = Teller(self._tape)
-        said = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
-        self.begun = said  # the part of the prompt that belongs to the turn
+        begun = _last_turn(prompt, layout) if prompt else layout.turn.opened if prompt is None else ""
+        self.begun = begun  # the part of the prompt that belongs to the turn
         self._reader = Reader(self._teller, task)
-        inside = _starts_inside(layout.reasoning, prompt, said) if in_reasoning is None else in_reasoning
+        inside = _starts_inside(layout.reasoning, prompt, begun) if in_reasoning is None else in_reasoning
         inside = inside if layout.reasoning else False
         self._reading = self._reader.turn(inside)
         next(self._reading)
-        if said:
-            self._read_prompt(said)
+        if begun:
+            self._read_prompt(begun)
 
     def feed(self, chunk: Chunk) -> list[Event]:
         """Take more output; the events that it settles, the spans of which tile what was fed so far."""
@@ -219,16 +219,16 @@ def _special_tokens(vocabulary: Vocabulary | None, level: Level) -> dict[int, st
     return {id: text for text, id in vocabulary.special_tokens.items() if text}
 
 
-def _starts_inside(reasoning: Reasoning | None, prompt: str | None, said: str) -> bool | None:
+def _starts_inside(reasoning: Reasoning | None, prompt: str | None, begun: str) -> bool | None:
     """Whether the turn begins inside a block of reasoning; None where no prompt tells.
 
     A block without a start begins with what the prompt says of the turn.
     """
     if reasoning is None:
         return False
-    if prompt is None and not said:
+    if prompt is None and not begun:
         return None if reasoning.opened_by != "model" else False
-    return not reasoning.start and bool(said.strip())
+    return not reasoning.start and bool(begun.strip())
 
 
 def _last_turn(prompt: str, layout: Layout) -> str:

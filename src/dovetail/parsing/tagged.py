@@ -83,8 +83,8 @@ class Tags:
 
 
 def _kinds_with(layout: Layout, middle: tuple[str, ...]) -> frozenset[str]:
-    found = {kind for kind, own in layout.middle.items() if tuple(own) == middle}
-    return frozenset("number" if kind == "integer" else kind for kind in found)
+    kinds = {kind for kind, own in layout.middle.items() if tuple(own) == middle}
+    return frozenset("number" if kind == "integer" else kind for kind in kinds)
 
 
 def _spaced(parts: tuple[str, ...]) -> bytes:
@@ -193,8 +193,8 @@ class _Reader:
         tape = self.tape
         if not self.around:
             return False
-        found = yield from marker_behind(tape, self.noise, self.tags.begin[:1])
-        if found not in self.around or tape.look == tape.at:
+        marker = yield from marker_behind(tape, self.noise, self.tags.begin[:1])
+        if marker not in self.around or tape.look == tape.at:
             return False
         self.teller.diagnose("parameter", "there is text where a parameter should be; it is left out")
         self.teller.markup()
@@ -207,15 +207,15 @@ class _Reader:
         tape.look = tape.at
         if not (yield from phrase(tape, self.tags.begin)):
             return False
-        found = pattern.match(tape.data, tape.look)  # as much as a head may take has come already
-        if found is None:
+        orphan = pattern.match(tape.data, tape.look)  # as much as a head may take has come already
+        if orphan is None:
             return False
-        tape.look = found.end()
+        tape.look = orphan.end()
         size = tape.look - tape.at
         is_orphan = (yield from one_of(tape, (self.tags.begin, *ends))) >= 0
         tape.look = tape.at + size
         if is_orphan:
-            self.teller.diagnose("parameter", f"{self.tags.key(found[1])!r} has no value")
+            self.teller.diagnose("parameter", f"{self.tags.key(orphan[1])!r} has no value")
             self.teller.markup()
         return is_orphan
 
@@ -233,9 +233,9 @@ class _Reader:
             return False
         tape = self.tape
         offset = tape.look - tape.at
-        found = (yield from peek_behind_space(tape)) == _BRACE
+        is_object = (yield from peek_behind_space(tape)) == _BRACE
         tape.look = tape.at + offset
-        return found
+        return is_object
 
     def _unwrapped(self, declared: Declared) -> Steps[bool]:
         """The arguments as an object, and the end of the value that it is."""
@@ -286,11 +286,11 @@ class _Reader:
         if not (yield from phrase(tape, begin)):
             return None
         while True:
-            found = pattern.match(tape.data, tape.look)
-            if found:
-                assert found.lastindex is not None
-                tape.look = found.end()
-                return self.tags.key(found[1]), self.tags.kinds[found.lastindex - 2]
+            head = pattern.match(tape.data, tape.look)
+            if head:
+                assert head.lastindex is not None
+                tape.look = head.end()
+                return self.tags.key(head[1]), self.tags.kinds[head.lastindex - 2]
             if tape.final or len(tape.data) - tape.look > MAX_HEAD:
                 tape.starved |= tape.final
                 return None
@@ -388,13 +388,13 @@ class _Reader:
     def _stops(self, start: int, following: _Following) -> Steps[bool]:
         """Whether the marker from `start` to what has been looked at ends a value; one that is not its own stays."""
         tape = self.tape
-        found = self.loose.find.match(tape.data, start)
-        assert found is not None
-        size = marker_size(found)
-        own = tape.data[found.end() - size : found.end()].translate(PLAIN) == self.tags.stops.markers[0]
+        marker = self.loose.find.match(tape.data, start)
+        assert marker is not None
+        size = marker_size(marker)
+        own = tape.data[marker.end() - size : marker.end()].translate(PLAIN) == self.tags.stops.markers[0]
         if own:
             return True
-        ahead = found.end() - size - tape.at
+        ahead = marker.end() - size - tape.at
         tape.look = tape.at + ahead
         ends = yield from self._goes_on(following)
         tape.look = tape.at + ahead
@@ -418,9 +418,9 @@ class _Reader:
         marks = _stop_or_begin(self.tags)
         offset = tape.look - tape.at
         while True:
-            found = marks.find.search(tape.data, tape.at + offset)
-            if found:
-                return found[0].translate(PLAIN) == self.tags.stops.markers[0]
+            marker = marks.find.search(tape.data, tape.at + offset)
+            if marker:
+                return marker[0].translate(PLAIN) == self.tags.stops.markers[0]
             if tape.over:
                 return False
             offset = marks.held(tape.data, tape.at + offset) - tape.at
@@ -431,10 +431,10 @@ class _Reader:
         tape = self.tape
         offset = tape.look - tape.at
         while True:
-            found = self.loose.find.search(tape.data, tape.at + offset)
-            if found:
-                offset = found.start() - tape.at
-                tape.look = found.end()
+            stop = self.loose.find.search(tape.data, tape.at + offset)
+            if stop:
+                offset = stop.start() - tape.at
+                tape.look = stop.end()
                 if (yield from self._stops(tape.at + offset, following)):
                     return offset, tape.look - tape.at
                 offset += 1
@@ -453,10 +453,10 @@ class _Reader:
             tape.look = tape.at + end[1]
         elif not raw.strip():
             return False
-        told, as_declared = declared.as_json(raw, kinds, self.tags.python)
+        text, as_declared = declared.as_json(raw, kinds, self.tags.python)
         if not as_declared:
             teller.diagnose("type", f"{raw[:40]!r} is not a {' or '.join(sorted(kinds))}")
-        teller.json(told if end is not None or not raw.startswith(("{", "[")) else raw)
+        teller.json(text if end is not None or not raw.startswith(("{", "[")) else raw)
         return end is not None
 
     def _held(self, declared: Declared, kinds: frozenset[str], following: _Following) -> Steps[bool]:
@@ -472,10 +472,10 @@ class _Reader:
     def _begins_cdata(self) -> Steps[bool]:
         """Whether a value stands between the markers of character data; if so, the first is looked at."""
         offset = self.tape.look - self.tape.at
-        found = yield from phrase(self.tape, (_CDATA,))
-        if not found:
+        begins = yield from phrase(self.tape, (_CDATA,))
+        if not begins:
             self.tape.look = self.tape.at + offset
-        return found
+        return begins
 
     def _held_cdata(self, declared: Declared, kinds: frozenset[str]) -> Steps[bool]:
         start = self.tape.look - self.tape.at
@@ -521,9 +521,9 @@ def brackets(tape: Tape, stops: Stops) -> Steps[bool]:
     depth, quote = 0, 0
     while True:
         pattern = _IN_QUOTES[quote] if quote else _OUTSIDE
-        found = pattern.match(tape.data, tape.look)
-        assert found is not None
-        tape.look = found.end()
+        skipped = pattern.match(tape.data, tape.look)
+        assert skipped is not None
+        tape.look = skipped.end()
         if tape.look == len(tape.data):
             if tape.final:
                 return False

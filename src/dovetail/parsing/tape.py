@@ -66,9 +66,9 @@ class Tape:
 
     def after_space(self) -> int:
         """Where white space ends that comes next."""
-        found = _SPACE.match(self.data, self.look)
-        assert found is not None
-        return found.end()
+        blanks = _SPACE.match(self.data, self.look)
+        assert blanks is not None
+        return blanks.end()
 
     def blank(self) -> bool:
         """Whether only white space is left to look at."""
@@ -130,18 +130,18 @@ def closing(tape: Tape, words: tuple[bytes, ...]) -> Steps[bool]:
 
     True where the last word has come; a half word at the very end of the output is looked at too.
     """
-    found = -1
+    last = -1
     for number, word in enumerate(words):
         offset = tape.look - tape.at
         yield from space(tape)
         if (yield from literal(tape, word)):
-            found = number
+            last = number
         elif tape.final and word.startswith(tape.data[tape.look :].translate(PLAIN)):
             tape.look = len(tape.data)
             return False
         else:
             tape.look = tape.at + offset
-    return found == len(words) - 1
+    return last == len(words) - 1
 
 
 def one_of(tape: Tape, choices: tuple[tuple[bytes, ...], ...]) -> Steps[int]:
@@ -158,8 +158,8 @@ def one_of(tape: Tape, choices: tuple[tuple[bytes, ...], ...]) -> Steps[int]:
 def run(tape: Tape, pattern: re.Pattern[bytes], limit: int) -> Steps[bytes]:
     """The bytes that match `pattern`, a run of some class; nothing where it is longer than `limit`."""
     while True:
-        found = pattern.match(tape.data, tape.look)
-        end = found.end() if found else tape.look
+        match = pattern.match(tape.data, tape.look)
+        end = match.end() if match else tape.look
         if end - tape.look > limit:
             return b""
         if end < len(tape.data) or tape.final:

@@ -30,7 +30,7 @@ class OpenCall:
         self.whole = False  # the arguments came to their end
         self.broken = False  # and what was written is not what they should look like
 
-    def told(self) -> ToolCall:
+    def tool_call(self) -> ToolCall:
         """The call as far as it goes."""
         text = "".join(self.parts)
         if self.whole and not self.broken:
@@ -146,11 +146,11 @@ class Teller:
         self._pass_on(text)
         index = -1 if self.call is None else len(self._calls)
         # The constructor of a named tuple would take half of the time that a chunk costs.
-        told: Event = tuple.__new__(Event, ("text", region, start, end, text, index, None))
+        event: Event = tuple.__new__(Event, ("text", region, start, end, text, index, None))
         if not self.events:
-            return [told]
+            return [event]
         events, self.events = self.events, []
-        return [*events, told]
+        return [*events, event]
 
     def _parts(self, region: Region) -> list[str]:
         if self.call is not None:
@@ -188,8 +188,8 @@ class Teller:
         self.enter("tool_call")
         start = self.tape.base + self.tape.at
         self.call = OpenCall(name, id, start)
-        told = ToolCall(name, "", None, id, complete=False)
-        self.events.append(Event("open", "tool_call", start, start, "", len(self._calls), told))
+        opened = ToolCall(name, "", None, id, complete=False)
+        self.events.append(Event("open", "tool_call", start, start, "", len(self._calls), opened))
         self.markup()
 
     def leave_out_call(self, name: str) -> None:
@@ -205,14 +205,14 @@ class Teller:
         if call.is_left_out:
             self.call = None
             return
-        told = call.told()
+        closed = call.tool_call()
         here = self.tape.base + self.tape.at
-        if not told.complete:
-            missing = "are missing" if told.arguments == "{}" else "are not JSON"
+        if not closed.complete:
+            missing = "are missing" if closed.arguments == "{}" else "are not JSON"
             problem = missing if call.whole else "were cut off"
             self.diagnose("arguments", f"the arguments of {call.name!r} {problem}", call.start, here)
-        self.events.append(Event("close", "tool_call", here, here, "", len(self._calls), told))
-        self._calls.append(told)
+        self.events.append(Event("close", "tool_call", here, here, "", len(self._calls), closed))
+        self._calls.append(closed)
         self.call = None
         self._region = ""
 
@@ -227,7 +227,7 @@ class Teller:
 
     def message(self, finish_reason: FinishReason | None) -> Message:
         """All that was told so far, with the open call as far as it goes."""
-        calls = [*self._calls, self.call.told()] if self.call and not self.call.is_left_out else self._calls
+        calls = [*self._calls, self.call.tool_call()] if self.call and not self.call.is_left_out else self._calls
         return Message(
             "".join(self._content),
             "".join(self._reasoning),

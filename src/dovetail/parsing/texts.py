@@ -14,12 +14,12 @@ def free_text(teller: Teller, region: Region, stops: Stops) -> Steps[int]:
     """Tell text up to the first stop and look at the stop: how long it is without the space before it; 0 at the end."""
     tape = teller.tape
     while True:
-        found = stops.find.search(tape.data, tape.at)
-        if found:
-            tape.look = found.start()
+        stop = stops.find.search(tape.data, tape.at)
+        if stop:
+            tape.look = stop.start()
             teller.text(region)
-            tape.look = found.end()
-            return marker_size(found)
+            tape.look = stop.end()
+            return marker_size(stop)
         tape.look = len(tape.data) if tape.final else stops.held(tape.data, tape.at)
         teller.text(region)
         if tape.final:
@@ -33,11 +33,11 @@ def escaped_text(teller: Teller, stops: Stops, passes: re.Pattern[str]) -> Steps
     """Tell raw text as the inside of a JSON string up to a stop, and look at the stop; False at the end."""
     tape = teller.tape
     while True:
-        found = stops.find.search(tape.data, tape.at)
-        if found:
-            tape.look = found.start()
+        stop = stops.find.search(tape.data, tape.at)
+        if stop:
+            tape.look = stop.start()
             teller.escaped()
-            tape.look = found.end()
+            tape.look = stop.end()
             return True
         held = before_half(tape, stops) if tape.final else stops.held(tape.data, tape.at)
         tape.look = min(held, tape.before_turn_end())
@@ -58,10 +58,10 @@ def before_half(tape: Tape, stops: Stops) -> int:
 def look_for(tape: Tape, stops: Stops) -> Steps[int]:
     """Look at everything up to and with the next stop: the length of the stop, or 0 at the end."""
     while True:
-        found = stops.find.search(tape.data, tape.look)
-        if found:
-            tape.look = found.end()
-            return found.end() - found.start()
+        stop = stops.find.search(tape.data, tape.look)
+        if stop:
+            tape.look = stop.end()
+            return stop.end() - stop.start()
         tape.look = len(tape.data) if tape.final else stops.held(tape.data, tape.look)
         if tape.final:
             return 0

@@ -18,7 +18,7 @@ import regex
 
 from dovetail.response_templates.patterns import Pattern
 
-Found = tuple[int, int, dict[str, str]]  # start, end, and the named groups that took part
+Match = tuple[int, int, dict[str, str]]  # start, end, and the named groups that took part
 
 _ASCII = [chr(code) for code in range(128)]
 _BEYOND = "\x80"
@@ -68,20 +68,20 @@ class Delimiter:
         """The names of the groups."""
         return frozenset(self.expression.groupindex)
 
-    def search(self, text: str, start: int, limit: float) -> Found | None:
+    def search(self, text: str, start: int, limit: float) -> Match | None:
         """The first match from `start` on; raises TimeoutError past the limit."""
         if self.literals is not None and len(self.literals) == 1:
             place = text.find(self.literals[0], start)
             return (place, place + len(self.literals[0]), {}) if place >= 0 else None
         if text.find(self.pattern.needs, start) < 0:
             return None
-        return self._found(self.expression.search(text, start, timeout=self._timeout(text, start, limit)))
+        return self._match_of(self.expression.search(text, start, timeout=self._timeout(text, start, limit)))
 
-    def match(self, text: str, place: int, limit: float) -> Found | None:
+    def match(self, text: str, place: int, limit: float) -> Match | None:
         """The match that starts at `place`; raises TimeoutError past the limit."""
-        return self._found(self.expression.match(text, place, timeout=self._timeout(text, place, limit)))
+        return self._match_of(self.expression.match(text, place, timeout=self._timeout(text, place, limit)))
 
-    def _found(self, match: Any) -> Found | None:
+    def _match_of(self, match: Any) -> Match | None:
         if match is None:
             return None
         groups = match.groupdict().items() if self.groups else ()

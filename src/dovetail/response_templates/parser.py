@@ -15,13 +15,13 @@ from typing import Any, Literal
 from dovetail import messages
 from dovetail.errors import InputError, ResponseError
 from dovetail.response_templates.content import UNTYPED, pointer
-from dovetail.response_templates.delimiters import Delimiter, Found, Watch
+from dovetail.response_templates.delimiters import Delimiter, Match, Watch
 from dovetail.response_templates.outcome import to_message
 from dovetail.response_templates.template import Field, Kind, ResponseTemplate, Watched
 from dovetail.response_templates.tools import Tool, Tools
 
 Event = dict[str, Any]
-Step = tuple[Kind, Field, Found]
+Step = tuple[Kind, Field, Match]
 
 TIME_LIMIT = 1.0
 MAX_HELD = 1 << 24
@@ -30,7 +30,7 @@ _PATIENCE = 4096
 
 
 _BLIND: Watched = (Watch([]), [])
-_UNKNOWN: Found = (-1, -1, {})
+_UNKNOWN: Match = (-1, -1, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class ResponseParser:
         self._at = 0  # where the undecided text starts in it
         self._floor: int | None = None  # where in the output the next delimiter may start at the earliest
         self._context = self.template.context
-        self._known: dict[Delimiter, Found | None] = {}  # what was found in this buffer already
+        self._known: dict[Delimiter, Match | None] = {}  # what was found in this buffer already
         self._waiting: list[str] = []  # fed, and not worth a look yet
         self._waiting_size = 0
         self._due = 0  # how many characters are worth a look
@@ -262,7 +262,7 @@ class ResponseParser:
             return None, place
         return self._best(matches), place
 
-    def _search(self, delimiter: Delimiter, start: int) -> Found | None:
+    def _search(self, delimiter: Delimiter, start: int) -> Match | None:
         """The next match, which an earlier search may have found already."""
         if len(self._watched) == 1:  # nothing else was looked for meanwhile
             return delimiter.search(self._buffer, start, self._limit)
@@ -271,7 +271,7 @@ class ResponseParser:
             known = self._known[delimiter] = delimiter.search(self._buffer, start, self._limit)
         return known
 
-    def _best(self, matches: list[Found | None]) -> Step | None:
+    def _best(self, matches: list[Match | None]) -> Step | None:
         """The first match; of several at one place the longest, then the one that is watched first."""
         best: Step | None = None
         first, last = len(self._buffer), 0  # what matches at the very end takes no part of the output
@@ -281,7 +281,7 @@ class ResponseParser:
                 first, last = one[0], one[1]
         return best
 
-    def _step(self, events: list[Event], kind: Kind, item: Field, match: Found) -> None:
+    def _step(self, events: list[Event], kind: Kind, item: Field, match: Match) -> None:
         """Pass one delimiter."""
         start, end, captures = match
         self._advance(events, start)
@@ -344,7 +344,7 @@ class ResponseParser:
         at_start = self._at == 0 and self._watch.positional
         self._starts = self._watch.starts if useful and not at_start else None
 
-    def _open(self, events: list[Event], item: Field, match: Found) -> None:
+    def _open(self, events: list[Event], item: Field, match: Match) -> None:
         start, end, captures = match
         self._enter(item, True)
         self._captures = captures

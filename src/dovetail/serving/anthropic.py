@@ -94,8 +94,8 @@ def _message(message: Any, path: str) -> list[Wire]:
         _result(block, f"{path}/content/{i}") for i, block in enumerate(blocks) if block["type"] == "tool_result"
     ]
     rest = [block for block in blocks if block["type"] != "tool_result"]
-    said: list[Wire] = [{"role": role, "content": join_parts(rest, f"{path}/content")}] if rest or not results else []
-    return results + said
+    turns: list[Wire] = [{"role": role, "content": join_parts(rest, f"{path}/content")}] if rest or not results else []
+    return results + turns
 
 
 def _block(block: Any, path: str) -> dict[str, Any]:

@@ -115,32 +115,32 @@ class Answering:
         local = job.local
         writer = self._writer(ask, ask.model or local.model.name, len(local.prompt_ids), local.notes)
         codes = tuple(dict.fromkeys(note.code for note in local.notes))
-        told = scope[FIGURES] = Figures(len(local.prompt_ids), codes)
+        figures = scope[FIGURES] = Figures(len(local.prompt_ids), codes)
         headers = {_NOTES_HEADER: ", ".join(codes)} if codes else {}
         self._server.metrics.tokens.add(len(job.local.prompt_ids), kind="prompt")
-        async with aclosing(self._written(job, writer, started, told)) as written:
+        async with aclosing(self._written(job, writer, started, figures)) as written:
             if ask.stream:
-                await send_stream(written, lambda told: sse.encode(writer.failed(told), writer.named), send, headers)
+                await send_stream(written, lambda error: sse.encode(writer.failed(error), writer.named), send, headers)
             else:
                 async for _ in written:
                     pass
                 await Json(writer.whole(), headers=headers)(scope, receive, send)
         self._server.metrics.answer_s.observe(time.perf_counter() - started)
 
-    async def _written(self, job: Job, writer: Writer, started: float, told: Figures) -> AsyncGenerator[str, None]:
+    async def _written(self, job: Job, writer: Writer, started: float, figures: Figures) -> AsyncGenerator[str, None]:
         """The answer as the text of its events, which one who wants it whole may ignore."""
         metrics = self._server.metrics
         before = writer.start()
         async with aclosing(run(job)) as pieces:
             async for piece in pieces:
                 begun = time.perf_counter()
-                wires = writer.said(piece.choice, piece.said)
+                wires = writer.added(piece.choice, piece.delta)
                 if piece.turn is not None:
                     wires += writer.ended(piece.choice, piece.turn)
                     self._count(piece)
-                    told.add(piece.turn.counts.completion, piece.turn.finish_reason or "stop")
+                    figures.add(piece.turn.counts.completion, piece.turn.finish_reason or "stop")
                 if before:
-                    told.begin()
+                    figures.begin()
                     metrics.first_s.observe(time.perf_counter() - started)
                     wires, before = before + wires, []
                 text = sse.encode(wires, writer.named) if job.ask.stream and wires else ""
@@ -207,15 +207,15 @@ async def send_stream(
         async for text in written:
             await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
     except Exception as error:
-        told = refusal(error)
-        if told.status >= 500:
+        refused = refusal(error)
+        if refused.status >= 500:
             log_failure(error, "a stream")
-        await send({"type": "http.response.body", "body": failed(told).encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": failed(refused).encode(), "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
-def _failed(told: Refusal) -> str:
-    return sse.encode([told.body("openai")], named=False)
+def _failed(refused: Refusal) -> str:
+    return sse.encode([refused.body("openai")], named=False)
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:

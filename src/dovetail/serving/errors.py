@@ -56,14 +56,14 @@ class Refusal:
 def refusal(error: Exception) -> Refusal:
     """What is answered to an error; an error that is not the caller's tells nothing of itself."""
     if isinstance(error, RequestError):
-        return Refusal(error.status, _told(error), error.path or None, error.code or None)
+        return Refusal(error.status, _message(error), error.path or None, error.code or None)
     if isinstance(error, InputError):
         code = "limit_exceeded" if isinstance(error, LimitError) else None
-        return Refusal(400, _told(error), error.path or None, code)
+        return Refusal(400, _message(error), error.path or None, code)
     if isinstance(error, ReplicaError):
         return Refusal(503, "the engine behind this server did not answer; try again", None, "engine_failed")
     return Refusal(500, "the server failed to answer this request; its log tells why")
 
 
-def _told(error: InputError) -> str:
+def _message(error: InputError) -> str:
     return f"{error.problem}; {error.fix}" if error.fix else error.problem

@@ -54,7 +54,7 @@ class Body(BaseModel):
         try:
             return cls.model_validate(value)
         except ValidationError as error:
-            raise _told(error, path) from None
+            raise _invalid(error, path) from None
 
 
 class Thinking(Body):
@@ -136,7 +136,7 @@ def _among(value: Any, neutral: tuple[Any, ...]) -> bool:
     return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in neutral)
 
 
-def _told(error: ValidationError, base: str) -> InputError:
+def _invalid(error: ValidationError, base: str) -> InputError:
     first = error.errors(include_url=False, include_context=False)[0]
     # A union tells which of its members failed; only what stands in the body is a step.
     steps = [step for step in first["loc"] if isinstance(step, int) or not _is_member(step)]

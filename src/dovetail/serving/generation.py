@@ -16,7 +16,7 @@ from dovetail.parsing import StreamParser
 from dovetail.serving.constraints import relocated
 from dovetail.serving.errors import RequestError
 from dovetail.serving.requests import Ask
-from dovetail.serving.turns import Odds, Said, Turn
+from dovetail.serving.turns import Delta, Odds, Turn
 
 _WAITING = 8  # pieces of one choice that wait for a slow reader before the model does
 
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
     """Something that a choice says; `turn` stands in the last piece of the choice."""
 
     choice: int
-    said: Said
+    delta: Delta
     turn: Turn | None = None
     spent_s: float = 0.0  # by the reader, for the token behind it
 
@@ -140,12 +140,12 @@ async def _choice(job: Job, index: int, deadline: float) -> AsyncGenerator[Piece
     async with aclosing(job.steps(index)) as steps:
         while (step := await _next(steps, deadline)) is not None:
             started = time.perf_counter()
-            said = turn.feed(step.data, _odds(job, step)) if step.data else turn.skip()
+            delta = turn.feed(step.data, _odds(job, step)) if step.data else turn.skip()
             finish, led = step.finish or finish, step.led
             # The first step is told even if it says nothing yet: the reader knows then that the answer has begun.
-            if said.events or turn.counts.completion == 1:
-                said = Said(opened + said.events, said.odds) if turn.counts.completion == 1 else said
-                yield Piece(index, said, spent_s=time.perf_counter() - started)
+            if delta.events or turn.counts.completion == 1:
+                delta = Delta(opened + delta.events, delta.odds) if turn.counts.completion == 1 else delta
+                yield Piece(index, delta, spent_s=time.perf_counter() - started)
             if turn.done:
                 break
     yield Piece(index, turn.close(finish, led), turn)

@@ -16,8 +16,8 @@ Labels = tuple[tuple[str, str], ...]
 class Counter:
     """A number that grows, or a level that rises and falls, by labels."""
 
-    def __init__(self, name: str, told: str, kind: str = "counter") -> None:
-        self._name, self._told, self._kind = name, told, kind
+    def __init__(self, name: str, help: str, kind: str = "counter") -> None:
+        self._name, self._help, self._kind = name, help, kind
         self._values: dict[Labels, float] = defaultdict(float)
 
     def add(self, amount: float = 1, **labels: str) -> None:
@@ -26,7 +26,7 @@ class Counter:
 
     def lines(self) -> Iterator[str]:
         """The lines that a scrape reads."""
-        yield f"# HELP {self._name} {self._told}"
+        yield f"# HELP {self._name} {self._help}"
         yield f"# TYPE {self._name} {self._kind}"
         for labels, value in sorted(self._values.items()):
             yield f"{self._name}{_labels(labels)} {value:g}"
@@ -35,8 +35,8 @@ class Counter:
 class Histogram:
     """How often a time was at most so long."""
 
-    def __init__(self, name: str, told: str, bounds: tuple[float, ...] = _TIMES_S) -> None:
-        self._name, self._told, self._bounds = name, told, bounds
+    def __init__(self, name: str, help: str, bounds: tuple[float, ...] = _TIMES_S) -> None:
+        self._name, self._help, self._bounds = name, help, bounds
         self._counts = [0] * (len(bounds) + 1)
         self._sum = 0.0
 
@@ -47,7 +47,7 @@ class Histogram:
 
     def lines(self) -> Iterator[str]:
         """The lines that a scrape reads."""
-        yield f"# HELP {self._name} {self._told}"
+        yield f"# HELP {self._name} {self._help}"
         yield f"# TYPE {self._name} histogram"
         total = 0
         for bound, count in zip([*self._bounds, float("inf")], self._counts, strict=True):

@@ -84,8 +84,8 @@ class Guard:
             path = scope["path"] if scope["path"] in self._routes else "other"
             self._metrics.requests.add(route=path, status=str(sent.status))
             took_ms = (time.perf_counter() - started) * 1000
-            told = scope.get(FIGURES, "")
-            log.info("%s %s %s %.1f ms %s%s", scope["method"][:10], path, sent.status, took_ms, sent.request_id, told)
+            usage = scope.get(FIGURES, "")
+            log.info("%s %s %s %.1f ms %s%s", scope["method"][:10], path, sent.status, took_ms, sent.request_id, usage)
 
     def _check_key(self, headers: Headers) -> None:
         """Compare with every key, and each in the same time whatever was given."""
@@ -99,16 +99,16 @@ class Guard:
             raise RequestError("no valid key was given", "", fix, status=401, code="invalid_api_key")
 
     async def _answer(self, error: Exception, scope: Scope, receive: Receive, sent: _Sent) -> None:
-        told = _http(error) if isinstance(error, HTTPException) else refusal(error)
-        if told.status >= 500:
+        refused = _http(error) if isinstance(error, HTTPException) else refusal(error)
+        if refused.status >= 500:
             log_failure(error, sent.request_id)
         if sent.status:
             return  # the answer had begun; nothing can take its status back
         interface: Interface = "anthropic" if scope["path"].startswith("/v1/messages") else "openai"
-        headers = {"retry-after": "1"} if told.status in (429, 503) else {}
-        if told.status in (408, 413):
+        headers = {"retry-after": "1"} if refused.status in (429, 503) else {}
+        if refused.status in (408, 413):
             headers["connection"] = "close"  # the rest of the body is not wanted
-        response = JSONResponse(told.body(interface, sent.request_id), told.status, headers)
+        response = JSONResponse(refused.body(interface, sent.request_id), refused.status, headers)
         await response(scope, receive, sent)
 
 
@@ -144,9 +144,9 @@ def log_failure(error: BaseException, request_id: str) -> None:
 
 
 def _http(error: HTTPException) -> Refusal:
-    told = {404: "there is nothing at this path", 405: "this path does not take this method"}
-    status = error.status_code if error.status_code in told else 400
-    return Refusal(status, told.get(status, "this is no request that can be served"))
+    problems = {404: "there is nothing at this path", 405: "this path does not take this method"}
+    status = error.status_code if error.status_code in problems else 400
+    return Refusal(status, problems.get(status, "this is no request that can be served"))
 
 
 def _digest(key: str) -> bytes:

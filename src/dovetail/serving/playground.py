@@ -46,7 +46,7 @@ def job(body: dict[str, Any], models: Models, limits: Limits) -> Job:
     """The job of a chat request, whose `template` takes the place of a model: the speaker talks as it says."""
     template = body.get("template")
     ask = replace(read_chat({"messages": _MESSAGES} | body), top_logprobs=SHOWN_TOKENS)
-    model = models.get(ask.model) if not template else Speaker(dialect=_told(analyse_template, template).dialect)
+    model = models.get(ask.model) if not template else Speaker(dialect=_studied(analyse_template, template).dialect)
     return prepare(ask, model, limits)
 
 
@@ -62,7 +62,7 @@ def described(made: Job) -> Wire:
 def checked(body: dict[str, Any]) -> Wire:
     """Which features of a chat template keep the laws."""
     # Not the public `check`, which takes paths too: what is pasted must never name a file of the server.
-    report = _told(check_template, body.get("template"))
+    report = _studied(check_template, body.get("template"))
     checks = [asdict(one) for one in report.checks]
     return {"passed": report.passed, "same_as": report.analysis.same_as, "checks": checks}
 
@@ -82,7 +82,7 @@ async def encoded(walked: AsyncGenerator[Wire, None]) -> AsyncGenerator[str, Non
         yield sse.encode([wire], named=False)
 
 
-def _told(study: Callable[[str], _T], template: Any) -> _T:
+def _studied(study: Callable[[str], _T], template: Any) -> _T:
     """What a study of a chat template finds; what it finds wrong stands in the template."""
     if not isinstance(template, str) or not template.strip():
         raise RequestError("there is no chat template", "/template", "paste one as text")

@@ -121,18 +121,18 @@ def chat_message(message: Any, path: str) -> Wire:
         case "system" | "developer" | "user":
             return {"role": "system" if role == "developer" else role, "content": text_of(message, path)}
         case "tool" | "function":
-            said: Wire = {"role": "tool", "content": text_of(message, path)}
-            return said | {key: message[key] for key in ("tool_call_id", "name") if isinstance(message.get(key), str)}
+            turn: Wire = {"role": "tool", "content": text_of(message, path)}
+            return turn | {key: message[key] for key in ("tool_call_id", "name") if isinstance(message.get(key), str)}
     raise RequestError(f"there is no role {role!r:.40}", f"{path}/role", "use system, user, assistant or tool")
 
 
 def assistant(message: Mapping[str, Any], path: str) -> Wire:
     """A turn of the model in the history."""
     try:
-        said = Message.from_openai(message)
+        turn = Message.from_openai(message)
     except MessageError as error:
         raise MessageError(error.problem, path + error.path, error.fix) from None
-    return said.to_hf()
+    return turn.to_hf()
 
 
 def text_of(message: Mapping[str, Any], path: str) -> str:

@@ -87,10 +87,10 @@ def _history(items: str | list[Any]) -> list[Wire]:
         path = f"/input/{index}"
         if not isinstance(item, dict):
             raise RequestError("an item is an object", path, 'write {"role": "user", "content": ...}')
-        said = _said(item, path)
-        if said is not None:
+        added = _added(item, path)
+        if added is not None:
             turn = Message(
-                turn.content + said.content, turn.reasoning + said.reasoning, turn.tool_calls + said.tool_calls
+                turn.content + added.content, turn.reasoning + added.reasoning, turn.tool_calls + added.tool_calls
             )
             continue
         if turn != Message():
@@ -100,7 +100,7 @@ def _history(items: str | list[Any]) -> list[Wire]:
     return messages if turn == Message() else [*messages, turn.to_hf()]
 
 
-def _said(item: dict[str, Any], path: str) -> Message | None:
+def _added(item: dict[str, Any], path: str) -> Message | None:
     """What an item adds to the model's turn; None where somebody else speaks."""
     match item.get("type", "message"):
         case "reasoning":

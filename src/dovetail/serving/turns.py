@@ -22,7 +22,7 @@ class Odds(NamedTuple):
     top: tuple[tuple[bytes, float], ...] = ()
 
 
-class Said(NamedTuple):
+class Delta(NamedTuple):
     """What a step of the model adds to the answer, and the odds of the content tokens that it settles."""
 
     events: list[Event]
@@ -38,7 +38,7 @@ class Counts:
 
 
 @dataclass(slots=True)
-class _Told:
+class _Written:
     """The message as it was told, without what the prompt had said already."""
 
     content: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Turn:
         self._parser = parser
         self._stops = StopStrings(stops) if stops else None
         self._show_reasoning = show_reasoning
-        self._told = _Told()
+        self._written = _Written()
         self._opening: Event | None = None
         self._ids: set[str] = set()
         self._id = ""  # of the last call
@@ -97,45 +97,45 @@ class Turn:
             return []
         return [Event("open", region, 0, 0)]
 
-    def feed(self, data: bytes, odds: Odds | None = None) -> Said:
+    def feed(self, data: bytes, odds: Odds | None = None) -> Delta:
         """Take the bytes of one more token."""
         self.counts.completion += 1
         self._pending.append((self._position, odds))
         self._position += len(data)
         return self._say(self._parser.feed(data))
 
-    def skip(self) -> Said:
+    def skip(self) -> Delta:
         """Take a token that says nothing, as the one that ends an answer."""
         self.counts.completion += 1
-        return Said([], [])
+        return Delta([], [])
 
-    def close(self, reason: Literal["stop", "length"], led: bool = False) -> Said:
+    def close(self, reason: Literal["stop", "length"], led: bool = False) -> Delta:
         """The end of the answer."""
         self.led = led and not self.done
         if self.done:
-            said = Said([Event("close", "content", self._position, self._position)], [])
+            delta = Delta([Event("close", "content", self._position, self._position)], [])
             self.finish_reason = "stop"
-            return said
-        said = self._say(self._parser.close(reason))
+            return delta
+        delta = self._say(self._parser.close(reason))
         self.finish_reason = "stop" if self.done else self._parser.finish_reason
-        return said
+        return delta
 
     @property
     def message(self) -> Message:
         """What was said."""
-        told = self._told
-        return Message("".join(told.content), "".join(told.reasoning), tuple(told.calls), self.finish_reason)
+        written = self._written
+        return Message("".join(written.content), "".join(written.reasoning), tuple(written.calls), self.finish_reason)
 
-    def _say(self, events: list[Event]) -> Said:
+    def _say(self, events: list[Event]) -> Delta:
         odds = self._settle(events)
-        said = []
+        shown = []
         for event in events:
             for one in self._filtered(event):
-                self._told.add(one)
-                said.append(one)
+                self._written.add(one)
+                shown.append(one)
             if self.done:
                 break
-        return Said(said, odds)
+        return Delta(shown, odds)
 
     def _filtered(self, event: Event) -> list[Event]:
         if not event.region or (event.region == "reasoning" and not self._show_reasoning):
@@ -151,7 +151,7 @@ class Turn:
             case "text":
                 # Stop strings and texts are whole characters, so no cut goes through one.
                 text = stops.feed(event.text.encode()).decode()
-                self.stop = stops.found
+                self.stop = stops.matched
                 return [event._replace(text=text)] if text else []
             case "close" if held := stops.flush():
                 return [Event("text", "content", event.start, event.start, held.decode()), event]
@@ -163,15 +163,15 @@ class Turn:
             self._opening = event
             return []
         opening, self._opening = self._opening, None
-        told: list[Event] = []
+        ready: list[Event] = []
         if opening is not None and opening.call is not None:
             call = event.call or self._parser.message.tool_calls[event.call_index]
             self._id = call.id if call.id and call.id not in self._ids else f"call_{secrets.token_hex(12)}"
             self._ids.add(self._id)
-            told.append(opening._replace(call=replace(opening.call, id=self._id)))
+            ready.append(opening._replace(call=replace(opening.call, id=self._id)))
         if event.call is not None:
             event = event._replace(call=replace(event.call, id=self._id))
-        return [*told, event]
+        return [*ready, event]
 
     def _settle(self, events: list[Event]) -> list[Odds]:
         """Tell in which region each token begins, now that events cover it; the odds of those in the content."""

@@ -12,7 +12,7 @@ from dovetail.models import Note
 from dovetail.parsing.adapters import AnthropicEvents, ChatDeltas, ResponseEvents
 from dovetail.serving.errors import Interface, Refusal
 from dovetail.serving.requests import Ask
-from dovetail.serving.turns import Odds, Said, Turn
+from dovetail.serving.turns import Delta, Odds, Turn
 
 
 class Writer(Protocol):
@@ -25,7 +25,7 @@ class Writer(Protocol):
     def start(self) -> list[Wire]:
         """What comes before the first event."""
 
-    def said(self, index: int, said: Said) -> list[Wire]:
+    def added(self, index: int, delta: Delta) -> list[Wire]:
         """What a choice says."""
 
     def ended(self, index: int, turn: Turn) -> list[Wire]:
@@ -64,11 +64,11 @@ class ChatWriter:
         chunks[0] |= self._notes
         return chunks
 
-    def said(self, index: int, said: Said) -> list[Wire]:
+    def added(self, index: int, delta: Delta) -> list[Wire]:
         """What a choice says."""
-        chunks = self._placed(index, self._deltas[index].feed(said.events))
+        chunks = self._placed(index, self._deltas[index].feed(delta.events))
         if self._ask.top_logprobs is not None:
-            self._odds[index] += said.odds
+            self._odds[index] += delta.odds
             for chunk in chunks:
                 if "content" in chunk["choices"][0]["delta"]:
                     self._add_logprobs(index, chunk)
@@ -121,11 +121,11 @@ class ChatWriter:
         return chunks
 
     def _usage(self) -> Wire:
-        said, thought = _totals(self._turns.values())
+        completion, thought = _totals(self._turns.values())
         return {
             "prompt_tokens": self._prompt_tokens,
-            "completion_tokens": said,
-            "total_tokens": self._prompt_tokens + said,
+            "completion_tokens": completion,
+            "total_tokens": self._prompt_tokens + completion,
             "completion_tokens_details": {"reasoning_tokens": thought},
         }
 
@@ -151,21 +151,21 @@ class ResponsesWriter:
         """What comes before the first event."""
         return self._filled(self._events.start(), {"usage": None})
 
-    def said(self, index: int, said: Said) -> list[Wire]:
+    def added(self, index: int, delta: Delta) -> list[Wire]:
         """What the answer says."""
-        wires = self._events.feed(said.events)
+        wires = self._events.feed(delta.events)
         if self._ask.top_logprobs is not None:
-            self._odds += said.odds
+            self._odds += delta.odds
             for wire in wires:
                 self._with_logprobs(wire)
         return wires
 
     def ended(self, index: int, turn: Turn) -> list[Wire]:
         """The end of the answer."""
-        said, thought = _totals([turn])
+        completion, thought = _totals([turn])
         usage: Wire = {"input_tokens": self._prompt_tokens, "input_tokens_details": {"cached_tokens": 0}}
-        usage |= {"output_tokens": said, "output_tokens_details": {"reasoning_tokens": thought}}
-        usage["total_tokens"] = self._prompt_tokens + said
+        usage |= {"output_tokens": completion, "output_tokens_details": {"reasoning_tokens": thought}}
+        usage["total_tokens"] = self._prompt_tokens + completion
         self._last = self._filled(self._events.finish(turn.message), {"usage": usage, "led_to_end": turn.led})
         return self._last
 
@@ -236,10 +236,10 @@ class AnthropicWriter:
         started[0]["message"] |= self._notes
         return started
 
-    def said(self, index: int, said: Said) -> list[Wire]:
+    def added(self, index: int, delta: Delta) -> list[Wire]:
         """What the answer says."""
-        wires = self._events.feed(said.events)
-        self._blocks.add(wires, said)
+        wires = self._events.feed(delta.events)
+        self._blocks.add(wires, delta)
         return wires
 
     def ended(self, index: int, turn: Turn) -> list[Wire]:
@@ -276,8 +276,8 @@ class _Blocks:
         self.all: list[Wire] = []
         self._parts: list[str] = []
 
-    def add(self, wires: list[Wire], said: Said) -> None:
-        calls = iter([event.call for event in said.events if event.kind == "close" and event.call is not None])
+    def add(self, wires: list[Wire], delta: Delta) -> None:
+        calls = iter([event.call for event in delta.events if event.kind == "close" and event.call is not None])
         for wire in wires:
             match wire["type"]:
                 case "content_block_start":
@@ -301,8 +301,8 @@ def new_id(prefix: str) -> str:
 
 def _notes(notes: Sequence[Note]) -> Wire:
     """What differs from what was asked, as a field of an answer; where nothing does, there is none."""
-    told = [{"code": note.code, "param": note.path, "message": note.text} for note in notes]
-    return {"notes": told} if told else {}
+    wires = [{"code": note.code, "param": note.path, "message": note.text} for note in notes]
+    return {"notes": wires} if wires else {}
 
 
 def _totals(turns: Any) -> tuple[int, int]:

@@ -151,7 +151,7 @@ def test_all_findings_come_at_once_with_pointer_value_and_what_is_allowed() -> N
         }
     )
     checked = contract.check({"risk": "medium", "n": 1.5, "list": ["ok", "long"], "either": 7, "q": 1})
-    told = checked.told()
+    told = checked.explained()
     for words in (
         'params/risk: "medium" is not one of the allowed values: ["low", "high"]',
         "params/n: 1.5 must be integer",
@@ -167,7 +167,7 @@ def test_all_findings_come_at_once_with_pointer_value_and_what_is_allowed() -> N
 
 def test_long_values_are_cut_in_findings_and_many_findings_are_counted() -> None:
     contract = make_contract({"type": "object", "additionalProperties": {"type": "integer"}})
-    told = contract.check({f"k{i}": "x" * 10_000 for i in range(50)}).told()
+    told = contract.check({f"k{i}": "x" * 10_000 for i in range(50)}).explained()
     assert len(told) < 10_000
     assert "and 47 more like this one" in told
 
@@ -176,7 +176,7 @@ def test_findings_that_are_alike_hide_no_others() -> None:
     point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x", "y"]}
     properties = {"points": {"type": "array", "items": point}, "risk": {"enum": ["low", "high"]}}
     schema = {"type": "object", "properties": properties, "required": ["risk", *(f"r{i}" for i in range(18))]}
-    told = make_contract(schema).check({"points": [{"x": "no", "z": 1}] * 40, "risk": "medium"}).told()
+    told = make_contract(schema).check({"points": [{"x": "no", "z": 1}] * 40, "risk": "medium"}).explained()
     assert '"medium" is not one of the allowed values' in told
     assert 'the required property "y" is missing' in told
     assert "params/points/2/x: " in told
@@ -233,7 +233,7 @@ def test_known_formats_are_enforced_and_unknown_ones_are_not() -> None:
 
 def test_the_placeholder_of_an_earlier_answer_is_no_answer() -> None:
     contract = make_contract({})
-    assert "placeholder" in contract.check(REDACTED_ARGUMENTS).told()
+    assert "placeholder" in contract.check(REDACTED_ARGUMENTS).explained()
     assert contract.check({"__redacted": "anything else"}).findings
     assert not contract.check({}).findings
 
@@ -258,7 +258,7 @@ def test_the_callers_own_check_speaks_to_the_model() -> None:
             raise ValueError("n must not be negative")
 
     contract = make_contract({"properties": {"n": {"type": "integer"}}, "required": ["n"]}, validate=positive)
-    assert "n must not be negative" in contract.check({"n": -1}).told()
+    assert "n must not be negative" in contract.check({"n": -1}).explained()
     assert not contract.check({"n": 1}).findings
 
 

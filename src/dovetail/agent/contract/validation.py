@@ -53,7 +53,7 @@ class Checked:
     findings: tuple[Finding, ...] = ()
     repairs: tuple[Repair, ...] = ()
 
-    def told(self) -> str:
+    def explained(self) -> str:
         """The findings for the model, each with the value it is about and what would be allowed."""
         groups: dict[tuple[str, str], list[Finding]] = {}
         for finding in self.findings:

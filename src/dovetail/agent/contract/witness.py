@@ -53,8 +53,8 @@ def find_witness(schema: Mapping[str, Any], is_valid: Callable[[Any], bool], see
     speaker = Speaker(seed)
     for attempt in range(TRIES):
         # The first tries are short, because short values are tried fast and often suffice.
-        said = speaker.speak({"type": "structural_tag", "format": form}, MAX_TOKENS, soft_limit=10 * attempt)
-        value = _value(said.data) if said.complete else None
+        utterance = speaker.speak({"type": "structural_tag", "format": form}, MAX_TOKENS, soft_limit=10 * attempt)
+        value = _value(utterance.data) if utterance.complete else None
         if value is not None and is_valid(value):
             return Verdict(True, value)
     return Verdict(None, why=f"none of {TRIES} values that were tried satisfies it")

@@ -132,12 +132,12 @@ class Caller:
     def _invalid(self, use: ToolUse, checked: Checked, cut: bool) -> Called:
         tail = _CUT if cut and use.value is None else ""
         if not self._terminal(use):
-            return _plain(_failed(use, "invalid", f"Invalid arguments for {use.name}.\n{checked.told()}{tail}"))
+            return _plain(_failed(use, "invalid", f"Invalid arguments for {use.name}.\n{checked.explained()}{tail}"))
         head = "The arguments of structured_output do not fit the schema."
         again = "Correct all of this and call structured_output again."
-        told = _failed(use, "invalid", f"{head}\n{checked.told()}{tail}\n{again}")
+        failed = _failed(use, "invalid", f"{head}\n{checked.explained()}{tail}\n{again}")
         # Findings quote the value; what is kept names only places of the schema.
-        return Called(told, replace(told, content=f"{head} {checked.recorded()}{tail}"))
+        return Called(failed, replace(failed, content=f"{head} {checked.recorded()}{tail}"))
 
     def _denied(self, use: ToolUse, reason: str, asked: bool = False) -> Called:
         self._state.deny(use)

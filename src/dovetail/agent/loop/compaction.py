@@ -78,7 +78,7 @@ def cut(history: Sequence[Turn], window: int) -> Cut | None:
 def summary_request(middle: Sequence[Turn], window: int) -> Request:
     """What a model is asked for the summary."""
     room = int(window * _SUMMARY_SHARE * CHARS_PER_TOKEN)
-    record = "\n\n".join(filter(None, map(_told, middle)))
+    record = "\n\n".join(filter(None, map(_line, middle)))
     if len(record) > room:
         record = f"{record[: room // 2]}\n[...]\n{record[-room // 2 :]}"
     return Request((UserTurn(_ASK + record),))
@@ -86,11 +86,11 @@ def summary_request(middle: Sequence[Turn], window: int) -> Request:
 
 def digest(middle: Sequence[Turn]) -> str:
     """A summary that needs no model: the calls that were made, and how each began to answer."""
-    lines = [line for turn in middle if (line := _told(turn, 120))]
+    lines = [line for turn in middle if (line := _line(turn, 120))]
     return "\n".join(lines)[-8000:]
 
 
-def _told(turn: Turn, most: int = _MAX_RESULT) -> str:
+def _line(turn: Turn, most: int = _MAX_RESULT) -> str:
     match turn:
         case UserTurn(text):
             return f"user: {_short(text, most)}"

@@ -160,21 +160,21 @@ class _Collector:
             elif block.kind == "tool_use":
                 ids.append(block.given_id)
                 # What the token limit cut says nothing, even where its beginning happens to be an object.
-                said = self.finish != "length" or (block.ended and text.strip())
-                value = _object(text) if said else None
+                is_whole = self.finish != "length" or (block.ended and text.strip())
+                value = _object(text) if is_whole else None
                 blocks.append(ToolUse(block.id, block.name, text, value, block.signature))
         return Reply(AssistantTurn(tuple(blocks)), self.usage, self.finish, tuple(ids))
 
     def spent(self, request: Request) -> tuple[Usage, bool]:
         """The tokens of the attempt, and whether they are estimated because the provider does not tell them."""
-        told = self.usage
+        usage = self.usage
         made = round(self._size / CHARS_PER_TOKEN)
-        if self.finish and told.total:
-            return told, False
+        if self.finish and usage.total:
+            return usage, False
         if not (self._size or self.finish):  # nothing came: most likely nothing was charged
-            return told, False
-        given = told.input_tokens or round(chars_of(request) / CHARS_PER_TOKEN)
-        return replace(told, input_tokens=given, output_tokens=max(told.output_tokens, made)), True
+            return usage, False
+        given = usage.input_tokens or round(chars_of(request) / CHARS_PER_TOKEN)
+        return replace(usage, input_tokens=given, output_tokens=max(usage.output_tokens, made)), True
 
     def _last(self, kind: str) -> _Open:
         if self._blocks and self._blocks[-1].kind == kind and not (kind == "thinking" and self._blocks[-1].signature):

@@ -94,7 +94,7 @@ class Run:
         self._state.given_ids = set(self._state.handled)
         self._cause: tuple[Reason, str] | None = None
         self._work_task: asyncio.Task[Ending] | None = None
-        self._told: Ending | None = None
+        self._reported: Ending | None = None
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -140,8 +140,8 @@ class Run:
 
     def cut_short(self, ending: Ending) -> Ending:
         """Tell an ending in place of a run that does not come to its own, and return the one that was told."""
-        if self._told is not None:
-            return self._told
+        if self._reported is not None:
+            return self._reported
         if self._state.captured is not None:
             ending = Ending("structured_output", captured=self._state.captured)
         self._parts.output.break_off()
@@ -155,7 +155,7 @@ class Run:
         outcome = "cancelled" if ending.reason == "cancelled" else "error" if ending.is_error else "ok"
         parts.telemetry.end(outcome, ending.reason if ending.is_error else "", _public(ending))
         parts.output.result(ending, self._state.figures())
-        self._told = ending
+        self._reported = ending
         return ending
 
     async def _ending(self, tasks: RunTasks) -> Ending:

@@ -112,14 +112,14 @@ def _provider_of(model: str, base_url: str, environ: Mapping[str, str]) -> str:
     if not base_url and looks_local(model):
         return "speaker" if model == SPEAKER else "local"
     services = {"claude": "anthropic", "gemini": "gemini"}
-    found = next((known for start, known in services.items() if model.startswith(start)), "openai")
+    provider = next((known for start, known in services.items() if model.startswith(start)), "openai")
     own = base_url or environ.get(_ENVIRONMENT["openai"][2], "")
-    if found == "openai" and not own and not _OF_OPENAI.match(model):
+    if provider == "openai" and not own and not _OF_OPENAI.match(model):
         raise ProviderError(
             f"{model!r} is no file or directory here, and no known service has models that are called so\n"
             "  fix  give the path of a GGUF file or of a model directory, or say who has it: --provider, or --base-url"
         )
-    return found
+    return provider
 
 
 def _ready(environ: Mapping[str, str]) -> str:

@@ -93,7 +93,7 @@ class AnthropicProvider(Service):
                     for delta in reader.read(event):
                         yield delta
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
-            raise _told(error) from error
+            raise _as_provider_error(error) from error
 
     def _body(self, request: Request) -> dict[str, Any]:
         extra = dict(self._extra)
@@ -195,8 +195,8 @@ class _Reader:
                 yield ToolEnd(self._calls[event.index])
             case "message_delta":
                 self._reason = event.delta.stop_reason or self._reason
-                said = event.usage.output_tokens if event.usage else None
-                self._usage = replace(self._usage, output_tokens=said or 0)
+                written = event.usage.output_tokens if event.usage else None
+                self._usage = replace(self._usage, output_tokens=written or 0)
                 yield UsageDelta(self._usage)
             case "message_stop":
                 yield Finish(_FINISH.get(self._reason, "stop"))
@@ -233,7 +233,7 @@ def _usage(usage: Any) -> Usage:
     return Usage((usage.input_tokens or 0) + cached + written, usage.output_tokens or 0, cached, written)
 
 
-def _told(error: Exception) -> ProviderError:
+def _as_provider_error(error: Exception) -> ProviderError:
     """What went wrong, in our words."""
     match error:
         case anthropic.APIStatusError(status_code=200):  # an error event inside the stream

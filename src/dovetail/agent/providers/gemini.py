@@ -101,7 +101,7 @@ class GeminiProvider(Service):
                         yield delta
         except (errors.APIError, httpx2.HTTPError, ValueError) as error:
             self._broken = True
-            raise _told(error) from error
+            raise _as_provider_error(error) from error
         for delta in reader.finish():
             yield delta
 
@@ -212,7 +212,7 @@ def _usage(usage: Any) -> Usage:
     return Usage(usage.prompt_token_count or 0, made, usage.cached_content_token_count or 0)
 
 
-def _told(error: Exception) -> ProviderError:
+def _as_provider_error(error: Exception) -> ProviderError:
     """What went wrong, in our words."""
     match error:
         case errors.APIError():
@@ -230,9 +230,9 @@ def _told(error: Exception) -> ProviderError:
 def _of_status(error: errors.APIError) -> ProviderError:
     status = error.code if isinstance(error.code, int) else 500
     headers: Mapping[str, str] = getattr(error.response, "headers", None) or {}
-    told = status_error(f"HTTP {status}: {error.message or error.status or 'no reason given'}", status, headers)
-    if told.retryable and retry_after_s(headers) is None:
+    problem = status_error(f"HTTP {status}: {error.message or error.status or 'no reason given'}", status, headers)
+    if problem.retryable and retry_after_s(headers) is None:
         # The interface names the pause in the body: {"@type": ".../RetryInfo", "retryDelay": "17s"}.
         delay = _DELAY.search(json.dumps(error.details, default=str))
-        told.retry_after_s = float(delay[1]) if delay else None
-    return told
+        problem.retry_after_s = float(delay[1]) if delay else None
+    return problem

@@ -59,7 +59,7 @@ class LocalProvider:
         self._seed = options.seed
         asked = options.extra.get("reasoning")
         self._reasoning = "auto" if asked is None and not model.shows_reasoning else _REASONING[asked]
-        self._notes_told: set[str] = set()
+        self._noted: set[str] = set()
         self._template_options = options.extra.get("chat_template_kwargs", {})
         self._timeout_s = options.timeout_s
         self._options = options
@@ -110,7 +110,7 @@ class LocalProvider:
             options=self._template_options,
         )
         for note in turn.notes:
-            self._tell(_told(note, tools))
+            self._tell(_line_of(note, tools))
         return turn
 
     def _answer(self, request: Request) -> ToolSpec | None:
@@ -123,8 +123,8 @@ class LocalProvider:
         return next((tool for tool in request.tools if tool.name == STRUCTURED_OUTPUT), None)
 
     def _tell(self, text: str) -> None:
-        if text not in self._notes_told:
-            self._notes_told.add(text)
+        if text not in self._noted:
+            self._noted.add(text)
             self._options.tell(text)
 
     async def _generate(self, sampling: Sampling, turn: LocalTurn) -> AsyncGenerator[Delta, None]:
@@ -237,7 +237,7 @@ def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
     return tool | {"function": tool["function"] | {"strict": False}}
 
 
-def _told(note: Note, tools: Sequence[ToolSpec]) -> str:
+def _line_of(note: Note, tools: Sequence[ToolSpec]) -> str:
     """A note as a line for people, who know tools by their names."""
     path = note.path
     if match := _TOOL.match(path):

@@ -73,7 +73,7 @@ class OpenAIProvider(Service):
                     for delta in reader.read(chunk):
                         yield delta
         except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
-            raise _told(error) from error
+            raise _as_provider_error(error) from error
         for delta in reader.finish():
             yield delta
 
@@ -202,7 +202,7 @@ def _usage(usage: Any) -> Usage:
     return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached or 0)
 
 
-def _told(error: Exception) -> ProviderError:
+def _as_provider_error(error: Exception) -> ProviderError:
     """What went wrong, in our words."""
     match error:
         case openai.APIStatusError():

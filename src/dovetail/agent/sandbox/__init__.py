@@ -241,5 +241,5 @@ def _problem(sandbox: Bubblewrap | Landlock, rules: Rules) -> str:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
-    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return "" if done.returncode == 0 else (said or [f"exit code {done.returncode}"])[-1]
+    errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return "" if done.returncode == 0 else (errors or [f"exit code {done.returncode}"])[-1]

@@ -24,7 +24,7 @@ MAX_LINE = 4096  # more of a line is never shown
 _BY_LINE = re.compile(r"\\[AZzGKRX]|\(\?(?![:aiLmsux<P])|\(\?<[=!]")
 
 
-def main(given: BinaryIO, told: BinaryIO) -> None:
+def main(given: BinaryIO, answers: BinaryIO) -> None:
     """Answer until there is nothing more to search."""
     order = json.loads(given.readline())
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
@@ -36,13 +36,13 @@ def main(given: BinaryIO, told: BinaryIO) -> None:
         # A look at the whole text rules most files out at once, and never one that has a line that matches.
         at_once = None if _BY_LINE.search(order["pattern"]) else regex.compile(order["pattern"], flags | regex.M)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-        _tell(told, {"error": str(error)})
+        _tell(answers, {"error": str(error)})
         return
-    _tell(told, {"error": ""})
+    _tell(answers, {"error": ""})
     while size := given.read(8):
         text = given.read(int.from_bytes(size, "big")).decode("utf-8", "surrogatepass")
         matches = [] if at_once and not at_once.search(text) else list(_lines(by_line, text, order["limit"]))
-        _tell(told, matches)
+        _tell(answers, matches)
 
 
 def _lines(compiled: Any, text: str, limit: int) -> Iterator[tuple[int, str]]:
@@ -54,9 +54,9 @@ def _lines(compiled: Any, text: str, limit: int) -> Iterator[tuple[int, str]]:
             yield number, line[:MAX_LINE]
 
 
-def _tell(told: BinaryIO, answer: Any) -> None:
-    told.write(json.dumps(answer).encode() + b"\n")
-    told.flush()
+def _tell(answers: BinaryIO, answer: Any) -> None:
+    answers.write(json.dumps(answer).encode() + b"\n")
+    answers.flush()
 
 
 if __name__ == "__main__":

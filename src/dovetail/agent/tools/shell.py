@@ -92,7 +92,7 @@ async def _shell(args: Mapping[str, Any], context: ToolContext, sandbox: Sandbox
         raise ToolError(f"the command cannot be started: {why(error)}") from error
     finally:
         confined.__exit__(None, None, None)
-    return _told(process.returncode or 0, output.text(), ended, timeout_s)
+    return _outcome(process.returncode or 0, output.text(), ended, timeout_s)
 
 
 def _environment(keep: Collection[str]) -> dict[str, str]:
@@ -127,7 +127,7 @@ async def _read(process: asyncio.subprocess.Process, output: Capped) -> None:
         output.feed(chunk)
 
 
-def _told(code: int, output: str, ended: str, timeout_s: float) -> ToolOutput:
+def _outcome(code: int, output: str, ended: str, timeout_s: float) -> ToolOutput:
     body = output or "(no output)\n"
     body += "" if body.endswith("\n") else "\n"
     if ended == "timeout":

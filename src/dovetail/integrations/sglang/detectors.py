@@ -32,7 +32,7 @@ class DovetailToolDetector(BaseFormatDetector):
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> StreamingParseResult:
         """The content and calls of a whole output."""
-        message = read_calls(self._dialect, text, _plain(tools))
+        message = read_calls(self._dialect, text, _dumped(tools))
         calls = [
             ToolCallItem(tool_index=index, name=call.name, parameters=call.arguments)
             for index, call in enumerate(message.tool_calls)
@@ -42,12 +42,12 @@ class DovetailToolDetector(BaseFormatDetector):
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> StreamingParseResult:
         """What the next piece of a stream adds."""
         if self._reader is None:
-            self._reader = CallReader(self._dialect, _plain(tools))
-        return self._told(self._reader.feed(new_text))
+            self._reader = CallReader(self._dialect, _dumped(tools))
+        return self._result(self._reader.feed(new_text))
 
     def finish(self, tools: list[Any]) -> StreamingParseResult:
         """What the end of a stream settles."""
-        return StreamingParseResult() if self._reader is None else self._told(self._reader.close())
+        return StreamingParseResult() if self._reader is None else self._result(self._reader.close())
 
     def structure_info(self) -> Any:
         """How a call is written, for constraints in SGLang's older shape."""
@@ -65,14 +65,14 @@ class DovetailToolDetector(BaseFormatDetector):
     ) -> StructuralTag:
         """The turn that a request asks for."""
         turn = self._dialect.format(
-            _plain(tools or []),
+            _dumped(tools or []),
             tool_choice=tool_choice if isinstance(tool_choice, str) else tool_choice.model_dump(exclude_none=True),
             reasoning=thinking_mode,
             parallel_tool_calls=parallel_tool_calls,
         )
         return StructuralTag.model_validate(export.structural_tag(turn.format))
 
-    def _told(self, delta: Delta) -> StreamingParseResult:
+    def _result(self, delta: Delta) -> StreamingParseResult:
         calls = []
         for number, arguments, call in delta.calls:
             if call is not None:
@@ -137,5 +137,5 @@ def _parted(parted: Parted) -> ReasoningResult:
     return ReasoningResult(normal_text=parted.rest, reasoning_text=parted.reasoning)
 
 
-def _plain(tools: list[Any]) -> list[Any]:
+def _dumped(tools: list[Any]) -> list[Any]:
     return [tool.model_dump(exclude_none=True) for tool in tools]

@@ -108,7 +108,7 @@ class DovetailReasoningParser(ReasoningParser):
         """What the next piece of a stream adds; content is the rest, of which the tool parser reads more."""
         if self._reader is None:
             self._reader = ReasoningReader(self._dialect, self._prompt)
-        return _told(self._reader.feed(delta_text))
+        return _delta(self._reader.feed(delta_text))
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
         """Whether the rest has begun, so that the tool parser goes on."""
@@ -120,7 +120,7 @@ class DovetailReasoningParser(ReasoningParser):
             return None
         reasoning, rest = self._reader.close()
         # Nobody reads it any more.
-        return _told(Parted(reasoning, read_calls(self._dialect, rest, []).content))
+        return _delta(Parted(reasoning, read_calls(self._dialect, rest, []).content))
 
     def _turn(self, ids: list[int]) -> str:
         """The end of a prompt from where its last turn begins."""
@@ -142,7 +142,7 @@ class DovetailReasoningParser(ReasoningParser):
         return high
 
 
-def _told(parted: Parted) -> DeltaMessage | None:
+def _delta(parted: Parted) -> DeltaMessage | None:
     if not (parted.reasoning or parted.rest):
         return None
     return DeltaMessage(reasoning=parted.reasoning or None, content=parted.rest or None)

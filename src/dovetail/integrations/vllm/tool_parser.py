@@ -102,13 +102,13 @@ class DovetailToolParser(ToolParser):
         """What the next piece of a stream adds."""
         if self._reader is None:
             self._reader = CallReader(self._dialect, _offered(request))
-        return self._told(self._reader.feed(delta_text))
+        return self._delta(self._reader.feed(delta_text))
 
     def finish_streaming(self) -> DeltaMessage | None:
         """What the end of a stream settles."""
-        return None if self._reader is None else self._told(self._reader.close())
+        return None if self._reader is None else self._delta(self._reader.close())
 
-    def _told(self, delta: Delta) -> DeltaMessage | None:
+    def _delta(self, delta: Delta) -> DeltaMessage | None:
         calls: dict[int, DeltaToolCall] = {}
         for index, arguments, call in delta.calls:
             if call is not None:
@@ -117,8 +117,8 @@ class DovetailToolParser(ToolParser):
                 self.streamed_args_for_tool.append("")
                 function = DeltaFunctionCall(name=call.name, arguments="")
                 calls[index] = DeltaToolCall(id=_id(call), type="function", index=index, function=function)
-            told = calls.setdefault(index, DeltaToolCall(index=index, function=DeltaFunctionCall(arguments="")))
-            told.function.arguments += arguments
+            sent = calls.setdefault(index, DeltaToolCall(index=index, function=DeltaFunctionCall(arguments="")))
+            sent.function.arguments += arguments
             self.streamed_args_for_tool[index] += arguments
             self.prev_tool_call_arr[index]["arguments"] = self.streamed_args_for_tool[index]
         if not (calls or delta.content or delta.reasoning):

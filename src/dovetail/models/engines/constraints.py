@@ -114,7 +114,7 @@ def _tag(made: Format) -> tuple[dict[str, Any], tuple[Unheld, ...]]:
     def schema(node: FormatModel) -> FormatModel:
         if not isinstance(node, JsonSchemaFormat):
             return node
-        if _is_plain(node) and is_common(node.json_schema):
+        if _is_schema_only(node) and is_common(node.json_schema):
             return _as_schema(node)
         try:
             grammar = export.ebnf(node)
@@ -131,7 +131,7 @@ def _tag(made: Format) -> tuple[dict[str, Any], tuple[Unheld, ...]]:
     return export.structural_tag(_mapped(made, schema)), tuple(unheld)
 
 
-def _is_plain(node: JsonSchemaFormat) -> bool:
+def _is_schema_only(node: JsonSchemaFormat) -> bool:
     """Whether nothing is asked of the JSON but its schema."""
     asked = node.any_order or node.excludes or not node.strict or node.max_whitespace_cnt == 0
     return node.style == "json" and not asked
@@ -145,15 +145,15 @@ def _as_schema(node: JsonSchemaFormat) -> JsonSchemaFormat:
 
 def _repeating(made: FormatModel) -> list[Unheld]:
     """The schemas with objects in which a key may come twice, because no grammar remembers the keys that were there."""
-    found: list[Unheld] = []
+    unheld: list[Unheld] = []
 
     def look(node: FormatModel) -> FormatModel:
         if isinstance(node, JsonSchemaFormat) and _has_open_keys(node):
-            found.append(Unheld(node.json_schema, "a key that the schema does not declare may come twice"))
+            unheld.append(Unheld(node.json_schema, "a key that the schema does not declare may come twice"))
         return node
 
     _mapped(made, look)
-    return found
+    return unheld
 
 
 def _has_open_keys(node: JsonSchemaFormat) -> bool:

@@ -71,10 +71,10 @@ class EngineModel(TemplatedModel):
 
     def unheld(self, made: Format, prefix: str) -> list[tuple[Any, str]]:
         """What some engine of the pool does not hold: a schema, or None for the whole format, and why."""
-        found: list[Unheld] = []
+        unheld: list[Unheld] = []
         for kind in self.pool.kinds:
-            found += (one for one in self._constraint(kind, made, prefix).unheld if one not in found)
-        return [(one.schema, one.why) for one in found]
+            unheld += (one for one in self._constraint(kind, made, prefix).unheld if one not in unheld)
+        return [(one.schema, one.why) for one in unheld]
 
     async def generate(
         self,
@@ -94,8 +94,8 @@ class EngineModel(TemplatedModel):
         async with aclosing(_steps(self.pool.chunks(ask, spellings), ask.max_tokens)) as steps:
             async for step in steps:
                 data = stops.feed(step.data)
-                if stops.found is not None:
-                    yield Step(step.token, data, finish="stop", stopped_by=stops.found)
+                if stops.matched is not None:
+                    yield Step(step.token, data, finish="stop", stopped_by=stops.matched)
                     return
                 yield step._replace(data=data + stops.flush() if step.finish else data)
 
@@ -191,8 +191,8 @@ def connect(
         if dialect is None:
             fix = "give --model: the directory, file, template or hub name of the model that the engines serve"
             raise ModelError("it is not known how the model behind the engines talks", "--model", fix)
-        found = dialects.get(dialect) if isinstance(dialect, str) else dialect
-        return EngineModel(pool, name or found.name, found, None, named=True)
+        spoken = dialects.get(dialect) if isinstance(dialect, str) else dialect
+        return EngineModel(pool, name or spoken.name, spoken, None, named=True)
     path = Path(model)
     place = path if path.exists() else cached(str(model))
     try:
@@ -201,8 +201,8 @@ def connect(
         if dialect is None:
             raise ModelError(error.problem, error.path, error.fix) from error
         template = None
-    found = find_dialect(place, dialect)
-    return EngineModel(pool, name or _name(str(model)), found, template, _vocabulary(place), named=bool(dialect))
+    spoken = find_dialect(place, dialect)
+    return EngineModel(pool, name or _name(str(model)), spoken, template, _vocabulary(place), named=bool(dialect))
 
 
 def _name(model: str) -> str:

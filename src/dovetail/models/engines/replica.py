@@ -106,10 +106,10 @@ class Replica:
 def _refusal(status: int, body: bytes) -> ReplicaError | RefusedError:
     """The error of an answer with this status."""
     try:
-        told = wrong(json.loads(body))
+        reported = wrong(json.loads(body))
     except (ValueError, RecursionError):
-        told = None
-    words = str(told or f"status {status}")
+        reported = None
+    words = str(reported or f"status {status}")
     if status in _BUSY:
         return BusyError(words)
     return RefusedError(words) if status in REFUSALS else ReplicaError(f"status {status}: {words}")

@@ -34,27 +34,27 @@ def is_common(schema: Any) -> bool:
 
 def _inside(node: Mapping[str, Any]) -> list[Any]:
     """The schemas directly inside one."""
-    found = [one for key in ("properties", *_DEFINITIONS) for one in node.get(key, {}).values()]
-    found += node.get("anyOf", ())
-    return [*found, node["items"]] if "items" in node else found
+    inner = [one for key in ("properties", *_DEFINITIONS) for one in node.get(key, {}).values()]
+    inner += node.get("anyOf", ())
+    return [*inner, node["items"]] if "items" in node else inner
 
 
 def _is_common(node: Mapping[str, Any]) -> bool:
-    said = {key for key in node if key not in _ANNOTATIONS and key not in _DEFINITIONS}
+    keywords = {key for key in node if key not in _ANNOTATIONS and key not in _DEFINITIONS}
     if not all(isinstance(node.get(key, {}), Mapping) for key in ("properties", *_DEFINITIONS)):
         return False
     match node:
         case {"$ref": str(reference)}:
-            return said == {"$ref"} and reference.startswith("#/")
+            return keywords == {"$ref"} and reference.startswith("#/")
         case {"anyOf": [_, *_]}:
-            return said == {"anyOf"}
+            return keywords == {"anyOf"}
         case {"enum": [_, *_] as values}:
             kind = node.get("type", "string")
-            return said <= {"enum", "type"} and kind == "string" and all(isinstance(value, str) for value in values)
+            return keywords <= {"enum", "type"} and kind == "string" and all(isinstance(value, str) for value in values)
         case {"const": str()}:
-            return said == {"const"}
+            return keywords == {"const"}
         case {"type": str(kind)} if kind in _OF_TYPE:
-            return said <= _OF_TYPE[kind] | {"type"} and (kind != "object" or _is_closed(node))
+            return keywords <= _OF_TYPE[kind] | {"type"} and (kind != "object" or _is_closed(node))
         case _:
             return False
 

@@ -157,9 +157,9 @@ def wrong(event: Any) -> RefusedError | ReplicaError | None:
         error = event
     if not error:
         return None
-    told = error if isinstance(error, dict) else {"message": error}
-    words = str(told.get("message") or told)[:MAX_WORDS]
-    return RefusedError(words) if told.get("code") in REFUSALS else ReplicaError(words)
+    details = error if isinstance(error, dict) else {"message": error}
+    words = str(details.get("message") or details)[:MAX_WORDS]
+    return RefusedError(words) if details.get("code") in REFUSALS else ReplicaError(words)
 
 
 def _text(value: Any) -> str:
@@ -190,10 +190,10 @@ def _drawn(sampling: Sampling) -> dict[str, Any]:
     return drawn
 
 
-def _finish(told: Any) -> Finish | None:
+def _finish(reason: Any) -> Finish | None:
     """Why an answer has ended, or None while it goes on."""
-    if told is None:
+    if reason is None:
         return None
-    if told not in _FINISHES:
-        raise ReplicaError(f"the engine gave up: {told!r:.100}")
-    return _FINISHES[told]
+    if reason not in _FINISHES:
+        raise ReplicaError(f"the engine gave up: {reason!r:.100}")
+    return _FINISHES[reason]

@@ -77,14 +77,14 @@ class ResponseEvents:
         place = self._place(event)
         if event.region == "tool_call":
             name = item["name"]
-            told = [self._event("response.function_call_arguments.done", **place, name=name, arguments=text)]
+            done = [self._event("response.function_call_arguments.done", **place, name=name, arguments=text)]
         else:
             kind = f"{_TEXT_EVENTS[event.region]}.done"
-            told = [
+            done = [
                 self._event(kind, **place, **_extra(event), text=text),
                 self._event("response.content_part.done", **place, part=_part(event, text)),
             ]
-        return [*told, self._event("response.output_item.done", output_index=len(self._items) - 1, item=item)]
+        return [*done, self._event("response.output_item.done", output_index=len(self._items) - 1, item=item)]
 
     def _place(self, event: Event) -> dict[str, Any]:
         place = {"item_id": self._items[-1]["id"], "output_index": len(self._items) - 1}

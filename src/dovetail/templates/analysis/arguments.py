@@ -74,8 +74,8 @@ def find_arguments(turn: Turn, parts: Parts, call_end: str) -> FoundArguments | 
     if quote and layout.end == quote:
         return _literals(turn, parts[:place], layout, samples, quote)
     ends = layout.end.removeprefix(quote).partition(_KEY)[0].strip()
-    told = layout.begin.strip() and middle.strip() and ends
-    if not told:
+    is_distinct = layout.begin.strip() and middle.strip() and ends
+    if not is_distinct:
         return None
     arguments = _tagged(parts[:place], layout, middle, samples, quote)
     markup = "<" + VALUES[0] + ">&\n"

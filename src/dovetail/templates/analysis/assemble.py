@@ -79,7 +79,7 @@ def _turn(frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls:
         end, closing = end or content.end, calls.joint if calls else ""
     others = (calls.other_end.strip(),) if calls and calls.other_end else ()
     return Turn(
-        frame.start or _handover(frame),
+        frame.start or _user_end(frame),
         end if end.strip() else "",
         between=reasoning.between,
         closing=closing,
@@ -88,7 +88,7 @@ def _turn(frame: Frame, reasoning: FoundReasoning, content: FoundContent, calls:
     )
 
 
-def _handover(frame: Frame) -> str:
+def _user_end(frame: Frame) -> str:
     """The end of the user's turn, which begins that of the model where it has no header; nothing if both end alike."""
     end = frame.user_end.strip()
     return "" if end and end in frame.end else end

@@ -98,7 +98,7 @@ def find_calls(
     prober: Prober, frame: Frame, reasoning: FoundReasoning, content: FoundContent, shape: Shape
 ) -> FoundCalls | None:
     """The layout of calls of a template that renders them; None where nothing tells their arguments apart."""
-    return _Calls(prober, frame, reasoning, content, shape).found()
+    return _Calls(prober, frame, reasoning, content, shape).layout()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class _Calls:
         turn = self.prober.turn(assistant(content, "", calls, self.shape))
         return self.frame.body(turn) if turn else ""
 
-    def found(self) -> FoundCalls | None:
+    def layout(self) -> FoundCalls | None:
         text = self.two or self.one
         spelled = find_spelling(text, dict(FIRST.arguments))
         cores = cut(marked(text) if spelled else text)

@@ -32,7 +32,7 @@ class Correction:
     apply: Callable[[Source, Dialect], Dialect | None]
 
 
-def _told_to_think(source: Source, dialect: Dialect) -> Dialect | None:
+def _thoughts_in_prompt(source: Source, dialect: Dialect) -> Dialect | None:
     thoughts, response = _THOUGHTS.search(source.texts), _RESPONSE.search(source.texts)
     if not thoughts or dialect.reasoning:
         return None
@@ -42,7 +42,7 @@ def _told_to_think(source: Source, dialect: Dialect) -> Dialect | None:
     return changed
 
 
-def _told_to_list(source: Source, dialect: Dialect) -> Dialect | None:
+def _list_in_prompt(source: Source, dialect: Dialect) -> Dialect | None:
     match = _JSON_LIST.search(source.texts)
     if not match or dialect.calls:
         return None
@@ -50,7 +50,7 @@ def _told_to_list(source: Source, dialect: Dialect) -> Dialect | None:
     return replace(dialect, calls=(way,))
 
 
-def _told_by_example(source: Source, dialect: Dialect) -> Dialect | None:
+def _example_in_prompt(source: Source, dialect: Dialect) -> Dialect | None:
     match = _EXAMPLE.search(source.texts)
     if not match or dialect.calls:
         return None
@@ -91,17 +91,17 @@ CORRECTIONS = (
     Correction(
         "thoughts between tags",
         "the system prompt tells the model between which tags to think and to answer; no turn is rendered with them",
-        _told_to_think,
+        _thoughts_in_prompt,
     ),
     Correction(
         "a marker followed by a JSON list",
         "the system prompt tells the model how to call tools; the template never renders calls",
-        _told_to_list,
+        _list_in_prompt,
     ),
     Correction(
         "an example of a call",
         "the system prompt shows the model a call between tags; the template never renders one",
-        _told_by_example,
+        _example_in_prompt,
     ),
     Correction(
         "tools between <|tool|> and <|/tool|>",

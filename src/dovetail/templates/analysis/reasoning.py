@@ -82,10 +82,10 @@ def _shown(prober: Prober, frame: Frame, shape: Shape | None, ways: tuple[str, .
             if shape:
                 calls = assistant("", "", ONE_CALL, shape)
                 messages.append((assistant("", REASONING, ONE_CALL, own), calls, NAMES[0]))
-            found = [_shown_before(prober, frame, way, settings, *row) for row in messages]
-            first = next((shown for shown in found if shown), None)
+            renders = [_shown_before(prober, frame, way, settings, *row) for row in messages]
+            first = next((shown for shown in renders if shown), None)
             if first:
-                last = found[-1]
+                last = renders[-1]
                 return replace(first, before_calls=last.behind if last and last is not first else "")
     return None
 

@@ -181,8 +181,8 @@ class Verifier:
         turn = self.dialect.turn
         start = turn.start.strip()
         joined = any(start in way.separator + way.spacing for way in self.dialect.calls) or bool(turn.between)
-        told = any(char.isalnum() for char in start)  # a colon alone may stand anywhere in a text
-        return told and start in body and start != turn.end.strip() and not joined
+        is_distinct = any(char.isalnum() for char in start)  # a colon alone may stand anywhere in a text
+        return is_distinct and start in body and start != turn.end.strip() and not joined
 
     def _without_end(self, body: str, probe: Probe) -> str:
         turn = self.dialect.turn
@@ -238,7 +238,7 @@ def _opens(dialect: Dialect, text: str) -> bool:
     return bool(block and block.start.strip() and text.rstrip().endswith(block.start.strip()))
 
 
-def _said(dialect: Dialect, text: str) -> str:
+def _reasoned(dialect: Dialect, text: str) -> str:
     """The reasoning that a prompt has written itself and closed."""
     block = dialect.reasoning
     if block is None or block.end not in text:
@@ -251,13 +251,13 @@ def answer_behind(dialect: Dialect, opened: str) -> tuple[Probe, str, Any]:
     block, content, turn = dialect.reasoning, dialect.content, dialect.turn
     begin, end, closing = content.begins[0], content.ends[0], "" if turn.between else turn.closing
     begin = "" if begin.strip() and opened.rstrip().endswith(begin.strip()) else begin
-    probe = Probe("prompt", _CONTENT, _said(dialect, opened))
+    probe = Probe("prompt", _CONTENT, _reasoned(dialect, opened))
     if turn.opened and opened.startswith(turn.opened) and begin.startswith(turn.opened):
         begin = begin.removeprefix(turn.opened)
     if block and (_opens(dialect, opened) or (not block.start and opened.strip())):
         thought = _REASONING + block.pad + block.end + block.after + turn.between
-        said = "" if block.start else opened.lstrip()
-        return replace(probe, reasoning=said + _REASONING), thought + begin + _CONTENT + end + closing, True
+        written = "" if block.start else opened.lstrip()
+        return replace(probe, reasoning=written + _REASONING), thought + begin + _CONTENT + end + closing, True
     inside = bool(content.begins[0].strip()) and not begin.strip()  # the prompt has opened the content
     return probe, begin + _CONTENT + end + closing, False if inside else "auto"
 

@@ -233,10 +233,10 @@ class _Checker:
         problem, count = self._babble()
         if problem:
             return Check("constraint", "failed", problem, "", "report this: it is a defect of dovetail")
-        told = f"{len(self.samples)} turns accepted, {count} random ones read"
+        counted = f"{len(self.samples)} turns accepted, {count} random ones read"
         eos, end = self.turns.eos_token, self.analysis.dialect.turn.end.strip()
         stops = f"; stop at {end} too, which is not the end-of-sequence token" if eos and end and eos not in end else ""
-        return Check("constraint", "passed", told + stops)
+        return Check("constraint", "passed", counted + stops)
 
     def _babble(self) -> tuple[str, int]:
         """A random speaker talks under the format, and what it says is read without a remark."""
@@ -250,17 +250,17 @@ class _Checker:
             for reasoning in (True, False) if dialect.reasoning else (False,):
                 fmt = dialect.format(tools, choice, reasoning, parallel_tool_calls=parallel)
                 for _ in range(_UTTERANCES):
-                    said = speaker.speak(fmt.format, max_tokens=500)
+                    turn = speaker.speak(fmt.format, max_tokens=500)
                     if time.process_time() - start > _MAX_BABBLE_S:
                         return "", count
-                    if not said.complete:
+                    if not turn.complete:
                         cut += 1
                         continue
-                    got = dialect.parse(said.data, tools, _prompt(dialect, reasoning))
+                    got = dialect.parse(turn.data, tools, _prompt(dialect, reasoning))
                     count += 1
                     if got.diagnostics or (choice == "required" and not got.tool_calls):
                         remark = got.diagnostics[0].problem if got.diagnostics else "there is no call"
-                        return f"the format allows {said.data.decode()!r}, of which the reader remarks: {remark}", count
+                        return f"the format allows {turn.data.decode()!r}, of which the reader remarks: {remark}", count
         return "" if count or not cut else f"the speaker finds no way to end any of {cut} turns", count
 
 

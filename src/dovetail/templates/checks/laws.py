@@ -73,7 +73,7 @@ def streams(dialect: Dialect, tools: Any, turn: Rendered) -> str:
     for size in _CHUNKS:
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
         message, cut = _fed(dialect, tools, turn.prompt, pieces)
-        if message != whole or _told(cut) != _told(events):
+        if message != whole or _texts(cut) != _texts(events):
             return f"in chunks of {size} bytes it is read as {message}, at once as {whole}"
         if not _tiles(cut, len(data)):
             return f"in chunks of {size} bytes the events do not cover the output"
@@ -109,7 +109,7 @@ def _tiles(events: list[Event], size: int) -> bool:
     return at == size
 
 
-def _told(events: list[Event]) -> list[tuple[tuple[str, int], str]]:
+def _texts(events: list[Event]) -> list[tuple[tuple[str, int], str]]:
     """The text of each region, however it was cut."""
     pieces = [event for event in events if event.text]
     groups = groupby(pieces, key=lambda event: (event.region, event.call_index))
