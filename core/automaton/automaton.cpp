@@ -94,9 +94,9 @@ DState *Automaton::closed(uint32_t target) {
     work_.closure.clear();
     close(target, work_.closure);
     if (work_.closure.empty()) return nullptr;
-    DState *found = intern(work_.closure, false);
-    by_target_[target] = found->place;
-    return found;
+    DState *state = intern(work_.closure, false);
+    by_target_[target] = state->place;
+    return state;
 }
 
 DState *Automaton::closed(const std::vector<uint32_t> &targets) {

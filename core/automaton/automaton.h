@@ -278,11 +278,11 @@ inline bool DState::measure(const DState &to, Counter &c) const {
 }
 
 inline CharSet DState::ascii() const {
-    CharSet found;
+    CharSet chars;
     each_range([&](uint8_t low, uint8_t high, const DState *) {
-        for (int b = low; b <= high && b < 128; ++b) found.add(static_cast<uint8_t>(b));
+        for (int b = low; b <= high && b < 128; ++b) chars.add(static_cast<uint8_t>(b));
     });
-    return found;
+    return chars;
 }
 
 }  // namespace dovetail
