@@ -17,8 +17,8 @@ constexpr size_t kMaxMaking = 4;  // masks that are made for the sake of each ot
 }  // namespace
 
 MaskNode *MaskMap::find(const MaskKey &key) {
-    const Slot *found = table_.find(key.hash(), [&](const Slot &slot) { return slot.key == key; });
-    return found ? found->node.get() : nullptr;
+    const Slot *slot = table_.find(key.hash(), [&](const Slot &one) { return one.key == key; });
+    return slot ? slot->node.get() : nullptr;
 }
 
 MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.first_) {
@@ -179,10 +179,10 @@ MaskNode *MaskCache::try_below(MaskNode &node, const Frame &frame) {
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
-    MaskNode *found = node.find_below(key);
-    if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
-    found->use(fills_);
-    return *found;
+    MaskNode *child = node.find_below(key);
+    if (!child) child = node.add_below(key, make_below(node, frame, key.counter));
+    child->use(fills_);
+    return *child;
 }
 
 std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &frame, Counter counter) {
