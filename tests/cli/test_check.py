@@ -81,7 +81,7 @@ def test_the_command_line_needs_a_file(tmp_path: Path) -> None:
     assert 1 == run(tmp_path).exit_code
 
 
-def test_a_terminal_sees_colours() -> None:
+def test_a_terminal_sees_colors() -> None:
     process, screen = start("check", str(EXAMPLE))
     assert b"\x1b[32m" in read_all(screen)
     assert process.wait(timeout=60) == 0
