@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from dovetail.errors import TemplateError
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 
 PROMISES = {"first": 100.0, "cached": 0.1}  # milliseconds per template, on average
 ROUNDS = 1000
@@ -31,20 +31,20 @@ def first(sources: dict[str, str]) -> dict[str, float]:
     """Milliseconds that each template takes the first time, also one of which nothing is read back."""
     found = {}
     for name, source in sources.items():
-        analyse_template.cache_clear()
+        analyze_template.cache_clear()
         start = time.process_time()
         with contextlib.suppress(TemplateError):  # what is refused costs its time, too
-            analyse_template(source)
+            analyze_template(source)
         found[name] = (time.process_time() - start) * 1000
     return found
 
 
 def cached(source: str) -> float:
     """Milliseconds that a template takes that was analyzed before."""
-    analyse_template(source)
+    analyze_template(source)
     start = time.perf_counter()
     for _ in range(ROUNDS):
-        analyse_template(source)
+        analyze_template(source)
     return (time.perf_counter() - start) / ROUNDS * 1000
 
 
@@ -68,7 +68,7 @@ def main() -> None:
     sources = {path.stem: path.read_text() for path in (paths[:QUICK] if given.quick else paths)}
     if not sources:
         arguments.error(f"there are no templates in {given.folder}")
-    analyse_template(next(iter(sources.values())))  # what is compiled once per process is not a template's cost
+    analyze_template(next(iter(sources.values())))  # what is compiled once per process is not a template's cost
     times = first(sources)
     figures = {"first": statistics.fmean(times.values()), "cached": cached(next(iter(sources.values())))}
     print(f"{len(sources)} templates, Python {platform.python_version()}, {platform.machine()}")

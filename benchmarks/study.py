@@ -77,7 +77,7 @@ class Study:
                         seen[engine.name][i].append(times)
                         sizes[engine.name].append(engine.grammar_bytes(grammar))
         for name, by_case in seen.items():
-            self._summarise_new(name, cases, by_case)
+            self._summarize_new(name, cases, by_case)
             if any(sizes[name]):
                 self.result[name]["memory_kb"] = float(np.mean(sizes[name])) / 1000
 
@@ -89,7 +89,7 @@ class Study:
         sets = min(self.options.xgrammar_sets, self.options.sets)
         return turn == 0 and index >= OTHERS and (index - OTHERS) * sets % self.options.sets < sets
 
-    def _summarise_new(self, name: str, cases: Sequence[Case], by_case: list[list[First]]) -> None:
+    def _summarize_new(self, name: str, cases: Sequence[Case], by_case: list[list[First]]) -> None:
         counted = [(c, fastest_first(runs)) for c, runs in zip(cases[OTHERS:], by_case[OTHERS:], strict=True) if runs]
         result = self.result[name]
         result["compile_ms"] = float(np.median([f.compile for _, f in counted])) / 1e6

@@ -94,9 +94,9 @@ DState *Automaton::closed(uint32_t target) {
     work_.closure.clear();
     close(target, work_.closure);
     if (work_.closure.empty()) return nullptr;
-    DState *found = intern(work_.closure, false);
-    by_target_[target] = found->place;
-    return found;
+    DState *state = intern(work_.closure, false);
+    by_target_[target] = state->place;
+    return state;
 }
 
 DState *Automaton::closed(const std::vector<uint32_t> &targets) {
@@ -180,7 +180,7 @@ void Automaton::expand_now(DState &d) {
         const Nfa::State &s = nfa_.states[d.set[0]];
         const DState::Range range{static_cast<uint8_t>(s.b), static_cast<uint8_t>(s.b >> 8), closed(s.a)};
         set_row(d, {&range, 1});
-        d.has_bytes = d.plain = d.expanded = true;
+        d.has_bytes = d.byte_only = d.expanded = true;
         return;
     }
     if (d.has_steps) {
@@ -216,7 +216,7 @@ void Automaton::expand_now(DState &d) {
     if (!work_.behind_key.empty()) extra(d).behind_key = closed(work_.behind_key);
     d.has_bytes = !edges.empty();
     expand_row(d, edges);
-    d.plain = !d.extra;
+    d.byte_only = !d.extra;
     d.expanded = true;
 }
 

@@ -98,7 +98,7 @@ struct DState {
     bool entry = false;      // just called: the callee may not match nothing, callers skip it themselves
     bool has_steps = false;  // counter steps come first, see Automaton::resolve
     bool has_bytes = false;
-    bool plain = false;  // nothing but bytes: no exit, call, token or counter step
+    bool byte_only = false;  // nothing but bytes: no exit, call, token or counter step
     bool counter_live = false;
     bool counts_tokens = false;  // of free text with a token budget
     bool keeps_set = false;      // of members in any order
@@ -111,7 +111,7 @@ struct DState {
     const Dense *dense = nullptr;  // for bytes that are in no range
     Owned<Extra> extra;
     Owned<MaskRoots> masks;
-    MaskNode *plain_mask = nullptr;  // of `masks`, for counter zero
+    MaskNode *uncounted_mask = nullptr;  // the one in `masks` for counter zero
 
     DState();
     ~DState();
@@ -278,11 +278,11 @@ inline bool DState::measure(const DState &to, Counter &c) const {
 }
 
 inline CharSet DState::ascii() const {
-    CharSet found;
+    CharSet chars;
     each_range([&](uint8_t low, uint8_t high, const DState *) {
-        for (int b = low; b <= high && b < 128; ++b) found.add(static_cast<uint8_t>(b));
+        for (int b = low; b <= high && b < 128; ++b) chars.add(static_cast<uint8_t>(b));
     });
-    return found;
+    return chars;
 }
 
 }  // namespace dovetail

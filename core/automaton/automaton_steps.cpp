@@ -32,9 +32,9 @@ const std::vector<Resolved> &Automaton::resolve(DState &d, Counter c) {
         if (!by_set) by_set = std::make_unique<std::unordered_map<uint32_t, std::vector<Resolved>>>();
         const auto known = by_set->find(c.left);
         if (known != by_set->end()) return known->second;
-        std::vector<Resolved> found = resolve_now(d, c);
-        account(64 + found.size() * sizeof(Resolved));
-        return by_set->emplace(c.left, std::move(found)).first->second;
+        std::vector<Resolved> resolved = resolve_now(d, c);
+        account(64 + resolved.size() * sizeof(Resolved));
+        return by_set->emplace(c.left, std::move(resolved)).first->second;
     }
     if (!d.extra->resolved) {
         d.extra->resolved = std::make_unique<DState::Extra::ByCounterClass>();

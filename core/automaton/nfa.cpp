@@ -23,18 +23,18 @@ bool TokenSet::has_any(const Vocab &vocab) const {
 }
 
 TokenSet token_set(const Ast &ast, uint32_t node, const Vocab &vocab) {
-    TokenSet found{ast.nodes[node].flag, {}};
+    TokenSet set{ast.nodes[node].flag, {}};
     for (const Ast::TokenName &t : ast.lists(ast.nodes[node]).tokens) {
         const uint32_t id = t.id == kNone ? vocab.find(t.text) : t.id;
         if (id == kNone) throw InputError("the vocabulary has no token \"" + std::string(t.text) + "\"");
         if (id >= vocab.size())
             throw InputError("token id " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(vocab.size()) +
                              " tokens");
-        found.ids.push_back(id);
+        set.ids.push_back(id);
     }
-    std::sort(found.ids.begin(), found.ids.end());
-    found.ids.erase(std::unique(found.ids.begin(), found.ids.end()), found.ids.end());
-    return found;
+    std::sort(set.ids.begin(), set.ids.end());
+    set.ids.erase(std::unique(set.ids.begin(), set.ids.end()), set.ids.end());
+    return set;
 }
 
 void Nfa::reserve(size_t code) {
@@ -134,11 +134,11 @@ class SpineBuilder {
     }
 
     std::vector<uint32_t> reached_on_the_left(const std::vector<std::vector<uint32_t>> &callees) const {
-        std::vector<uint32_t> found{member(&entered_)};
-        for (size_t i = 0; i < found.size(); ++i)
-            for (uint32_t c : callees[found[i]])
-                if (std::find(found.begin(), found.end(), c) == found.end()) found.push_back(c);
-        return found;
+        std::vector<uint32_t> reached{member(&entered_)};
+        for (size_t i = 0; i < reached.size(); ++i)
+            for (uint32_t c : callees[reached[i]])
+                if (std::find(reached.begin(), reached.end(), c) == reached.end()) reached.push_back(c);
+        return reached;
     }
 
     Nfa &nfa_;

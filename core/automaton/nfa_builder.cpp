@@ -166,15 +166,15 @@ uint32_t NfaBuilder::literal(std::string_view text, uint32_t next) {
 uint32_t NfaBuilder::special(std::string_view text, uint32_t next) {
     std::vector<uint32_t> after(text.size() + 1);  // the state behind the first i bytes
     after[text.size()] = next;
-    std::vector<uint32_t> found;
+    std::vector<uint32_t> specials;
     for (size_t i = text.size(); i-- > 0;) {
         const auto b = static_cast<uint8_t>(text[i]);
         after[i] = range(b, b, after[i + 1]);
-        found.clear();
-        vocab_.specials_at(text, i, found);
-        if (found.empty()) continue;
+        specials.clear();
+        vocab_.specials_at(text, i, specials);
+        if (specials.empty()) continue;
         std::vector<uint32_t> ways{after[i]};
-        for (uint32_t id : found) ways.push_back(token({false, {id}}, after[i + vocab_.bytes(id).size()]));
+        for (uint32_t id : specials) ways.push_back(token({false, {id}}, after[i + vocab_.bytes(id).size()]));
         after[i] = split(ways);
     }
     return after[0];
@@ -306,7 +306,7 @@ uint32_t NfaBuilder::add_call(Rule *callee, Counter bounds, std::span<const NfaC
     return add(Nfa::Call, static_cast<uint32_t>(nfa_.calls.size() - 1));
 }
 
-uint32_t NfaBuilder::plain_call(Rule *callee, Counter bounds, uint32_t next) {
+uint32_t NfaBuilder::unbranched_call(Rule *callee, Counter bounds, uint32_t next) {
     const bool need = bounds.need > 0;
     if (next == kDead || !callee->matches(bounds)) return kDead;
     return split({known_call(callee, bounds, next), callee->nullable[need] ? next : kDead});
@@ -334,7 +334,7 @@ uint32_t NfaBuilder::call(const Rule &rule, const Ast &ast, const Ast::Node &n, 
         const Ast &body = body_of(*callee);
         if (is_counter_free(body)) return node(*callee, body, body.root, next);
     }
-    if (n.op == Code::Call) return plain_call(callee, n.bounds, next);
+    if (n.op == Code::Call) return unbranched_call(callee, n.bounds, next);
     const Ast::Lists &lists = ast.lists(n);
     std::vector<NfaCall::Arm> arms;
     bool live = false;

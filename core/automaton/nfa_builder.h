@@ -66,7 +66,7 @@ class NfaBuilder {
     uint32_t call(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);
     uint32_t lone_member(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t close);
     uint32_t add_call(Rule *callee, Counter bounds, std::span<const NfaCall::Arm> arms);
-    uint32_t plain_call(Rule *callee, Counter bounds, uint32_t next);
+    uint32_t unbranched_call(Rule *callee, Counter bounds, uint32_t next);
     uint32_t known_call(Rule *callee, Counter bounds, uint32_t next);
     const Ast &body_of(const Rule &callee);
     uint32_t without(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next);

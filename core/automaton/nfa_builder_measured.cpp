@@ -10,21 +10,21 @@ namespace {
 
 /// The bytes that characters can begin with: those that stand for themselves, and those that lead to other spellings.
 struct FirstBytes {
-    std::bitset<256> plain, leads;
+    std::bitset<256> unescaped, leads;
 
     /// False where a character may begin with something else than a byte.
     bool add(const Ast &ast, uint32_t at, bool leads_on = false) {
         const Ast::Node &n = ast.nodes[at];
-        std::bitset<256> &found = leads_on ? leads : plain;
+        std::bitset<256> &bytes = leads_on ? leads : unescaped;
         switch (n.op) {
         case Code::Lit:
             if (n.text.empty()) return false;
-            if (is_char(n.text)) found.set(static_cast<uint8_t>(n.text[0]));
+            if (is_char(n.text)) bytes.set(static_cast<uint8_t>(n.text[0]));
             else leads.set(static_cast<uint8_t>(n.text[0]));
             return true;
         case Code::Chars:
             for (const auto &[low, high] : ast.ranges(n))
-                for (uint32_t b = std::min(low, 0xC0u); b <= (high < 0x80 ? high : 0xFF); ++b) found.set(b);
+                for (uint32_t b = std::min(low, 0xC0u); b <= (high < 0x80 ? high : 0xFF); ++b) bytes.set(b);
             return true;
         case Code::Seq: return n.count > 0 && add(ast, ast.kids(n)[0], leads_on || n.count > 1);
         case Code::Alt: return std::all_of(ast.kids(n).begin(), ast.kids(n).end(), [&](uint32_t kid) { return add(ast, kid, leads_on); });
@@ -54,8 +54,8 @@ void check_measured(const Ast &ast) {
     for (const uint32_t character : ast.kids(root))
         if (!first.add(ast, character)) throw InputError("a character of measured text must begin with a byte");
     const auto end = static_cast<uint8_t>(root.text[0]);
-    if (first.plain[end] || first.leads[end]) throw InputError("a character of measured text begins like its end");
-    if ((first.plain & first.leads).any()) throw InputError("a character of measured text begins like another spelling");
+    if (first.unescaped[end] || first.leads[end]) throw InputError("a character of measured text begins like its end");
+    if ((first.unescaped & first.leads).any()) throw InputError("a character of measured text begins like another spelling");
 }
 
 uint32_t NfaBuilder::measured(const Rule &rule, const Ast &ast, const Ast::Node &n, uint32_t next) {

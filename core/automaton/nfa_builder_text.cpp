@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kMaxTextStates = 1u << 18;
 
-/// The stops as a plain trie: which partial stops are under way is kept as a set of its nodes.
+/// The stops as a trie without failure links: which partial stops are under way is kept as a set of its nodes.
 class StopTrie {
   public:
     explicit StopTrie(const std::vector<std::string_view> &stops) : nodes_(1) {
@@ -191,8 +191,8 @@ class TextBuilder {
             if (!edges.empty() && edges.back().to == to && edges.back().high + 1 == b) edges.back().high = b;
             else edges.push_back({b, b, to});
         };
-        uint32_t plain[kUtf8Bad];  // by the UTF-8 state that a byte without meaning leads to
-        std::fill(std::begin(plain), std::end(plain), kNone);
+        uint32_t text_states[kUtf8Bad];  // by the UTF-8 state that a byte without meaning leads to
+        std::fill(std::begin(text_states), std::end(text_states), kNone);
         for (int i = 0; i < 256; ++i) {
             const auto b = static_cast<uint8_t>(i);
             const uint8_t utf8 = utf8_next(p.utf8, b);
@@ -201,8 +201,8 @@ class TextBuilder {
                 const Place to = step(p, b, next);
                 if (!to.dead()) push(b, state(to));
             } else if (p.is_text() && next != Next::OnlyStop) {
-                if (plain[utf8] == kNone) plain[utf8] = state(Place{0, {}, {}, false, utf8});
-                push(b, plain[utf8]);
+                if (text_states[utf8] == kNone) text_states[utf8] = state(Place{0, {}, {}, false, utf8});
+                push(b, text_states[utf8]);
             }
         }
         return out_.bytes(edges);

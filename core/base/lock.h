@@ -7,7 +7,7 @@
 
 namespace dovetail {
 
-/// A writer that waits goes before readers that come after it: a plain shared mutex would let them pass for ever.
+/// A writer that waits goes before readers that come after it: std::shared_mutex alone would let them pass forever.
 class Lock {
   public:
     void lock() {

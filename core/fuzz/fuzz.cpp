@@ -29,7 +29,7 @@ namespace {
 
 uint64_t current_round = 0;
 bool promised = true;  // does the grammar come from our own writer?
-bool told = false;     // is this round played again, to be looked at?
+bool verbose = false;  // print each step, for a round that is played again
 
 [[noreturn]] void finding(const char *what) {
     std::fflush(stdout);
@@ -105,7 +105,7 @@ Mask mask_of(Matcher &matcher) {
     return mask;
 }
 
-void tell(const char *what, const std::string &bytes) {
+void print_step(const char *what, const std::string &bytes) {
     std::printf("%s ", what);
     for (const char c : bytes) std::printf(c >= ' ' && c < 127 ? "%c" : "\\x%02x", static_cast<uint8_t>(c));
     std::printf("\n");
@@ -121,9 +121,9 @@ void check_mask(Random &random, Matcher &matcher, uint32_t size) {
         const int64_t token = random.below(size);
         Matcher copy(matcher);
         const bool accepted = copy.accept(token);
-        if (told && accepted != has(mask, token))
-            tell(accepted ? "accepted" : "allowed",
-                 std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
+        if (verbose && accepted != has(mask, token))
+            print_step(accepted ? "accepted" : "allowed",
+                       std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
         check(accepted == has(mask, token), "a token is allowed exactly when it is accepted");
         check(matcher.validate(&token, 1) == (accepted ? 1u : 0u), "validate agrees with accept");
         if (!accepted) continue;
@@ -138,18 +138,18 @@ void step(Random &random, Matcher &matcher, uint32_t size) {
     case 0: {
         const std::string bytes = random.text(8);
         const bool accepted = matcher.accept_bytes(bytes);
-        if (told) tell(accepted ? "bytes" : "refused bytes", bytes);
+        if (verbose) print_step(accepted ? "bytes" : "refused bytes", bytes);
         check(accepted || matcher.steps() == before, "refused bytes change nothing");
         return;
     }
     case 1: {
         const uint32_t steps = random.below(static_cast<uint32_t>(before) + 1);
-        if (told) tell("rollback", std::to_string(steps));
+        if (verbose) print_step("rollback", std::to_string(steps));
         return matcher.rollback(steps);
     }
     case 2: {
         const std::string bytes = matcher.forced();
-        if (told) tell("forced", bytes);
+        if (verbose) print_step("forced", bytes);
         Matcher copy(matcher);
         check(bytes.empty() || copy.accept_bytes(bytes), "forced bytes are accepted");
         return;
@@ -171,7 +171,7 @@ void step(Random &random, Matcher &matcher, uint32_t size) {
     if (matcher.is_finished()) check(allowed.empty(), "nothing comes after the end");
     if (allowed.empty()) return;
     const uint32_t token = allowed[random.below(static_cast<uint32_t>(allowed.size()))];
-    if (told) tell("token", std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
+    if (verbose) print_step("token", std::string(matcher.grammar()->store->vocab().bytes(token)) + " = " + std::to_string(token));
     check(matcher.accept(token), "an allowed token is accepted");
 }
 
@@ -185,7 +185,7 @@ void play(Random &random) {
             promised = !random.one_in(3);
             if (!promised) damage(random, bytes);
             Program program = load_program(bytes);
-            if (told) describe(program);
+            if (verbose) describe(program);
             const std::shared_ptr<Grammar> grammar = store->compile(std::move(program));
             check(!save_program(store->program_of(*grammar)).empty(), "a compiled grammar can be saved");
             Matcher matcher(grammar);
@@ -227,7 +227,7 @@ void play_round(uint64_t seed) {
 int main(int argc, char **argv) {
     std::signal(SIGPROF, too_slow);
     if (argc == 3 && !std::strcmp(argv[1], "--round")) {
-        told = true;
+        verbose = true;
         play_round(std::strtoull(argv[2], nullptr, 10));
         return 0;
     }

@@ -63,7 +63,7 @@ struct Ast {
     std::span<const Range> ranges(const Node &n) const { return {ranges_.data() + n.first, n.count}; }
     /// Branch, Tokens, Without, Text, AnyOrder, Measured.
     const Lists &lists(const Node &n) const { return lists_[n.list]; }
-    /// The node behind the plain exit of a Branch.
+    /// The node behind exit 0 of a Branch, the only exit of a rule without stops.
     uint32_t first_arm(const Node &n) const {
         const std::vector<Arm> &arms = lists(n).arms;
         return arms.empty() ? kNone : arms[0].node;
@@ -100,20 +100,20 @@ inline auto facts_of(const Rule &rule) {
 template <class Live> std::vector<uint32_t> fewest_chars(const Ast &ast, const Ast::Node &n, const Live &live) {
     const std::vector<Ast::Stage> &stages = ast.lists(n).stages;
     std::vector<std::vector<uint32_t>> before(stages.size());
-    std::vector<uint32_t> fewest(stages.size(), kNone), found;
+    std::vector<uint32_t> fewest(stages.size(), kNone), reached;
     auto kid = ast.kids(n).begin();
     for (uint32_t s = 0; s < stages.size(); ++s) {
         for (const uint32_t to : stages[s].to)
             if (live(*kid++)) before[to].push_back(s);
         if (!stages[s].ends) continue;
         fewest[s] = 0;
-        found.push_back(s);
+        reached.push_back(s);
     }
-    for (size_t i = 0; i < found.size(); ++i)
-        for (const uint32_t s : before[found[i]]) {
+    for (size_t i = 0; i < reached.size(); ++i)
+        for (const uint32_t s : before[reached[i]]) {
             if (fewest[s] != kNone) continue;
-            fewest[s] = fewest[found[i]] + 1;
-            found.push_back(s);
+            fewest[s] = fewest[reached[i]] + 1;
+            reached.push_back(s);
         }
     return fewest;
 }

@@ -25,7 +25,7 @@ std::vector<std::vector<uint32_t>> components(const std::vector<RuleCode> &rules
         if (rules[r].known) index[r] = 0;  // as if it had been left already
     std::vector<bool> on_path(n);
     std::vector<uint32_t> frames;
-    std::vector<std::vector<uint32_t>> found;
+    std::vector<std::vector<uint32_t>> sccs;
     uint32_t next = 0;
     auto enter = [&](uint32_t r) {
         index[r] = low[r] = next++;
@@ -45,7 +45,7 @@ std::vector<std::vector<uint32_t>> components(const std::vector<RuleCode> &rules
         frames.pop_back();
         if (!frames.empty()) low[frames.back()] = std::min(low[frames.back()], low[r]);
         if (low[r] != index[r]) continue;
-        std::vector<uint32_t> &component = found.emplace_back();
+        std::vector<uint32_t> &component = sccs.emplace_back();
         uint32_t member;
         do {
             member = path.back();
@@ -56,7 +56,7 @@ std::vector<std::vector<uint32_t>> components(const std::vector<RuleCode> &rules
         // The rule through which the component was entered comes first.
         std::reverse(component.begin(), component.end());
     }
-    return found;
+    return sccs;
 }
 
 /// Orders a component by first call from its entry, so that equal components of two grammars get equal keys.
@@ -258,10 +258,10 @@ std::vector<std::shared_ptr<Unit>> callees_of(const std::vector<uint32_t> &compo
     const auto unit = [&](uint32_t callee) { return units[callee].get(); };
     std::sort(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) < unit(b); });
     called.erase(std::unique(called.begin(), called.end(), [&](uint32_t a, uint32_t b) { return unit(a) == unit(b); }), called.end());
-    std::vector<std::shared_ptr<Unit>> found;
-    found.reserve(called.size());
-    for (uint32_t callee : called) found.push_back(units[callee]);
-    return found;
+    std::vector<std::shared_ptr<Unit>> callees;
+    callees.reserve(called.size());
+    for (uint32_t callee : called) callees.push_back(units[callee]);
+    return callees;
 }
 
 }  // namespace

@@ -13,12 +13,12 @@ class Units {
   public:
     Unit *find(std::string_view key) {
         const uint64_t hash = hash_of(key);
-        const Slot *found = units_.find(hash, [&](const Slot &slot) { return slot.of_key == hash && slot.unit->key == key; });
-        return found ? found->unit : nullptr;
+        const Slot *slot = units_.find(hash, [&](const Slot &one) { return one.of_key == hash && one.unit->key == key; });
+        return slot ? slot->unit : nullptr;
     }
     void add(Unit &unit) { units_.add({hash_of(unit.key), &unit}); }
     void remove(const Unit &unit) {
-        if (Slot *found = units_.find(hash_of(unit.key), [&](const Slot &slot) { return slot.unit == &unit; })) units_.remove(found);
+        if (Slot *slot = units_.find(hash_of(unit.key), [&](const Slot &one) { return one.unit == &unit; })) units_.remove(slot);
     }
 
   private:

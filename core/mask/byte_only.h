@@ -10,7 +10,7 @@
 namespace dovetail {
 
 /// Known to do nothing but take bytes.
-inline bool only_takes_bytes(const DState &d) { return d.expanded && d.plain && !d.counts_tokens; }
+inline bool only_takes_bytes(const DState &d) { return d.expanded && d.byte_only && !d.counts_tokens; }
 /// Whether a stack takes nothing but bytes while its counter stays as it is.
 inline bool is_byte_only(const Config &c) { return only_takes_bytes(*c.d) && (c.counter == Counter{} || !c.d->measured); }
 /// Whether nothing but the next byte of a character can come.

@@ -17,8 +17,8 @@ constexpr size_t kMaxMaking = 4;  // masks that are made for the sake of each ot
 }  // namespace
 
 MaskNode *MaskMap::find(const MaskKey &key) {
-    const Slot *found = table_.find(key.hash(), [&](const Slot &slot) { return slot.key == key; });
-    return found ? found->node.get() : nullptr;
+    const Slot *slot = table_.find(key.hash(), [&](const Slot &one) { return one.key == key; });
+    return slot ? slot->node.get() : nullptr;
 }
 
 MaskRoots::MaskRoots(MaskCache &c, DState &d) : cache(c), state(d), after(c.first_) {
@@ -93,10 +93,10 @@ bool MaskCache::fill_known(const Stacks &stacks, uint32_t *out) {
 
 MaskNode *MaskCache::known_root(const Config &top) const {
     const DState &d = *top.d;
-    if (top.counter == Counter{} && d.plain_mask) return d.plain_mask;
+    if (top.counter == Counter{} && d.uncounted_mask) return d.uncounted_mask;
     if (!d.masks) return nullptr;
     const Counter counter = clamp(top);
-    return counter == Counter{} ? d.masks->plain.get() : d.masks->counted.find({0, counter});
+    return counter == Counter{} ? d.masks->uncounted.get() : d.masks->counted.find({0, counter});
 }
 
 void MaskCache::fill(const Stacks &stacks, uint32_t *out) {
@@ -126,8 +126,8 @@ MaskNode &MaskCache::root(const Config &top) {
     if (!d.masks) d.masks.reset(d.owner->heap().make<MaskRoots>(*this, d));
     const Counter counter = clamp(top);
     if (counter == Counter{}) {
-        d.masks->plain = make_root(d, counter);
-        node = d.plain_mask = d.masks->plain.get();
+        d.masks->uncounted = make_root(d, counter);
+        node = d.uncounted_mask = d.masks->uncounted.get();
     } else {
         node = d.masks->counted.add({0, counter}, make_root(d, counter));
     }
@@ -150,7 +150,7 @@ std::unique_ptr<MaskNode> MaskCache::make_root(DState &d, Counter counter) {
 }
 
 bool MaskCache::chain(DState &loop, const Counterpart *counterpart, const std::vector<Frame> &callers, std::vector<MaskNode *> &out) {
-    MaskNode *node = loop.plain_mask;
+    MaskNode *node = loop.uncounted_mask;
     node->use(fills_);
     out.push_back(node);
     auto add = [&](const Frame &frame) {
@@ -179,10 +179,10 @@ MaskNode *MaskCache::try_below(MaskNode &node, const Frame &frame) {
 
 MaskNode &MaskCache::below(MaskNode &node, const Frame &frame) {
     const MaskKey key{frame.site_id, clamp(frame)};
-    MaskNode *found = node.find_below(key);
-    if (!found) found = node.add_below(key, make_below(node, frame, key.counter));
-    found->use(fills_);
-    return *found;
+    MaskNode *child = node.find_below(key);
+    if (!child) child = node.add_below(key, make_below(node, frame, key.counter));
+    child->use(fills_);
+    return *child;
 }
 
 std::unique_ptr<MaskNode> MaskCache::make_below(MaskNode &node, const Frame &frame, Counter counter) {
@@ -404,9 +404,9 @@ void MaskCache::make_room() {
         return true;
     };
     for (MaskRoots *r = first_; r; r = r->after) {
-        if (r->plain && old(*r->plain)) {
-            r->plain.reset();
-            r->state.plain_mask = nullptr;
+        if (r->uncounted && old(*r->uncounted)) {
+            r->uncounted.reset();
+            r->state.uncounted_mask = nullptr;
         }
         r->counted.erase_if(old);
     }

@@ -82,11 +82,11 @@ struct MaskRoots {
     MaskCache &cache;
     DState &state;
     MaskRoots *before = nullptr, *after = nullptr;
-    std::unique_ptr<MaskNode> plain;  // for counter zero
+    std::unique_ptr<MaskNode> uncounted;  // for counter zero
     MaskMap counted;
 
     template <class Visit> void each(Visit visit) {
-        if (plain) visit(*plain);
+        if (uncounted) visit(*uncounted);
         counted.each(visit);
     }
 };

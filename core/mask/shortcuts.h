@@ -8,8 +8,8 @@ namespace dovetail {
 
 enum class Shortcut : uint32_t {
     KnownSuffix,      // a walk is over where a known mask came by the same bytes
-    InsideCharacter,  // that also inside a character that a call follows
-    Siblings,         // that at once for nodes beside one for which it was found
+    InsideCharacter,  // known suffixes are looked for inside a character that a call follows, too
+    Siblings,         // a known suffix is taken at once for the siblings of a node that had one
     CharacterRun,     // tokens made of the characters of a loop or a count are looked up
     WholeSubtree,     // a subtree made of the characters of a loop is taken at once
     ByteOnly,         // a lone stack that only takes bytes moves without the rest of the machinery

@@ -29,7 +29,7 @@ struct Continuation {
     std::vector<Node> nodes;
 };
 
-/// What a walk found.
+/// What a walk allows, in parts.
 struct MaskParts {
     /// Known masks answer for these trie nodes: what a stack allows there, its frames each adding a part.
     struct Slice {

@@ -15,7 +15,7 @@ constexpr size_t kMostStates = 12;       // of a run, and stacks at once
 /// Whether a mask is known for the state of a stack.
 bool has_mask(const Config &c) {
     const DState *loop = c.d->owner->loop_state();
-    return c.d == loop && loop->plain_mask && c.counter == Counter{};
+    return c.d == loop && loop->uncounted_mask && c.counter == Counter{};
 }
 
 /// Whether a character leads a stack to where a mask is known: what follows is known over.

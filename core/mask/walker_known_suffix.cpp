@@ -21,7 +21,7 @@ bool Walker::take_known_suffix(const Config &c, uint32_t node) {
     if (!has(Shortcut::KnownSuffix) || !(c.counter == Counter{}) || c.d->counts_tokens) return false;
     DState *state = c.d;
     const Counterpart *through = nullptr;
-    if (nodes[node].byte >= 0x80 && c.d->plain && has(Shortcut::InsideCharacter)) {
+    if (nodes[node].byte >= 0x80 && c.d->byte_only && has(Shortcut::InsideCharacter)) {
         // Inside a character that is followed by a call: the callee may have taken the whole of it.
         const Counterpart *counterpart = c.d->extra ? c.d->extra->counterpart.get() : nullptr;
         if (!counterpart || counterpart->may_try()) counterpart = &c.d->owner->counterpart(*c.d, vocab_.path(node));
@@ -31,7 +31,7 @@ bool Walker::take_known_suffix(const Config &c, uint32_t node) {
         }
     }
     DState *loop = state->owner->loop_state();
-    if (!loop || !loop->plain_mask) return false;
+    if (!loop || !loop->uncounted_mask) return false;
     const std::string_view path = vocab_.path(node);
     DState *from = loop->follow(path.substr(0, path.size() - 1));
     if (!from || from->follow(path.substr(path.size() - 1)) != state) return false;
@@ -77,8 +77,8 @@ void Walker::share(uint32_t chain, Span nodes) {
 }
 
 void Automaton::offer_loop_state(DState &d) {
-    if (loop_state_ && loop_state_->plain_mask) return;
-    if (d.plain && chars_to(d, &d).ascii() >= kFewestInLoop) loop_state_ = &d;
+    if (loop_state_ && loop_state_->uncounted_mask) return;
+    if (d.byte_only && chars_to(d, &d).ascii() >= kFewestInLoop) loop_state_ = &d;
 }
 
 const CallSite *Automaton::lone_call(DState &d) {
@@ -110,7 +110,7 @@ const Counterpart &Automaton::counterpart(DState &d, std::string_view bytes) {
             break;
         }
         DState *next = nullptr;
-        if (at->plain) at->each_range([&](uint8_t, uint8_t, DState *to) { next = next ? next : to; });
+        if (at->byte_only) at->each_range([&](uint8_t, uint8_t, DState *to) { next = next ? next : to; });
         at = next;
     }
     return counterpart;
@@ -120,7 +120,7 @@ const Counterpart &Automaton::counterpart(DState &d, std::string_view bytes) {
 bool Automaton::takes_the_same(DState &d, DState &other, const CallSite &site, DState &entered, int depth) {
     if (lone_call(d) == &site) return &entered == &other && !other.has_steps && !other.keeps_counter();
     other.owner->expand(other);
-    if (depth == 0 || !d.plain || !other.plain || d.counter_live || other.counter_live) return false;
+    if (depth == 0 || !d.byte_only || !other.byte_only || d.counter_live || other.counter_live) return false;
     const auto same = [&](const DState::Range &a, const DState::Range &b) {
         return a.low == b.low && a.high == b.high && takes_the_same(*a.to, *b.to, site, entered, depth - 1);
     };

@@ -9,7 +9,7 @@ namespace dovetail {
 namespace {
 
 /// How much of a key there may be in a token.
-enum Found { kNothing, kBeginning, kWhole };
+enum KeyPart { kNothing, kBeginning, kWhole };
 
 /// Where the string ends that is under way before the first of these bytes.
 size_t string_end(std::string_view bytes, bool escaped) {
@@ -22,7 +22,7 @@ size_t string_end(std::string_view bytes, bool escaped) {
 ///
 /// An object that begins in a token has no key yet, so its first one is none that was there before. What else is open is
 /// not known: every bracket around is taken for that of an object.
-Found find_key(std::string_view bytes, ObjectKeys::Where where) {
+KeyPart find_key(std::string_view bytes, ObjectKeys::Where where) {
     std::vector<uint32_t> fresh;  // the keys of the objects that have begun here
     for (size_t at = 0; at < bytes.size(); ++at) {
         const auto byte = static_cast<uint8_t>(bytes[at]);
@@ -48,21 +48,21 @@ Found find_key(std::string_view bytes, ObjectKeys::Where where) {
     return where == ObjectKeys::kBeforeKey && (fresh.empty() || fresh.back() > 0) ? kBeginning : kNothing;
 }
 
-Found find_key_behind_string(std::string_view bytes) {
-    Found found = kNothing;
+KeyPart find_key_behind_string(std::string_view bytes) {
+    KeyPart most = kNothing;
     for (const bool escaped : {false, true}) {
         const size_t end = string_end(bytes, escaped);
-        if (end < bytes.size()) found = std::max(found, find_key(bytes.substr(end + 1), ObjectKeys::kElsewhere));
+        if (end < bytes.size()) most = std::max(most, find_key(bytes.substr(end + 1), ObjectKeys::kElsewhere));
     }
-    return found;
+    return most;
 }
 
 /// How much of a key and its successor stands after some quote of `bytes`, which may end another key.
-Found find_pair(std::string_view bytes) {
-    Found found = kNothing;
+KeyPart find_pair(std::string_view bytes) {
+    KeyPart most = kNothing;
     for (size_t at = bytes.find('"'); at != std::string_view::npos; at = bytes.find('"', at + 1))
-        found = std::max(found, find_key(bytes.substr(at + 1), ObjectKeys::kBehindKey));
-    return found;
+        most = std::max(most, find_key(bytes.substr(at + 1), ObjectKeys::kBehindKey));
+    return most;
 }
 
 }  // namespace
@@ -78,12 +78,12 @@ KeyTokens::KeyTokens(const Vocab &vocab) {
     for (const uint32_t token : vocab.order()) {
         const std::string_view bytes = vocab.bytes(token);
         if (bytes.find_first_of("\",") == std::string_view::npos) continue;
-        const Found pair = find_pair(bytes), inside = find_key_behind_string(bytes);
+        const KeyPart pair = find_pair(bytes), inside = find_key_behind_string(bytes);
         if (pair == kWhole) pairs_.push_back(token);
         if (pair != kNothing) begun_pairs_.push_back(token);
-        auto add = [&](ObjectKeys::Where where, Found found) {
-            if (found == kWhole && pair != kWhole) whole_[where].push_back(token);
-            if (found != kNothing && pair == kNothing) beginning_[where].push_back(token);
+        auto add = [&](ObjectKeys::Where where, KeyPart part) {
+            if (part == kWhole && pair != kWhole) whole_[where].push_back(token);
+            if (part != kNothing && pair == kNothing) beginning_[where].push_back(token);
         };
         add(ObjectKeys::kInKey, inside);
         add(ObjectKeys::kInString, inside);

@@ -265,18 +265,18 @@ std::string Matcher::forced() {
     at_ = position();
     while (!at.complete && bytes.size() < kMaxForced) {
         char only = 0;
-        bool found = false, choice = false;
+        bool has_byte = false, choice = false;
         for (const Config &c : at.tops) {
             choice = choice || (c.d->extra && !c.d->extra->tokens.empty());
             c.d->each_range([&](uint8_t low, uint8_t high, const DState *to) {
                 Counter counter = c.counter;
                 if (c.d->measured && !c.d->measure(*to, counter)) return;
-                choice = choice || low != high || (found && only != static_cast<char>(low));
+                choice = choice || low != high || (has_byte && only != static_cast<char>(low));
                 only = static_cast<char>(low);
-                found = true;
+                has_byte = true;
             });
         }
-        if (choice || !found) break;
+        if (choice || !has_byte) break;
         if (!take_bytes(at, {&only, 1}, false, next, quote) || !can_go_on(next)) break;
         std::swap(at, next);
         bytes.push_back(only);
@@ -288,10 +288,10 @@ std::vector<CaptureMark> Matcher::captures() const {
     const std::lock_guard guard(store_.lock());
     const Stacks &s = now();
     const Mark *last = s.complete ? s.end_marks : s.tops.empty() ? nullptr : s.tops[0].marks;
-    std::vector<CaptureMark> found;
-    for (const Mark *m = last; m; m = m->before) found.push_back({m->at, store_.name(m->name), m->open});
-    std::reverse(found.begin(), found.end());
-    return found;
+    std::vector<CaptureMark> marks;
+    for (const Mark *m = last; m; m = m->before) marks.push_back({m->at, store_.name(m->name), m->open});
+    std::reverse(marks.begin(), marks.end());
+    return marks;
 }
 
 void Matcher::collect() {

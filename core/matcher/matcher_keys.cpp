@@ -23,10 +23,10 @@ bool takes_tokens(const Stacks &stacks) {
 }
 
 std::array<bool, 256> next_bytes(const Stacks &stacks) {
-    std::array<bool, 256> found{};
+    std::array<bool, 256> bytes{};
     for (const Config &c : stacks.tops)
-        c.d->each_range([&](uint8_t low, uint8_t high, const DState *) { std::fill(found.begin() + low, found.begin() + high + 1, true); });
-    return found;
+        c.d->each_range([&](uint8_t low, uint8_t high, const DState *) { std::fill(bytes.begin() + low, bytes.begin() + high + 1, true); });
+    return bytes;
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ bool ObjectKeys::ended(bool grows) {
     for (auto it = first; it != last; ++it) {
         const Key &known = keys_[it->second];
         if (known.object != key.object) continue;
-        if (known.end == key.end) return true;  // another stack told of it
+        if (known.end == key.end) return true;  // another stack has reported it
         if (text(known.begin, known.end) == text(key.begin, key.end)) return false;
     }
     known_.emplace(key.hash, now_.keys++);

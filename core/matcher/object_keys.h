@@ -10,7 +10,7 @@
 
 namespace dovetail {
 
-/// The beginning of a key. ObjectKeys are told apart by their text: each has one spelling.
+/// The beginning of a key, hashed. A key has one spelling, so keys are equal where their texts are.
 struct KeyHash {
     uint64_t hash = 0x9ae16a3b2f90404full;
     bool escaped = false;  // a backslash takes the next byte

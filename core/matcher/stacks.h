@@ -146,7 +146,7 @@ template <class World> class Mover {
     }
 
     void go(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
-        if (d->expanded && d->plain) {
+        if (d->expanded && d->byte_only) {
             add(d, d->keeps_counter() ? counter : Counter{}, parent, marks, out);
             return;
         }
@@ -182,7 +182,7 @@ template <class World> class Mover {
     void settle(DState *d, Counter counter, Frame *parent, const Mark *marks, Stacks &out) {
         if (!d->keeps_counter()) counter = {};
         if (d->has_bytes || (d->extra && !d->extra->tokens.empty())) add(d, counter, parent, marks, out);
-        if (d->plain) return;
+        if (d->byte_only) return;
         const DState::Extra &extra = *d->extra;
         // Pushed last is taken first: returns come before calls.
         for (size_t i = extra.calls.size(); i-- > 0;) {

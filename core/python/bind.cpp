@@ -222,9 +222,9 @@ bool has_names(nb::handle data, nb::tuple names) {
         pending.pop_back();
         if (PyDict_Check(p)) {
             for (nb::handle name : names) {
-                PyObject *found = PyDict_GetItemWithError(p, name.ptr());
-                if (!found && PyErr_Occurred()) throw nb::python_error();
-                if (found && !PyDict_Check(found)) return true;
+                PyObject *value = PyDict_GetItemWithError(p, name.ptr());
+                if (!value && PyErr_Occurred()) throw nb::python_error();
+                if (value && !PyDict_Check(value)) return true;
             }
             PyObject *key, *value;
             Py_ssize_t at = 0;

@@ -24,12 +24,12 @@ inline nb::handle first_part(nb::handle node) {
 }
 
 inline Named named(nb::handle part) {
-    Named found{{}, {}, part};
+    Named option{{}, {}, part};
     nb::handle at = first_part(part);
-    for (; is_a(at, ir().capture); at = ir().capture_body(at)) found.captures.push_back(text_of(ir().capture_name(at)));
+    for (; is_a(at, ir().capture); at = ir().capture_body(at)) option.captures.push_back(text_of(ir().capture_name(at)));
     // Only a word in which special tokens may stand reads like a stop.
-    if (!found.captures.empty() && is_a(at, ir().lit) && ir().lit_special(at).ptr() == Py_True) found.word = bytes_of(ir().lit_data(at));
-    return found;
+    if (!option.captures.empty() && is_a(at, ir().lit) && ir().lit_special(at).ptr() == Py_True) option.word = bytes_of(ir().lit_data(at));
+    return option;
 }
 
 /// The parts of a choice in order, those that begin with a word under the same captures together.
@@ -37,11 +37,11 @@ inline std::vector<std::vector<Named>> named_alike(nb::handle parts) {
     std::vector<std::vector<Named>> groups;
     std::map<std::vector<std::string_view>, size_t> by_captures;
     each(parts, [&](nb::handle part) {
-        Named found = named(part);
+        Named option = named(part);
         size_t group = groups.size();
-        if (!found.word.empty()) group = by_captures.try_emplace(found.captures, group).first->second;
+        if (!option.word.empty()) group = by_captures.try_emplace(option.captures, group).first->second;
         if (group == groups.size()) groups.emplace_back();
-        groups[group].push_back(std::move(found));
+        groups[group].push_back(std::move(option));
     });
     return groups;
 }

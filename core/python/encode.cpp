@@ -131,11 +131,11 @@ void Encoder::several(Code op, nb::handle parts, Draft &d, size_t depth) {
 }
 
 void Encoder::ranges(nb::handle list, bool is_chars, Draft &d) {
-    const Ranges found = range_list(list, is_chars ? 0x10FFFF : 0xFF);
+    const Ranges ranges = range_list(list, is_chars ? 0x10FFFF : 0xFF);
     CodeWriter w(d.code);
     w.op(is_chars ? Code::Chars : Code::Bytes);
-    w.ranges(found);
-    d.weight += !found.empty() && found.back().second >= 0x80 ? 4 : 1;
+    w.ranges(ranges);
+    d.weight += !ranges.empty() && ranges.back().second >= 0x80 ? 4 : 1;
 }
 
 /// A part of a rule whose frame has no counter to lend. Most count nothing, so it is written in its place first.

@@ -83,20 +83,20 @@ std::vector<Place> word_trie(nb::handle words) {
 
 /// The characters of some ranges that are no fork of a place, all of whose forks are among them.
 Ranges leaving(const Ranges &ranges, const Place &place) {
-    Ranges found;
+    Ranges outside;
     size_t left = place.forks.size();
     auto fork = place.forks.begin();
     for (auto [low, high] : ranges) {
         for (; fork != place.forks.end() && fork->first <= high; ++fork) {
             if (fork->first < low) break;
-            if (low < fork->first) found.emplace_back(low, fork->first - 1);
+            if (low < fork->first) outside.emplace_back(low, fork->first - 1);
             low = fork->first + 1;
             --left;
         }
-        if (low <= high) found.emplace_back(low, high);
+        if (low <= high) outside.emplace_back(low, high);
     }
     if (left > 0) throw InputError("an unlisted word has a character that the text cannot have");
-    return found;
+    return outside;
 }
 
 }  // namespace

@@ -101,13 +101,13 @@ inline uint64_t number_of(nb::handle o, uint64_t limit, const char *what) {
 
 /// Something of C++ that an object of Python owns.
 template <class Owned> nb::object owned_by_python(Owned *made, const char *name) {
-    nb::object found = nb::steal(PyCapsule_New(
+    nb::object owner = nb::steal(PyCapsule_New(
         made, name, [](PyObject *capsule) { delete static_cast<Owned *>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))); }));
-    if (!found.is_valid()) {
+    if (!owner.is_valid()) {
         delete made;
         throw nb::python_error();
     }
-    return found;
+    return owner;
 }
 
 /// Calls `visit` for the items of a tuple.
@@ -124,7 +124,7 @@ inline size_t length(nb::handle tuple) {
 
 /// Sorted, disjoint ranges of numbers up to a limit.
 inline Ranges range_list(nb::handle list, uint64_t limit) {
-    Ranges found;
+    Ranges ranges;
     uint64_t next = 0;
     each(list, [&](nb::handle pair) {
         if (length(pair) != 2) throw InputError("a range is a pair");
@@ -132,9 +132,9 @@ inline Ranges range_list(nb::handle list, uint64_t limit) {
         const uint64_t high = number_of(PyTuple_GetItem(pair.ptr(), 1), limit, "the end of a range");
         if (low > high || low < next) throw InputError("ranges must be sorted and disjoint");
         next = high + 1;
-        found.emplace_back(static_cast<uint32_t>(low), static_cast<uint32_t>(high));
+        ranges.emplace_back(static_cast<uint32_t>(low), static_cast<uint32_t>(high));
     });
-    return found;
+    return ranges;
 }
 
 }  // namespace dovetail

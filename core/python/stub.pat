@@ -1,4 +1,4 @@
-# What nanobind's stubgen cannot know: types of arguments that the binding takes as plain objects, and of Python results.
+# What nanobind's stubgen cannot know: types of arguments that the binding takes as objects of any type, and of Python results.
 Store.__init__$:
     def __init__(self, tokens: Sequence[bytes], special: Sequence[tuple[str, int]], stops: Sequence[int], cache_bytes: int) -> None: ...
 

@@ -92,7 +92,7 @@ class Vocab {
     uint32_t longest() const { return longest_; }
 
     const std::vector<TrieNode> &nodes() const { return nodes_; }  // the last one is a sentinel
-    /// Which characters occur below a node; those that begin before it are not told.
+    /// Which characters occur below a node; those that begin before it are left out.
     const std::vector<CharSet> &below() const { return below_; }
     /// The tokens of the trie in its order; the place of a token is its rank, kNone outside the trie.
     const std::vector<uint32_t> &order() const { return order_; }

@@ -10,7 +10,7 @@ from pathlib import Path
 from drawing import write
 
 from dovetail.cli.inspect_page import page
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 from dovetail.templates.sources import find_template
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 def draw() -> dict[str, str]:
     """The page, by the name of its file."""
     source = find_template((EXAMPLES / "chat_template.jinja").read_text())
-    return {"analysis.html": page(source, analyse_template(source.text, source.bos_token, source.eos_token))}
+    return {"analysis.html": page(source, analyze_template(source.text, source.bos_token, source.eos_token))}
 
 
 if __name__ == "__main__":

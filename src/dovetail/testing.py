@@ -19,7 +19,7 @@ from dovetail.dialects import Dialect
 from dovetail.engine import accepts
 from dovetail.formats import Format, FormatSource
 from dovetail.messages import Message, ToolCall
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 from dovetail.templates.analysis.verify import Rendered
 from dovetail.templates.checks.laws import streams
 from dovetail.templates.picture import cut
@@ -81,7 +81,7 @@ class TemplateTest:
     @property
     def dialect(self) -> Dialect:
         """The dialect derived from the template."""
-        return analyse_template(self.source.text, self.source.bos_token, self.source.eos_token).dialect
+        return analyze_template(self.source.text, self.source.bos_token, self.source.eos_token).dialect
 
     @property
     def prompt(self) -> str:

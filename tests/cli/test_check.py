@@ -67,7 +67,7 @@ def test_json_holds_one_report_a_line(folder: Path) -> None:
     assert [*FEATURES] == [check["feature"] for check in reports[0]["checks"]]
 
 
-def test_what_cannot_be_analysed_is_told_and_the_rest_is_checked(folder: Path) -> None:
+def test_what_cannot_be_analyzed_is_told_and_the_rest_is_checked(folder: Path) -> None:
     (folder / "broken.jinja").write_text("{% if %}")
     result = run(folder)
     assert 1 == result.exit_code
@@ -81,7 +81,7 @@ def test_the_command_line_needs_a_file(tmp_path: Path) -> None:
     assert 1 == run(tmp_path).exit_code
 
 
-def test_a_terminal_sees_colours() -> None:
+def test_a_terminal_sees_colors() -> None:
     process, screen = start("check", str(EXAMPLE))
     assert b"\x1b[32m" in read_all(screen)
     assert process.wait(timeout=60) == 0

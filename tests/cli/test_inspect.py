@@ -92,7 +92,7 @@ def test_a_template_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in run(str(tmp_path / "t.jinja"), "--evidence").output
 
 
-def test_a_terminal_sees_colours() -> None:
+def test_a_terminal_sees_colors() -> None:
     process, screen = start("inspect", str(EXAMPLE))
     assert b"\x1b[" in read_all(screen)
     assert process.wait(timeout=60) == 0

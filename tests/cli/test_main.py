@@ -68,7 +68,7 @@ def read_all(descriptor: int) -> bytes:
     return data
 
 
-def test_a_terminal_sees_colours() -> None:
+def test_a_terminal_sees_colors() -> None:
     process, screen = start("demo", "--fast")
     assert b"\x1b[" in read_all(screen)
     assert process.wait(timeout=60) == 0

@@ -90,7 +90,7 @@ def test_a_file_of_tools_that_is_no_json_is_refused(tmp_path: Path) -> None:
     assert (1, True) == (result.exit_code, "not JSON" in result.output)
 
 
-def test_on_a_terminal_there_are_colours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_terminal_there_are_colors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     printer = _Printer(colored=True)
     printer.events([Event("text", "reasoning", 0, 2, "hm")])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dovetail as dt
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 from dovetail.templates.prompts import generation_prompt
 from dovetail.templates.render import ChatTemplate
 
@@ -89,7 +89,7 @@ def test_generation_prompts_agree(conformance: Path) -> None:
         source = (folder / "templates" / record["template"]).read_text()
         made = generation_prompt(
             ChatTemplate(source),
-            analyse_template(source),
+            analyze_template(source),
             [wire(message) for message in inputs["messages"]],
             thinking=inputs["enable_thinking"],
             go_on=inputs["continue_final_message"].replace("none", ""),

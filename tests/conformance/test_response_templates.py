@@ -110,7 +110,7 @@ def test_batches_are_read_like_their_parts(conformance: Path) -> None:
 
 
 def test_after_an_error_the_rest_is_read_and_nothing_is_lost(conformance: Path) -> None:
-    """Where Transformers stays in the broken region for ever."""
+    """Where Transformers stays in the broken region forever."""
     for record in records(conformance, "response_after_error.jsonl"):
         chunks = [step["chunk"] for step in record["log"]]
         kept = dt.ResponseParser(record["template"], record["prefix"], tools=record["tools"], on_malformed="keep")

@@ -15,7 +15,7 @@ from dovetail.dialects import Dialect, JsonCall, KeyedCall, TaggedCall
 from dovetail.dialects.format_builder import call_pieces
 from dovetail.layouts.styles import Layout
 from dovetail.parsing.layouts import NAME
-from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis import Analysis, analyze_template
 
 DIFFERENCES = tomllib.loads((Path(__file__).parent.parent / "known_differences.toml").read_text())["template_analysis"]
 
@@ -85,11 +85,11 @@ def _calls(dialect: Dialect) -> dict[str, Any]:
     return facts
 
 
-def test_markers_agree_with_those_of_another_analyser_but_for_listed_differences(conformance: Path) -> None:
+def test_markers_agree_with_those_of_another_analyzer_but_for_listed_differences(conformance: Path) -> None:
     recorded = json.loads((conformance / "llama_cpp" / "template_analysis.json").read_text())
     found: dict[str, str] = {}
     for name, record in recorded.items():
-        analysis = analyse_template((conformance / "llama_cpp" / "templates" / name).read_text())
+        analysis = analyze_template((conformance / "llama_cpp" / "templates" / name).read_text())
         left, right = theirs(record["analysis"]), ours(analysis)
         differing = [key for key in left if left[key] != right.get(key)]
         if differing:

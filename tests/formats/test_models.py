@@ -204,7 +204,7 @@ def test_a_deep_schema_serializes_too() -> None:
     assert schema["items"] is written["json_schema"]["items"]
 
 
-def test_recorded_formats_serialise_back_to_the_same_json(conformance: Path) -> None:
+def test_recorded_formats_serialize_back_to_the_same_json(conformance: Path) -> None:
     for file in ("structural_tag", "structural_tag_token", "model_tags"):
         for line in (conformance / "xgrammar" / f"{file}.jsonl").read_text().splitlines():
             given = json.loads(line)["structural_tag"]

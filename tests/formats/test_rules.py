@@ -155,7 +155,7 @@ ENDING: list[dict[str, Any]] = [
 @pytest.mark.parametrize("content", ENDLESS, ids=str)
 def test_endless_content_needs_an_end(content: dict[str, Any]) -> None:
     for end in ("", [""], ["", ""]):
-        with pytest.raises(FormatError, match="for ever") as caught:
+        with pytest.raises(FormatError, match="forever") as caught:
             load_format({"format": tag("<", content, end)})
         assert "/format/end" == caught.value.path
     for end in (">", ["", ">"], token(3)):
@@ -171,7 +171,7 @@ def test_an_id_and_a_text_may_name_the_same_trigger_token() -> None:
     assert load_format({"type": "token_triggered_tags", "trigger_tokens": ["<a>"], "tags": [tag(token(1), X, "e")]})
 
 
-def test_a_misspelt_type_is_answered_with_the_right_one() -> None:
+def test_a_misspelled_type_is_answered_with_the_right_one() -> None:
     with pytest.raises(FormatError) as caught:
         load_format({"type": "triggered_tag"})
     assert 'did you mean "triggered_tags"?' == caught.value.fix

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dovetail import engine
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir, regex
-from dovetail.grammar.regex.automaton import Automaton, minimise
+from dovetail.grammar.regex.automaton import Automaton, minimize
 from tests.oracles import accepts
 
 WHOLE = [
@@ -471,7 +471,7 @@ def test_the_smallest_automaton_tells_all_its_states_apart(
             given[at][target % count] = given[at].get(target % count, 0) | 1 << symbol
     full = Automaton([((97 + symbol, 97 + symbol),) for symbol in range(2)], given)
     full.accepting = {state for state in accepting if state < count}
-    small = minimise(full)
+    small = minimize(full)
     words = ["".join(word) for length in range(8) for word in product("ab", repeat=length)]
     assert [word for word in words if takes(full, 0, word)] == [word for word in words if takes(small, 0, word)]
     if small.accepting:
@@ -507,5 +507,5 @@ GROWS = [("^a*$", True), ("^a*b$", False), ("a", True), ("^(ab)+$", True), ("^[a
 @pytest.mark.parametrize(
     ("pattern", "expected"), [*GROWS, ("^a{0,100000}b*$", True), ("^a{0,100000}(bb)*$", False), ("^(?!a)[ab]*$", True)]
 )
-def test_a_language_grows_where_every_beginning_goes_on_for_ever(pattern: str, expected: bool) -> None:
+def test_a_language_grows_where_every_beginning_goes_on_forever(pattern: str, expected: bool) -> None:
     assert expected == regex.grows(regex.search(pattern))

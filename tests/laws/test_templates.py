@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail.messages import Message
-from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis import Analysis, analyze_template
 from dovetail.templates.checks.features import tools_of, with_ids
 from dovetail.templates.checks.laws import accepted, read_back, streams
 from dovetail.templates.checks.turns import Turns
@@ -22,9 +22,9 @@ DEFECTIVE = ("deepseek-ai-DeepSeek-R1-Distill-Llama-8B",)  # it never closes the
 
 
 @lru_cache
-def analysed(path: Path) -> tuple[Analysis, Turns]:
+def analyzed(path: Path) -> tuple[Analysis, Turns]:
     source = path.read_text()
-    analysis = analyse_template(source)
+    analysis = analyze_template(source)
     return analysis, Turns(source, analysis, "", "")
 
 
@@ -33,7 +33,7 @@ def analysed(path: Path) -> tuple[Analysis, Turns]:
 def test_a_message_that_a_template_says_is_read_back(conformance: Path, data: st.DataObject, message: Message) -> None:
     paths = templates(conformance / "llama_cpp" / "templates")
     path = data.draw(st.sampled_from([path for path in paths if path.stem not in DEFECTIVE]))
-    analysis, turns = analysed(path)
+    analysis, turns = analyzed(path)
     dialect, message = analysis.dialect, with_ids(message, analysis.dialect)
     try:
         dialect.render(message)

@@ -19,7 +19,7 @@ RESPONSE = {"start_anchor": "<|im_start|>assistant\n", "fields": {"content": {"c
 TOKENS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_start|>", "<|im_end|>")
 
 
-def test_a_chat_template_is_analysed() -> None:
+def test_a_chat_template_is_analyzed() -> None:
     found = dt.detect(CHATML)
     assert "chat_template" == found.how
     assert "<tool_call>\n" == found.dialect.calls[0].call_begin

@@ -15,7 +15,7 @@ from dovetail import dialects
 from dovetail.serving import Settings, speakers
 from tests.serving.asking import http_client, serving
 
-ARTEFACTS = Path(__file__).parent.parent.parent / "build" / "artefacts"
+ARTIFACTS = Path(__file__).parent.parent.parent / "build" / "artifacts"
 TEMPLATE = """{%- for message in messages %}
 {%- if message.role == 'assistant' %}<|im_start|>assistant
 {%- if message.reasoning_content %}
@@ -114,9 +114,9 @@ def test_a_picture_of_the_page_is_kept(page: Page) -> None:
     page.get_by_text("Finished").wait_for()
     page.fill("#step", "12")
     page.evaluate("scrollTo(0, 0)")
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=ARTEFACTS / "playground.png")
-    assert 10_000 < (ARTEFACTS / "playground.png").stat().st_size
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=ARTIFACTS / "playground.png")
+    assert 10_000 < (ARTIFACTS / "playground.png").stat().st_size
 
 
 def test_the_tokens_of_every_step_can_be_looked_at(page: Page) -> None:

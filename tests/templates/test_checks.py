@@ -12,7 +12,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.dialects import Content, Dialect
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 from dovetail.templates.analysis.verify import Rendered
 from dovetail.templates.checks import FEATURES, Report, checking, markdown
 from dovetail.templates.checks.laws import streams
@@ -58,10 +58,10 @@ def broken(change: Callable[[Dialect], Dialect], monkeypatch: pytest.MonkeyPatch
     """The report where the analysis had found something else."""
 
     def wrong(*arguments: Any) -> Any:
-        found = analyse_template(*arguments)
+        found = analyze_template(*arguments)
         return replace(found, dialect=change(found.dialect))
 
-    monkeypatch.setattr(checking, "analyse_template", wrong)
+    monkeypatch.setattr(checking, "analyze_template", wrong)
     return dt.check(source)
 
 
@@ -148,7 +148,7 @@ def test_calls_that_are_joined_in_no_regular_way_fail() -> None:
 
 
 def test_a_reader_that_loses_bytes_or_depends_on_cuts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    dialect = analyse_template(SOURCE).dialect
+    dialect = analyze_template(SOURCE).dialect
     turn = Rendered(dialect.turn.start, "<ponder>hm</ponder>\nHello", "auto")
     assert "" == streams(dialect, None, turn)
     feed = dt.StreamParser.feed

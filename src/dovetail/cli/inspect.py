@@ -17,7 +17,7 @@ from dovetail.cli.inspect_page import page, summary
 from dovetail.cli.shapes import visible
 from dovetail.errors import ExportError
 from dovetail.grammar.export import Gbnf
-from dovetail.templates.analysis import Analysis, Evidence, Finding, analyse_template
+from dovetail.templates.analysis import Analysis, Evidence, Finding, analyze_template
 from dovetail.templates.picture import Region, call_grammar, regions
 from dovetail.templates.sources import TemplateSource, find_template
 
@@ -60,7 +60,7 @@ def inspect(file: Path, as_json: bool, evidence: bool, grammar: bool, drawn: Pat
       2  the command line is wrong
     """
     source = find_template(file)
-    analysis = analyse_template(source.text, source.bos_token, source.eos_token)
+    analysis = analyze_template(source.text, source.bos_token, source.eos_token)
     if as_json:
         click.echo(json.dumps(_everything(source, analysis), ensure_ascii=False, indent=2))
         return

@@ -73,7 +73,7 @@ def _check_tag(fmt: TagFormat, path: str) -> None:
         return
     if _needs_end(fmt.content):
         raise FormatError(
-            "the content can go on for ever and every end is empty, so nothing could end the tag",
+            "the content can go on forever and every end is empty, so nothing could end the tag",
             pointer(path, "end"),
             "give an end that is not empty, or list in the content's `excludes` what may not occur in it",
         )

@@ -294,7 +294,7 @@ class ResponseParser:
             self._enter(self.template.implicit, False)
             return
         else:
-            # A region that took no text at all would be found here for ever.
+            # A region that took no text at all would be found here forever.
             stuck = start == end and self._began == self._offset + start
             problem = self._close(events, end, captures)
             self._floor = self._offset + end + 1 if stuck else None

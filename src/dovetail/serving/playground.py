@@ -24,7 +24,7 @@ from dovetail.serving.constraints import relocated
 from dovetail.serving.errors import RequestError
 from dovetail.serving.generation import Job, Limits, prepare
 from dovetail.serving.models import Models
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 from dovetail.templates.checks import check_template
 
 SHOWN_TOKENS = 48
@@ -46,7 +46,7 @@ def job(body: dict[str, Any], models: Models, limits: Limits) -> Job:
     """The job of a chat request, whose `template` takes the place of a model: the speaker talks as it says."""
     template = body.get("template")
     ask = replace(read_chat({"messages": _MESSAGES} | body), top_logprobs=SHOWN_TOKENS)
-    model = models.get(ask.model) if not template else Speaker(dialect=_studied(analyse_template, template).dialect)
+    model = models.get(ask.model) if not template else Speaker(dialect=_studied(analyze_template, template).dialect)
     return prepare(ask, model, limits)
 
 

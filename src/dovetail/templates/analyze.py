@@ -29,11 +29,11 @@ def analyze(source: TemplateSource, bos_token: str = "", eos_token: str = "") ->
 def analysis_of(source: TemplateSource, bos_token: str = "", eos_token: str = "") -> Analysis:
     """All that the analysis of a chat template says, with its evidence."""
     # Imported late, because jinja2 takes longer to import than everything else together.
-    from dovetail.templates.analysis import analyse_template
+    from dovetail.templates.analysis import analyze_template
     from dovetail.templates.sources import find_template
 
     template = find_template(source)
-    analysis = analyse_template(template.text, bos_token or template.bos_token, eos_token or template.eos_token)
+    analysis = analyze_template(template.text, bos_token or template.bos_token, eos_token or template.eos_token)
     tokens = _special_tokens(source)
     if not tokens or analysis.dialect.special_tokens:
         return analysis

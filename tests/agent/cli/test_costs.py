@@ -19,7 +19,7 @@ def so(id: str = "so") -> Call:
 
 
 def delegating(request: Received) -> Reply:
-    """A model that gives everything to subagents, which read for ever."""
+    """A model that gives everything to subagents, which read forever."""
     names = {tool["function"]["name"] for tool in request.body["tools"]}
     if "structured_output" in names:
         return Reply(Call("agent", {"description": "d", "prompt": f"look {request.serial}"}, f"a{request.serial}"))

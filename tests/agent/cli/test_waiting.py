@@ -47,7 +47,7 @@ def test_a_prompt_that_comes_back_later_is_bounded_and_told(bench: Bench) -> Non
     assert "Waiting for a scheduled prompt in " in finished.stderr
 
 
-def test_the_payload_of_a_misspelt_call_is_kept_nowhere(bench: Bench) -> None:
+def test_the_payload_of_a_misspelled_call_is_kept_nowhere(bench: Bench) -> None:
     for name in (
         "StructuredOutput",
         "structured-output",

@@ -48,7 +48,7 @@ class Stays:
         return ToolOutput("gone")
 
 
-def test_an_agent_that_never_finalises_does_not_hold_the_result_for_ever() -> None:
+def test_an_agent_that_never_finalizes_does_not_hold_the_result_forever() -> None:
     """Scenario 67."""
     stays = Stays()
 

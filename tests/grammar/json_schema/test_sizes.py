@@ -1,4 +1,4 @@
-"""Keys that are not declared: how many there are, and which of their beginnings go on for ever."""
+"""Keys that are not declared: how many there are, and which of their beginnings go on forever."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize(("pattern", "endless"), PATTERNS)
-def test_keys_grow_where_every_beginning_goes_on_for_ever(pattern: str, endless: bool) -> None:
+def test_keys_grow_where_every_beginning_goes_on_forever(pattern: str, endless: bool) -> None:
     assert endless is grows(strings.language((pattern,), 0, None))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis import Analysis, analyze_template
 from dovetail.templates.analysis.corrections import CORRECTIONS
 
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>"
@@ -33,16 +33,16 @@ def corrections(analysis: Analysis) -> dict[str, str]:
 @pytest.mark.parametrize("row", CORRECTIONS, ids=lambda row: row.name)
 def test_a_correction_applies_to_its_feature_and_says_why(row: object) -> None:
     name, reason = row.name, row.reason  # type: ignore[attr-defined]
-    assert corrections(analyse_template(ROWS[name])) == {name: reason}
+    assert corrections(analyze_template(ROWS[name])) == {name: reason}
     assert len(reason) > 40
 
 
 def test_a_template_without_the_features_is_not_corrected() -> None:
-    assert corrections(analyse_template(TURNS)) == {}
+    assert corrections(analyze_template(TURNS)) == {}
 
 
 def test_tags_that_a_template_talks_about_are_read() -> None:
-    dialect = analyse_template(ROWS["thoughts between tags"]).dialect
+    dialect = analyze_template(ROWS["thoughts between tags"]).dialect
     message = dialect.parse("<ponder>Hm.</ponder><reply>Yes.</reply>", prompt="<|assistant|>")
     assert ("Hm.", "Yes.", ()) == (message.reasoning, message.content, message.diagnostics)
 
@@ -55,6 +55,6 @@ def test_calls_that_a_template_talks_about_are_read() -> None:
         ("an example of a call", '<do>\n{"name": "f", "arguments": {"a": 1}}\n</do>'),
         ("tools between <|tool|> and <|/tool|>", '<|tool_call|>[{"name": "f", "arguments": {"a": 1}}]<|/tool_call|>'),
     ):
-        message = analyse_template(ROWS[name]).dialect.parse(output, prompt="<|assistant|>")
+        message = analyze_template(ROWS[name]).dialect.parse(output, prompt="<|assistant|>")
         assert [("f", {"a": 1})] == [(call.name, call.value) for call in message.tool_calls]
         assert () == message.diagnostics

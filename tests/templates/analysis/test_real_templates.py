@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis import Analysis, analyze_template
 from dovetail.templates.analysis.probes import Prober
 from dovetail.templates.analysis.verify import PROBES, verifier_of
 from tests.recorded import templates
@@ -88,24 +88,24 @@ SAME = {
 }
 
 
-def analysed(conformance: Path, name: str) -> Analysis:
-    return analyse_template((conformance / "llama_cpp" / "templates" / f"{name}.jinja").read_text())
+def analyzed(conformance: Path, name: str) -> Analysis:
+    return analyze_template((conformance / "llama_cpp" / "templates" / f"{name}.jinja").read_text())
 
 
 @pytest.mark.parametrize("name", SEED)
 def test_the_tool_format_is_that_of_the_seed_or_the_reason_is_given(conformance: Path, name: str) -> None:
-    assert analysed(conformance, name).modes.tools == SEED[name]
+    assert analyzed(conformance, name).modes.tools == SEED[name]
 
 
 @pytest.mark.parametrize("name", MODES)
 def test_the_modes_are_those_of_the_seed(conformance: Path, name: str) -> None:
-    modes = analysed(conformance, name).modes
+    modes = analyzed(conformance, name).modes
     assert MODES[name] == (modes.reasoning, modes.content, modes.call_id)
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_a_template_that_equals_a_built_in_dialect_says_so(conformance: Path, name: str) -> None:
-    assert analysed(conformance, name).same_as == SAME[name]
+    assert analyzed(conformance, name).same_as == SAME[name]
 
 
 def test_what_real_templates_render_is_accepted_and_read_back_equal(conformance: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_real_templates_render_is_accepted_and_read_back_equal(conformance:
     paths = templates(conformance / "llama_cpp" / "templates")
     for path in paths:
         source = path.read_text()
-        for row in verifier_of(analyse_template(source), Prober(source)).verify(PROBES):
+        for row in verifier_of(analyze_template(source), Prober(source)).verify(PROBES):
             proved += row.passed
             if not row.passed:
                 failed.add((path.stem, row.feature))
@@ -123,19 +123,19 @@ def test_what_real_templates_render_is_accepted_and_read_back_equal(conformance:
 
 
 def test_findings_stand_where_their_evidence_shows_them(conformance: Path) -> None:
-    findings = analysed(conformance, "Qwen3-Coder").findings
+    findings = analyzed(conformance, "Qwen3-Coder").findings
     assert {"turn.start", "turn.end", "calls.call_begin", "arguments.begin"} <= {row.what for row in findings}
     for row in findings:
         for start, end in row.evidence.spans:
             assert row.evidence.right[start:end] == row.value
 
 
-def test_the_same_template_is_analysed_once(conformance: Path) -> None:
-    assert analysed(conformance, "Qwen3-Coder") is analysed(conformance, "Qwen3-Coder")
+def test_the_same_template_is_analyzed_once(conformance: Path) -> None:
+    assert analyzed(conformance, "Qwen3-Coder") is analyzed(conformance, "Qwen3-Coder")
 
 
 def test_capabilities_are_found_by_what_is_rendered(conformance: Path) -> None:
-    able = analysed(conformance, "Qwen-Qwen3-0.6B").capabilities
+    able = analyzed(conformance, "Qwen-Qwen3-0.6B").capabilities
     assert able.tools
     assert able.tool_calls
     assert able.parallel_calls
@@ -149,7 +149,7 @@ def test_capabilities_are_found_by_what_is_rendered(conformance: Path) -> None:
         "reasoning_content",
         "enable_thinking",
     )
-    plain = analysed(conformance, "google-gemma-2-2b-it").capabilities
+    plain = analyzed(conformance, "google-gemma-2-2b-it").capabilities
     assert not plain.tools
     assert not plain.tool_calls
     assert not plain.system_role
@@ -161,14 +161,14 @@ def test_slips_of_a_template_that_no_reader_can_undo_are_noted(conformance: Path
         ("deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "not closed by <｜tool▁calls▁end｜>"),
         ("LFM2.5-8B-A1B", "without escapes"),
     ):
-        assert any(slip in note for note in analysed(conformance, name).notes)
+        assert any(slip in note for note in analyzed(conformance, name).notes)
 
 
 def test_a_switch_for_reasoning_in_history_is_found(conformance: Path) -> None:
-    able = analysed(conformance, "GLM-4.7-Flash").capabilities
+    able = analyzed(conformance, "GLM-4.7-Flash").capabilities
     assert (False, "clear_thinking") == (able.reasoning_in_history, able.history_switch)
 
 
-def test_what_transformers_refuses_is_analysed_and_noted(conformance: Path) -> None:
-    notes = analysed(conformance, "Kimi-K2-Thinking").notes
+def test_what_transformers_refuses_is_analyzed_and_noted(conformance: Path) -> None:
+    notes = analyzed(conformance, "Kimi-K2-Thinking").notes
     assert any("append" in note for note in notes)

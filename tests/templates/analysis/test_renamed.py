@@ -6,7 +6,7 @@ import random
 import re
 from pathlib import Path
 
-from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis import Analysis, analyze_template
 from dovetail.templates.analysis.source import read_source
 from tests.recorded import templates
 
@@ -31,15 +31,15 @@ def proofs(analysis: Analysis) -> list[tuple[str, bool]]:
     return [(row.feature, row.passed) for row in analysis.verifications]
 
 
-def test_renamed_templates_are_analysed_like_the_real_ones(conformance: Path) -> None:
+def test_renamed_templates_are_analyzed_like_the_real_ones(conformance: Path) -> None:
     draw = random.Random(7)
     for path in templates(conformance / "llama_cpp" / "templates"):
         source = path.read_text()
-        real = analyse_template(source)
+        real = analyze_template(source)
         other = renamed(source, draw)
         if any(row.correction for row in real.findings):
             continue  # whose feature has been renamed
-        found = analyse_template(other)
+        found = analyze_template(other)
         assert (real.modes, real.capabilities) == (found.modes, found.capabilities), path.name
         assert proofs(real) == proofs(found), path.name
         if other != source and real.same_as not in ("", "llama"):

@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.layouts.styles import PYTHON_DICT, Literals
 from dovetail.parsing.layouts import ID, JsonCall, KeyedCall, TaggedCall
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 from dovetail.templates.analysis.probes import Prober
 from dovetail.templates.analysis.verify import PROBES, verifier_of
 from tests.templates.synthetic import Spec, spec
@@ -40,7 +40,7 @@ CONTENT = {"plain": "PLAIN", "wrapped": "ALWAYS_WRAPPED", "wrapped with reasonin
 def check(made: Spec) -> None:
     """Everything that the template writes is found, accepted and read back."""
     source = made.source
-    analysis = analyse_template(source)
+    analysis = analyze_template(source)
     dialect, modes = analysis.dialect, analysis.modes
     assert modes.reasoning == MODES[made.reasoning]
     assert modes.content == CONTENT[made.content]

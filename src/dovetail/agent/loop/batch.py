@@ -125,7 +125,7 @@ class Batch:
             raise halts[0]
 
     def _groups(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Neighbours that may run side by side are one group, everything else is by itself."""
+        """Neighbors that may run side by side are one group, everything else is by itself."""
         group: list[int] = []
         for index in order:
             if self._runs_beside(index):

@@ -65,7 +65,7 @@ class Caller:
         tool = self._registry.get(use.name)
         if tool is None:
             known = ", ".join(self._registry.names)
-            meant = f' Did you mean "{STRUCTURED_OUTPUT}"?' if self._is_misspelt(use) else ""
+            meant = f' Did you mean "{STRUCTURED_OUTPUT}"?' if self._is_misspelled(use) else ""
             return _plain(_failed(use, "not_found", f'Tool "{use.name}" not found.{meant} Available tools: {known}'))
         checked = self._checked(use, tool)
         if checked.findings:
@@ -112,7 +112,7 @@ class Caller:
         shown = self._state.outputs.shown(use.id, text)
         return shown, None if shown is text else bounded(text)
 
-    def _is_misspelt(self, use: ToolUse) -> bool:
+    def _is_misspelled(self, use: ToolUse) -> bool:
         return self._state.contract is not None and self._depth == 0 and is_like_terminal(use.name)
 
     def _terminal(self, use: ToolUse) -> bool:

@@ -153,7 +153,7 @@ class LocalProvider:
         limit = request.max_output_tokens or self._options.max_output_tokens or _MAX_OUTPUT_TOKENS
         wanted = self._options.temperature if request.temperature is None else request.temperature
         temperature = self._temperature if wanted is None else wanted
-        # Each turn has a seed of its own, so that a model that fails once does not fail the same way for ever.
+        # Each turn has a seed of its own, so that a model that fails once does not fail the same way forever.
         seed = None if self._seed is None else self._seed + len(request.turns) + attempt * _NEXT_SEED
         # Text that goes on and on is ended, too: a reply that is cut off would end the run, and a word may help here.
         return Sampling(temperature, seed=seed, max_tokens=limit, soft_limit=max(1, limit * 3 // 4))

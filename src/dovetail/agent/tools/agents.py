@@ -10,7 +10,7 @@ from dovetail.agent.tools.base import Builtin, flag, parameters, text
 from dovetail.agent.types import SpawnRequest, ToolError, ToolOutput
 
 MAX_DEPTH = 5
-# A run that waits for a prompt of its own holds a machine: an hour at a time, and not for ever.
+# A run that waits for a prompt of its own holds a machine: an hour at a time, and not forever.
 MAX_AHEAD_S = 3600
 _MARKS = {"pending": " ", "in_progress": "~", "completed": "x"}
 

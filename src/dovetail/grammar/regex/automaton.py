@@ -80,7 +80,7 @@ def distances(edges: Sequence[Iterable[int]], starts: Iterable[int]) -> dict[int
     return distance
 
 
-def minimise(automaton: Automaton) -> Automaton:
+def minimize(automaton: Automaton) -> Automaton:
     """The smallest deterministic automaton of the same language; no state is a dead end unless all are.
 
     Of a large one whose states are hard to tell apart, only the dead ends are left out.

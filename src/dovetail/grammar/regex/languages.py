@@ -8,7 +8,7 @@ from functools import lru_cache
 from dovetail.errors import GrammarError, LimitError
 from dovetail.grammar import ir
 from dovetail.grammar.regex.anchors import containing, refuse_outlook, trimmed
-from dovetail.grammar.regex.automaton import Automaton, minimise, to_node
+from dovetail.grammar.regex.automaton import Automaton, minimize, to_node
 from dovetail.grammar.regex.charset import Budget, Ranges, bits, characters
 from dovetail.grammar.regex.derivatives import Derivatives, explore
 from dovetail.grammar.regex.parser import read
@@ -122,7 +122,7 @@ def _words(node: ir.Node) -> list[str] | None:
 
 def _combined(wanted: list[ir.Node], barred: list[ir.Node]) -> ir.Node:
     try:
-        return to_node(minimise(explore(wanted, barred, Budget(MAX_WORK))))
+        return to_node(minimize(explore(wanted, barred, Budget(MAX_WORK))))
     except LimitError:
         # A search for something long can be exponentially smaller when it is not deterministic.
         return to_node(explore(wanted or [ANYTHING], barred, Budget(MAX_WORK), split=True))
@@ -138,7 +138,7 @@ def shortest(node: ir.Node) -> ir.Node:
     automaton = _automaton(node)
     for state in automaton.accepting:
         automaton.edges[state] = {}
-    return to_node(minimise(automaton))
+    return to_node(minimize(automaton))
 
 
 def is_empty(node: ir.Node) -> bool:
@@ -159,7 +159,7 @@ def is_empty(node: ir.Node) -> bool:
 
 def _automaton(*wanted: ir.Node, barred: Sequence[ir.Node] = (), most: int = 5_000) -> Automaton:
     """The smallest automaton of a language, without exits."""
-    return minimise(explore(wanted, barred, Budget(MAX_WORK), exits=False, most=most))
+    return minimize(explore(wanted, barred, Budget(MAX_WORK), exits=False, most=most))
 
 
 @lru_cache(maxsize=256)
@@ -217,7 +217,7 @@ def count(node: ir.Node, most: int) -> int | None:
             for target, mask in automaton.edges[state].items():
                 after[target] = after.get(target, 0) + texts * sum(sizes[symbol] for symbol in bits(mask))
         layer = after
-    return None if layer or total >= most else total  # what goes on after so many characters goes on for ever
+    return None if layer or total >= most else total  # what goes on after so many characters goes on forever
 
 
 # Texts that are measured.

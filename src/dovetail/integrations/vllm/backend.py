@@ -58,7 +58,7 @@ class DovetailGrammar(StructuredOutputGrammar):
     """The constraint of one request.
 
     Where a request ignores the end of the text, vLLM goes on behind it and would leave the text free there: so nothing
-    but `end` may follow, for ever, and the tokens behind the end are counted, because vLLM may take them back.
+    but `end` may follow, forever, and the tokens behind the end are counted, because vLLM may take them back.
     """
 
     matcher: Matcher

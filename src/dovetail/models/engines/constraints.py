@@ -16,7 +16,7 @@ from dovetail.models.engines.schemas import is_common
 
 MAX_GRAMMAR = 256 << 10  # characters of one schema as a grammar, beyond which an engine takes seconds to read it
 
-# White space in a row in JSON that is to be tidy; small models that are lost go on with it for ever.
+# White space in a row in JSON that is to be tidy; small models that are lost go on with it forever.
 TIDY_SPACE = 16
 
 Spelling = Callable[[], Mapping[str, Any]]

@@ -61,7 +61,7 @@ class EngineModel(TemplatedModel):
         self._lock = threading.Lock()
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text as an engine cuts it; special tokens are recognised, and none are added."""
+        """The tokens of a text as an engine cuts it; special tokens are recognized, and none are added."""
         tokens = self.pool.tokens(text)
         if tokens.context is not None:
             self.context = tokens.context

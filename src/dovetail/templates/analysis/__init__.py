@@ -3,7 +3,7 @@
 template --probes--> renders --diff--> findings, each with its evidence --verify--> Analysis
 """
 
-from dovetail.templates.analysis.analysing import analyse_template
+from dovetail.templates.analysis.analyzing import analyze_template
 from dovetail.templates.analysis.evidence import Analysis, Capabilities, Evidence, Finding, Modes, Verification
 
-__all__ = ["Analysis", "Capabilities", "Evidence", "Finding", "Modes", "Verification", "analyse_template"]
+__all__ = ["Analysis", "Capabilities", "Evidence", "Finding", "Modes", "Verification", "analyze_template"]

@@ -40,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """The layout in the words of llama.cpp's analyser."""
+    """The layout in the words of llama.cpp's analyzer."""
 
     reasoning: ReasoningMode = "NONE"
     content: ContentMode = "PLAIN"

@@ -11,7 +11,7 @@ from dovetail.engine.loaders import Loaded
 from dovetail.errors import DialectError, DovetailError
 from dovetail.messages import Message, ToolCall
 from dovetail.models.speaker import Speaker, embedded_tokens
-from dovetail.templates.analysis import Analysis, analyse_template
+from dovetail.templates.analysis import Analysis, analyze_template
 from dovetail.templates.analysis.verify import Rendered
 from dovetail.templates.checks.features import PROBES, tools_of, with_ids, writes_ids
 from dovetail.templates.checks.laws import accepted, forced, read_back, stopped, streams
@@ -41,7 +41,7 @@ _REMARKS = {
 
 def check_template(text: str, bos_token: str = "", eos_token: str = "") -> Report:
     """The report on a template that is given as text."""
-    analysis = analyse_template(text, bos_token, eos_token)
+    analysis = analyze_template(text, bos_token, eos_token)
     # What was not proved is told in the report; a warning of its use would say it again.
     tried = replace(analysis, dialect=replace(analysis.dialect, proof=()))
     checks = _Checker(tried, Turns(text, tried, bos_token, eos_token)).checks()

@@ -27,7 +27,7 @@ _CALLING = re.compile(r"(?i)(tool|function)[ _]?call|call(ing)? (a |the )?(tool|
 
 
 @lru_cache(maxsize=256)
-def analyse_template(source: str, bos_token: str = "", eos_token: str = "") -> Analysis:
+def analyze_template(source: str, bos_token: str = "", eos_token: str = "") -> Analysis:
     """What a template says about how its model talks; the same source is analyzed once.
 
     Of the ways to read it, each a bounded number of renders, the first that is proved is taken, or else the best.

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 import dovetail as dt
-from dovetail.templates.analysis import analyse_template
+from dovetail.templates.analysis import analyze_template
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -16,7 +16,7 @@ CHATML = (
 
 
 def test_a_plain_template_has_turns_and_nothing_else() -> None:
-    analysis = analyse_template(CHATML)
+    analysis = analyze_template(CHATML)
     dialect = analysis.dialect
     assert ("<|im_start|>assistant\n", "<|im_end|>") == (dialect.turn.start, dialect.turn.end)
     assert ((), None, False) == (dialect.calls, dialect.reasoning, dialect.content.wrapped)
@@ -40,7 +40,7 @@ def test_calls_that_nothing_tells_from_text_are_noted_and_left_out() -> None:
         "{{ c.function.arguments | tojson }}{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    analysis = analyse_template(source)
+    analysis = analyze_template(source)
     assert () == analysis.dialect.calls
     assert any("no marker" in note for note in analysis.notes)
 
@@ -52,7 +52,7 @@ def test_arguments_that_nothing_tells_apart_are_noted_and_left_out() -> None:
         "{% endfor %}<|end|>{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    analysis = analyse_template(source)
+    analysis = analyze_template(source)
     assert () == analysis.dialect.calls
     assert any("arguments from each other" in note for note in analysis.notes)
 
@@ -64,7 +64,7 @@ def test_calls_may_follow_reasoning_with_other_white_space_than_content() -> Non
         "{{ c.function.name }}|{{ c.function.arguments | tojson }}</do>{% endfor %}<|end|>{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    analysis = analyse_template(source)
+    analysis = analyze_template(source)
     assert {"everything", "reasoning and calls"} <= {row.feature for row in analysis.verifications if row.passed}
     assert () == analysis.notes
 
@@ -75,8 +75,8 @@ def test_a_template_that_nothing_reads_is_refused() -> None:
         dt.analyze(doubled)
 
 
-def test_a_template_that_fails_on_tools_is_analysed_without() -> None:
-    analysis = analyse_template("{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + CHATML)
+def test_a_template_that_fails_on_tools_is_analyzed_without() -> None:
+    analysis = analyze_template("{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + CHATML)
     assert "<|im_start|>assistant\n" == analysis.dialect.turn.start
     assert not analysis.capabilities.tools
 
@@ -86,8 +86,8 @@ def test_tokens_of_the_tokenizer_are_part_of_the_turn() -> None:
         "{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}"
         "{% if add_generation_prompt %}[assistant]{% endif %}"
     )
-    assert "" == analyse_template(source).dialect.turn.end
-    assert "</s>" == analyse_template(source, "<s>", "</s>").dialect.turn.end
+    assert "" == analyze_template(source).dialect.turn.end
+    assert "</s>" == analyze_template(source, "<s>", "</s>").dialect.turn.end
 
 
 def test_ids_that_are_counted_are_told_with_the_name_that_they_share_a_word_with() -> None:
@@ -96,9 +96,9 @@ def test_ids_that_are_counted_are_told_with_the_name_that_they_share_a_word_with
         "{{ c.function.name }}#{{ loop.index }}<|args|>{{ c.function.arguments | tojson }}<|done|>{% endfor %}<|end|>"
         "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    way = analyse_template(source).dialect.calls[0]
+    way = analyze_template(source).dialect.calls[0]
     assert ("do.{name}#{id}", r"\d{1,18}", 1) == (way.id_template, way.id_pattern, way.first_id)
-    message = analyse_template(source).dialect.parse("<|call|>do.f#1<|args|>{}<|done|>", prompt="<|assistant|>")
+    message = analyze_template(source).dialect.parse("<|call|>do.f#1<|args|>{}<|done|>", prompt="<|assistant|>")
     assert ["do.f#1"] == [call.id for call in message.tool_calls]
 
 
@@ -154,7 +154,7 @@ def test_calls_that_would_be_misread_are_refused_with_the_reason() -> None:
         "{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{% endfor %})</do>"
         "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
-    analysis = analyse_template(source)
+    analysis = analyze_template(source)
     assert () == analysis.dialect.calls
     assert any("misread" in note for note in analysis.notes)
     assert "failed" == dt.check(source)["call"].status
@@ -177,7 +177,7 @@ def test_a_variable_may_have_any_name() -> None:
 
 
 def test_a_template_that_goes_over_tools_of_its_own_is_given_none_of_them() -> None:
-    analysis = analyse_template("{% for t in tools %}{{ t.definitions.items() }}{% endfor %}" + CHATML)
+    analysis = analyze_template("{% for t in tools %}{{ t.definitions.items() }}{% endfor %}" + CHATML)
     assert "<|im_start|>assistant\n" == analysis.dialect.turn.start
 
 
