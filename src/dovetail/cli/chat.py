@@ -54,7 +54,7 @@ def chat(
     \b
     Examples
       dovetail chat
-      dovetail chat "Name three rivers." --json-schema '{"type": "array", "items": {"type": "string"}}'
+      dovetail chat "Name three planets." --json-schema '{"type": "array", "items": {"type": "string"}, "minItems": 3}'
       dovetail chat --model ./Qwen3-0.6B-Q8_0.gguf --tools weather.py
     """
     from dovetail.models.answers import GenerateOptions, messages_of
